@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= 2
+
+.PHONY: setup demo test test-all check bench clean
+
+setup: $(READY)
+
+# Made anew when what is to be installed changes. The exact set is in constraints.txt; torch first, so that nothing
+# else can pull another build of it.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: setup
+	$(BIN)/nodenova demo --out nodenova-demo
+
+test: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+test-all: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m 'slow or not slow'
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf $(VENV) nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,69 @@
+"""nodenova: discover new classes of nodes on a graph.
+
+The names below are loaded when they are first used, so that `nodenova --help` need not wait for PyTorch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nodenova.data.answers import Exam as Exam
+    from nodenova.data.answers import Labelled as Labelled
+    from nodenova.data.answers import OldTask as OldTask
+    from nodenova.data.datasets import load_dataset as load_dataset
+    from nodenova.data.npz import load_graph as load_graph
+    from nodenova.data.pyg import from_pyg as from_pyg
+    from nodenova.data.splits import split as split
+    from nodenova.data.splits import split_stages as split_stages
+    from nodenova.data.synthetic import synthetic as synthetic
+    from nodenova.discovery import discover as discover
+    from nodenova.errors import NodenovaError as NodenovaError
+    from nodenova.evaluation.grade import Grade as Grade
+    from nodenova.evaluation.grade import forgetting as forgetting
+    from nodenova.evaluation.grade import grade as grade
+    from nodenova.fitting import fit as fit
+    from nodenova.graph import Graph as Graph
+    from nodenova.methods import METHODS as METHODS
+    from nodenova.methods import Method as Method
+    from nodenova.methods.never_new import NeverNew as NeverNew
+    from nodenova.methods.sword import Sword as Sword
+    from nodenova.model import Model as Model
+    from nodenova.model import NodeClass as NodeClass
+    from nodenova.storage import load_model as load_model
+    from nodenova.task import NewTask as NewTask
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "data.answers": ("Exam", "Labelled", "OldTask"),
+    "data.datasets": ("load_dataset",),
+    "data.npz": ("load_graph",),
+    "data.pyg": ("from_pyg",),
+    "data.splits": ("split", "split_stages"),
+    "data.synthetic": ("synthetic",),
+    "discovery": ("discover",),
+    "errors": ("NodenovaError",),
+    "evaluation.grade": ("Grade", "forgetting", "grade"),
+    "fitting": ("fit",),
+    "graph": ("Graph",),
+    "methods": ("METHODS", "Method"),
+    "methods.never_new": ("NeverNew",),
+    "methods.sword": ("Sword",),
+    "model": ("Model", "NodeClass"),
+    "storage": ("load_model",),
+    "task": ("NewTask",),
+}
+_PLACE_OF = {name: f"nodenova.{place}" for place, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module 'nodenova' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_PLACE_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACE_OF])

@@ -1,0 +1,1 @@
+"""Where labels live. Nothing in `methods`, `losses`, `training` or `discover` may import from here."""

@@ -1,0 +1,36 @@
+"""What nodenova raises when a user's input is wrong: one sentence, in the user's words."""
+
+from collections.abc import Iterable
+
+
+class NodenovaError(ValueError):
+    """Base of every error that is about what the user brought, not about a bug."""
+
+
+class GraphError(NodenovaError):
+    """A graph, or the file it came from, cannot be used."""
+
+
+class SplitError(NodenovaError):
+    """Old and new classes cannot be told apart the way they were asked to be."""
+
+
+class DatasetError(NodenovaError):
+    """A named dataset is not on this machine, or its files cannot be read."""
+
+
+class SettingError(NodenovaError):
+    """An option, method, encoder or setting is unknown or has an impossible value."""
+
+
+class StorageError(NodenovaError):
+    """A saved model or run cannot be read, or a folder may not be written to."""
+
+
+def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
+    """The error for a name that is not among the known ones; it lists them.
+
+    >>> print(one_of("encoder", "gnc", ["gat", "gcn", "sage"]))
+    unknown encoder 'gnc'; known: gat, gcn, sage
+    """
+    return SettingError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")

@@ -1,0 +1,148 @@
+"""Scores as functions of a confusion matrix (true classes x predicted classes), in percent.
+
+Classes come phase by phase on both sides: labelled ones first, which keep their ids, then those of each stage of discovery.
+Discovered classes have arbitrary ids, so they are matched to the true new classes before they are scored; the three ways
+of doing so are `MATCHINGS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+
+def confusion_matrix(y: np.ndarray, predicted: np.ndarray, n_true: int, n_predicted: int) -> np.ndarray:
+    """(n_true, n_predicted) counts."""
+    flat = np.bincount(y * n_predicted + predicted, minlength=n_true * n_predicted)
+    return flat.reshape(n_true, n_predicted)
+
+
+Sizes: TypeAlias = "Sequence[int]"
+"""How many classes each phase brought, (labelled, stage 1, stage 2, ...), on the true or on the predicted side."""
+
+
+def match_identity(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
+    """The i-th class of a phase means the i-th true class of that phase. For a label-free method this is a lottery."""
+    matched = np.full(confusion.shape[1], -1)
+    for true, predicted in zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False):
+        n = min(len(true), len(predicted))
+        matched[predicted[:n]] = true[:n]
+    return matched
+
+
+def match_block(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
+    """Labelled classes keep their ids; within each stage, the best one-to-one matching (Hungarian). The headline."""
+    matched = match_identity(confusion, true_sizes[:1], predicted_sizes[:1])
+    for true, predicted in list(zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False))[1:]:
+        rows, columns = linear_sum_assignment(confusion[np.ix_(true, predicted)], maximize=True)
+        matched[predicted[columns]] = true[rows]
+    return matched
+
+
+def match_global(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
+    """One best one-to-one matching over everything (the convention of generalised category discovery)."""
+    matched = np.full(confusion.shape[1], -1)
+    true, predicted = linear_sum_assignment(confusion, maximize=True)
+    matched[predicted] = true
+    return matched
+
+
+def _blocks(sizes: Sizes) -> list[np.ndarray]:
+    """The ids of each phase's classes."""
+    ends = np.cumsum(sizes)
+    return [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+MATCHINGS: dict[str, Callable[[np.ndarray, Sizes, Sizes], np.ndarray]] = {
+    "block": match_block,
+    "identity": match_identity,
+    "global": match_global,
+}
+
+
+def matched_confusion(confusion: np.ndarray, matched: np.ndarray) -> np.ndarray:
+    """The confusion matrix with each predicted class moved to the true class it is matched to.
+
+    Predicted classes without a partner keep columns of their own behind the true classes.
+    """
+    n_true = confusion.shape[0]
+    extra = np.flatnonzero(matched < 0)
+    moved = np.zeros((n_true, n_true + len(extra)), dtype=confusion.dtype)
+    moved[:, matched[matched >= 0]] = confusion[:, matched >= 0]
+    moved[:, n_true:] = confusion[:, extra]
+    return moved
+
+
+def percent(part: float, whole: float) -> float:
+    """100 part / whole; nothing out of nothing is nan, never 0."""
+    return 100.0 * float(part) / float(whole) if whole else float("nan")
+
+
+def harmonic_mean(a: float, b: float) -> float:
+    if np.isnan(a) or np.isnan(b):
+        return float("nan")
+    return 2 * a * b / (a + b) if a + b > 0 else 0.0
+
+
+def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[str, float]:
+    """Old, New and All (micro accuracies on the test nodes of those classes) and H, the harmonic mean of Old and New."""
+    pairs = np.flatnonzero(matched >= 0)
+    right = np.zeros(confusion.shape[0])
+    right[matched[pairs]] = confusion[matched[pairs], pairs]
+    count = confusion.sum(axis=1)
+    old = percent(right[:n_old].sum(), count[:n_old].sum())
+    new = percent(right[n_old:].sum(), count[n_old:].sum())
+    return {"old": old, "new": new, "all": percent(right.sum(), count.sum()), "h": harmonic_mean(old, new)}
+
+
+def gate(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
+    """How many test nodes are put on the right side, old or new, whichever class it is."""
+    right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()
+    return percent(right, confusion.sum())
+
+
+def nmi(confusion: np.ndarray) -> float:
+    """Normalised mutual information (arithmetic mean of the entropies) of true and predicted classes."""
+    if not confusion.sum():
+        return float("nan")
+    p = confusion / confusion.sum()
+    p_true, p_predicted = p.sum(axis=1), p.sum(axis=0)
+    seen = p > 0
+    mutual = (p[seen] * np.log(p[seen] / np.outer(p_true, p_predicted)[seen])).sum()
+    mean_entropy = (_entropy(p_true) + _entropy(p_predicted)) / 2
+    return 100.0 * float(mutual / mean_entropy) if mean_entropy > 0 else 100.0
+
+
+def _entropy(p: np.ndarray) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+def ari(confusion: np.ndarray) -> float:
+    """Adjusted Rand index of true and predicted classes."""
+    if not confusion.sum():
+        return float("nan")
+
+    def pairs(counts: np.ndarray) -> float:
+        counts = counts.astype(float)
+        return float((counts * (counts - 1) / 2).sum())
+
+    both, true, predicted = pairs(confusion), pairs(confusion.sum(axis=1)), pairs(confusion.sum(axis=0))
+    everything = pairs(confusion.sum())
+    expected = true * predicted / everything if everything else 0.0
+    highest = (true + predicted) / 2
+    return 100.0 * (both - expected) / (highest - expected) if highest != expected else 100.0
+
+
+def average_accuracy(phases: Sequence[Sequence[float]]) -> float:
+    """AA of the last phase: the mean of the last row of the phase matrix M (M_ij: after phase i, on phase j's classes)."""
+    return float(np.mean(phases[-1]))
+
+
+def average_forgetting(phases: Sequence[Sequence[float]]) -> float:
+    """AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase. Negative means forgotten."""
+    i = len(phases) - 1
+    return float(np.mean([phases[i][j] - phases[j][j] for j in range(i)])) if i else 0.0

@@ -1,0 +1,1 @@
+"""Running methods under one protocol: a run, its rows, its folder."""

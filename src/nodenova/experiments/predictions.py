@@ -1,0 +1,24 @@
+"""Predictions for every node of a graph as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+
+from nodenova.graph import Graph
+from nodenova.model import Model
+
+
+def predictions_csv(model: Model, graph: Graph) -> tuple[bytes, np.ndarray]:
+    """The file's content (node, class, name, kind, probability) and how many nodes each class got."""
+    probabilities = model.predict_proba(graph)
+    predicted = probabilities.argmax(axis=1)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["node", "class", "name", "kind", "probability"])
+    for node, c, p in zip(graph.node_ids, predicted, probabilities.max(axis=1), strict=True):
+        found = model.classes[c]
+        writer.writerow([node, c, found.name, "new" if found.is_new else "old", f"{p:.4f}"])
+    return text.getvalue().encode(), np.bincount(predicted, minlength=len(model.classes))

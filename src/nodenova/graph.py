@@ -1,0 +1,178 @@
+"""The graph every phase sees: features, edges, names. There is no field for a label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.errors import GraphError
+
+Features: TypeAlias = "sp.csr_array | np.ndarray"
+
+# Above this share of non-zero entries a dense matrix product is the faster one.
+DENSE_FROM = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph with node features. Build one with :meth:`Graph.of`, which checks what it is given.
+
+    x:             (N, d) float32, a CSR array when sparse and a plain array when dense.
+    edge_index:    (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
+    node_ids:      (N,) names of the nodes as the user knows them.
+    feature_names: d names, or None.
+    """
+
+    x: Features
+    edge_index: np.ndarray
+    node_ids: np.ndarray
+    feature_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        x: object,
+        edge_index: object,
+        *,
+        node_ids: object = None,
+        feature_names: Sequence[str] | None = None,
+        source: str = "graph",
+    ) -> Graph:
+        """Check features and edges and put them into the one form the rest of the package relies on.
+
+        Edges are made undirected: both directions are stored, duplicates and self-loops are dropped.
+        `source` is what error messages call the input, usually the file's name.
+        """
+        features = _features(x, source)
+        n, d = features.shape
+        names = _node_ids(node_ids, n, source)
+        if feature_names is not None and len(feature_names) != d:
+            raise GraphError(f"{source}: feature_names has {len(feature_names)} names for {d} features")
+        return cls(
+            x=features,
+            edge_index=_undirected(_edges(edge_index, n, names, source), n),
+            node_ids=names,
+            feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.x.shape[0])
+
+    @property
+    def num_features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def num_edges(self) -> int:
+        """Stored edges, each undirected edge counted in both directions (PyTorch Geometric's convention)."""
+        return int(self.edge_index.shape[1])
+
+    @cached_property
+    def adjacency(self) -> sp.csr_array:
+        """(N, N) symmetric CSR of ones."""
+        ones = np.ones(self.num_edges, dtype=np.float32)
+        return sp.csr_array((ones, (self.edge_index[0], self.edge_index[1])), shape=(self.num_nodes,) * 2)
+
+    @cached_property
+    def derived(self) -> dict[object, object]:
+        """Where `propagation` keeps the operators it has built for this graph, so that each is built once."""
+        return {}
+
+    def subgraph(self, ids: np.ndarray) -> Graph:
+        """The graph induced by the nodes `ids` (ascending), renumbered 0..len(ids)-1."""
+        new_number = np.full(self.num_nodes, -1, dtype=np.int64)
+        new_number[ids] = np.arange(len(ids))
+        edges = new_number[self.edge_index]
+        edges = edges[:, (edges >= 0).all(axis=0)]
+        return Graph(self.x[ids], edges, self.node_ids[ids], self.feature_names)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if sp.issparse(self.x) else "dense"
+        return f"Graph({self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} {kind} features)"
+
+
+def _features(x: object, source: str) -> Features:
+    if sp.issparse(x):
+        matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
+        matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        matrix = _numbers(lambda: np.array(x, dtype=np.float32, order="C"), source)
+        if matrix.ndim != 2:
+            raise GraphError(f"{source}: x must have two dimensions (nodes, features), it has {matrix.ndim}")
+        values = matrix
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise GraphError(f"{source}: x is empty, shape {matrix.shape}")
+    if not np.isfinite(values).all():
+        raise GraphError(f"{source}: {_first_not_finite(matrix)}")
+    share = np.count_nonzero(values) / (matrix.shape[0] * matrix.shape[1])
+    if share < DENSE_FROM:
+        sparse = sp.csr_array(matrix)
+        sparse.eliminate_zeros()
+        sparse.sort_indices()
+        return sparse
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def _numbers(convert: Callable[[], Any], source: str) -> Any:
+    """A copy as float32: what the user brought stays as it was, and later changes to it do not reach the graph."""
+    try:
+        with np.errstate(over="ignore"):  # too large a number becomes infinite, and is reported as such
+            return convert()
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{source}: x is not a table of numbers ({error})") from error
+
+
+def _first_not_finite(matrix: Features) -> str:
+    coo = sp.coo_array(matrix) if sp.issparse(matrix) else None
+    if coo is not None:
+        bad = np.flatnonzero(~np.isfinite(coo.data))
+        row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(matrix))
+        bad, row, column = rows, rows[0], columns[0]
+        value = matrix[row, column]
+    return f"x has {len(bad)} entries that are not finite numbers, first: node {row}, feature {column} is {value}"
+
+
+def _node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
+    if node_ids is None:
+        return np.arange(n)
+    names = np.asarray(node_ids)
+    if names.dtype == object:
+        names = names.astype(str)
+    if names.shape != (n,):
+        raise GraphError(f"{source}: node_ids has shape {names.shape}, but x has {n} nodes")
+    values, counts = np.unique(names, return_counts=True)
+    if len(values) < n:
+        twice = values[counts.argmax()].item()
+        raise GraphError(f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times")
+    return names
+
+
+def _edges(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
+    edges = np.asarray(edge_index)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise GraphError(f"{source}: edge_index must have shape (2, edges), it has {edges.shape}")
+    if edges.size and not np.issubdtype(edges.dtype, np.integer):
+        raise GraphError(f"{source}: edge_index must hold whole numbers, it holds {edges.dtype}")
+    edges = edges.astype(np.int64)
+    outside = ((edges < 0) | (edges >= n)).any(axis=0)
+    if outside.any():
+        a, b = edges[:, outside.argmax()]
+        raise GraphError(
+            f"{source}: {outside.sum()} edges name nodes that are not there (nodes are 0..{n - 1}), first: {a} -> {b}"
+        )
+    return edges
+
+
+def _undirected(edges: np.ndarray, n: int) -> np.ndarray:
+    a, b = edges[:, edges[0] != edges[1]]
+    keys = np.unique(np.concatenate([a * n + b, b * n + a]))
+    return np.stack([keys // n, keys % n])

@@ -1,0 +1,17 @@
+"""Keeping the old classes without their nodes (Eq. 10-11)."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def l_replay(logits_a: Tensor, y: Tensor) -> Tensor:
+    """Eq. 10: cross-entropy of the joint head on features drawn from the prototypes, mean over draws."""
+    return F.cross_entropy(logits_a, y)
+
+
+def l_distill(z_old: Tensor, z: Tensor) -> Tensor:
+    """Eq. 11 with a plus sign: mean over nodes of |g^l(i) - g(i)|_2; both (n, hidden), z_old without gradient."""
+    # The norm has no gradient at zero, where training starts; the small constant gives it one.
+    return ((z_old - z).square().sum(dim=1) + 1e-12).sqrt().mean()

@@ -1,0 +1,189 @@
+"""Knowledge as a value: an encoder, a joint head, what is remembered of each class, and where it all came from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nodenova.encoders import Encoder
+from nodenova.errors import GraphError
+from nodenova.graph import Graph
+from nodenova.heads import CosineHead
+from nodenova.prototypes import Prototypes
+from nodenova.randomness import fixed_threads
+from nodenova.training import History
+
+
+@dataclass(frozen=True)
+class NodeClass:
+    """One class of the joint head. `stage` 0 was learnt from labels, stage s > 0 was discovered by the s-th `discover`."""
+
+    id: int
+    name: str
+    stage: int
+
+    @property
+    def is_new(self) -> bool:
+        return self.stage > 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one phase did: written by the two doors, read by reports."""
+
+    method: str
+    settings: Mapping[str, object]
+    seed: int
+    sees: tuple[str, ...]
+    history: History = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One classifier for all classes known so far. `fit` makes one, `discover` makes a bigger one of it.
+
+    The parts are kept private and handed out as copies, so that a method cannot damage the model it starts from.
+    """
+
+    _encoder: Encoder
+    _head: CosineHead
+    _novel_head: nn.Linear | None  # h^u of the last stage, when its method has one
+    _prototypes: Prototypes
+    classes: tuple[NodeClass, ...]
+    stages: tuple[Stage, ...] = ()
+
+    def encoder(self) -> Encoder:
+        """A copy of g, to be trained further."""
+        return copy.deepcopy(self._encoder).requires_grad_(True)
+
+    def frozen_encoder(self) -> Encoder:
+        """A copy of g as it is, for distillation: no gradient, no dropout."""
+        return copy.deepcopy(self._encoder)
+
+    def head(self) -> CosineHead:
+        """A copy of the joint head h^a, to be trained further."""
+        return copy.deepcopy(self._head).requires_grad_(True)
+
+    def novel_head(self) -> nn.Linear | None:
+        """A copy of h^u, the head for the newest classes only, if there is one."""
+        return None if self._novel_head is None else copy.deepcopy(self._novel_head).requires_grad_(True)
+
+    @property
+    def prototypes(self) -> Prototypes:
+        """A copy of what is remembered of each class."""
+        return self._prototypes.copy()
+
+    @property
+    def device(self) -> torch.device:
+        return self._head.linear.weight.device
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.classes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes each phase brought: (labelled, found by the first discover, ...)."""
+        stages = [c.stage for c in self.classes]
+        return tuple(stages.count(stage) for stage in range(max(stages) + 1))
+
+    @property
+    def num_old(self) -> int:
+        """How many classes were known before the newest stage; all of them when nothing was discovered yet."""
+        return sum(self.sizes[:-1]) or len(self.classes)
+
+    def grown(
+        self,
+        *,
+        encoder: Encoder,
+        head: CosineHead,
+        new_prototypes: Prototypes,
+        novel_head: nn.Linear | None = None,
+        history: History | None = None,
+    ) -> Model:
+        """The model a method returns: new parts, the old classes, and one more class for every further row of `head`."""
+        n, stage = len(self.classes), max(c.stage for c in self.classes) + 1
+        found = tuple(NodeClass(i, f"new-{i}", stage) for i in range(n, head.num_classes))
+        return Model(
+            _encoder=frozen(encoder),
+            _head=frozen(head),
+            _novel_head=None if novel_head is None else frozen(novel_head),
+            _prototypes=self._prototypes.followed_by(new_prototypes),
+            classes=self.classes + found,
+            # The door knows the method, its settings and the seed; it replaces this placeholder.
+            stages=(*self.stages, Stage("", {}, 0, (), history or {})),
+        )
+
+    def with_last_stage(self, stage: Stage) -> Model:
+        """The same model with the record of its newest phase replaced; its history is kept."""
+        return replace(self, stages=(*self.stages[:-1], replace(stage, history=self.stages[-1].history)))
+
+    def to(self, device: str | torch.device) -> Model:
+        """The same model on another device."""
+        place = torch.device(device)
+        novel = None if self._novel_head is None else copy.deepcopy(self._novel_head).to(place)
+        return replace(
+            self,
+            _encoder=copy.deepcopy(self._encoder).to(place),
+            _head=copy.deepcopy(self._head).to(place),
+            _novel_head=novel,
+            _prototypes=self._prototypes.to(place),
+        )
+
+    def embed(self, graph: Graph) -> np.ndarray:
+        """(N, hidden) representations z of all nodes."""
+        return self._run(graph, lambda z: z)
+
+    def predict_proba(self, graph: Graph) -> np.ndarray:
+        """(N, classes) probability of each class for each node, from the joint head."""
+        return self._run(graph, lambda z: self._head(z).softmax(dim=1))
+
+    def predict(self, graph: Graph) -> np.ndarray:
+        """(N,) id of the most likely class of each node; `model.classes[id]` says what it is."""
+        return self._run(graph, lambda z: self._head(z).argmax(dim=1))
+
+    def predict_new(self, graph: Graph) -> np.ndarray:
+        """(N,) id of the most likely class among the newest stage's only, by h^u when there is one (New-N)."""
+        n_old = self.num_old
+        if n_old == len(self.classes):
+            raise GraphError("the model has no discovered classes yet: call discover first")
+        if self._novel_head is not None:
+            novel_head = self._novel_head
+            return n_old + self._run(graph, lambda z: novel_head(z).argmax(dim=1))
+        return n_old + self._run(graph, lambda z: self._head(z)[:, n_old:].argmax(dim=1))
+
+    def check(self, graph: Graph) -> None:
+        """Raise unless the graph has the features this model was trained on."""
+        expected = self._encoder.spec.num_features
+        if graph.num_features != expected:
+            raise GraphError(f"the graph has {graph.num_features} features, the model was trained on {expected}")
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model into `folder` (safetensors and JSON, no pickle). See :func:`nodenova.load_model`."""
+        from nodenova.storage import save_model
+
+        save_model(self, folder)
+
+    def _run(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
+        self.check(graph)
+        with torch.no_grad(), fixed_threads():
+            return read(self._encoder(graph)).cpu().numpy()
+
+    def __repr__(self) -> str:
+        new = sum(c.is_new for c in self.classes)
+        return f"Model({self._encoder.spec.name}, {len(self.classes)} classes, {new} of them discovered)"
+
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def frozen(module: AnyModule) -> AnyModule:
+    """A copy that is done learning: no dropout, no gradient."""
+    return copy.deepcopy(module).eval().requires_grad_(False)

@@ -1,0 +1,58 @@
+"""Progress bars for a terminal: one for each phase under way, with its current losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from nodenova.training import Watcher
+
+
+class Bars:
+    """Use as a context manager. With show=False nothing is drawn and training is not slowed by a watcher."""
+
+    def __init__(self, console: Console, show: bool) -> None:
+        self._show = show
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[losses]}", style="dim"),
+            console=console,
+            disable=not show,
+            transient=True,
+        )
+
+    def watcher(self, seed: int, phase: str) -> Watcher | None:
+        """A watcher that draws the training of one phase of one seed."""
+        if not self._show:
+            return None
+        task = self._bars.add_task(f"seed {seed} {phase}", total=None, losses="")
+
+        def watch(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
+            if epoch == 1 or epoch % 10 == 0 or epoch == epochs:
+                text = "  ".join(f"{name} {value:.3f}" for name, value in losses.items())
+                self._bars.update(task, total=epochs, completed=epoch, losses=text)
+
+        return watch
+
+    def done(self, row: Mapping[str, Any]) -> None:
+        """Replace a seed's bars by one line with its scores."""
+        for task in self._bars.task_ids:
+            self._bars.remove_task(task)
+        if self._show:
+            block = row["scores"]["block"]
+            scores = "  ".join(f"{key.capitalize()} {block[key]:.1f}" for key in ("old", "new", "all", "h"))
+            self._bars.console.print(f"seed {row['seed']}: {scores}", highlight=False)
+
+    def __enter__(self) -> Bars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()

@@ -1,0 +1,38 @@
+"""What phase 2 is given: ids, and how many new classes to find. There is no field for a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodenova.errors import GraphError, SettingError
+from nodenova.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class NewTask:
+    """Unlabelled nodes of new classes.
+
+    graph:   what phase 2 may see.
+    ids:     (n,) node numbers, strictly ascending: an order by class would be a leak.
+    num_new: how many new classes to find among them.
+    """
+
+    graph: Graph
+    ids: np.ndarray
+    num_new: int
+
+    def __post_init__(self) -> None:
+        ids = np.asarray(self.ids, dtype=np.int64)
+        object.__setattr__(self, "ids", ids)
+        if self.num_new < 1:
+            raise SettingError(f"num_new must be at least 1, it is {self.num_new}")
+        if ids.ndim != 1 or len(ids) < self.num_new:
+            raise GraphError(f"{self.num_new} new classes need at least as many unlabelled nodes, there are {ids.size}")
+        if (np.diff(ids) <= 0).any():
+            raise GraphError("the ids of the new nodes must be strictly ascending")
+        if ids[0] < 0 or ids[-1] >= self.graph.num_nodes:
+            raise GraphError(
+                f"the ids of the new nodes must lie in 0..{self.graph.num_nodes - 1}, they span {ids[0]}..{ids[-1]}"
+            )

@@ -1,0 +1,115 @@
+"""Eq. 2-4 against loops that say what they mean."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def naive_same_top_k(z: Tensor, k: int) -> Tensor:
+    tops = []
+    for row in z.tolist():
+        order = sorted(range(len(row)), key=lambda dimension: -row[dimension])
+        tops.append(set(order[:k]))
+    return torch.tensor([[1.0 if a == b else 0.0 for b in tops] for a in tops], dtype=z.dtype)
+
+
+def naive_softmax(row: list[float]) -> list[float]:
+    total = sum(math.exp(value) for value in row)
+    return [math.exp(value) / total for value in row]
+
+
+def naive_l_pseudo(s: Tensor, y: Tensor) -> Tensor:
+    total = torch.zeros((), dtype=s.dtype)
+    for i in range(s.shape[0]):
+        for j in range(s.shape[1]):
+            total = total - (y[i, j] * s[i, j].log() + (1 - y[i, j]) * (1 - s[i, j]).log())
+    return total / s.numel()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_eq_3_same_top_k_is_the_naive_twin(k: int) -> None:
+    z = random(40, 6)
+    assert torch.equal(same_top_k(z, k), naive_same_top_k(z, k))
+
+
+def test_eq_3_compares_sets_not_orders() -> None:
+    z = torch.tensor([[3.0, 2.0, 0.0, -9.0], [2.0, 3.0, 0.0, 9e-9], [0.0, 2.0, 3.0, 0.5]])
+    assert same_top_k(z, 2).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_eq_3_activations_are_signed() -> None:
+    """A large negative value is not an active dimension."""
+    z = torch.tensor([[1.0, 0.5, -100.0], [1.0, -0.5, 100.0]])
+    assert same_top_k(z, 1).tolist() == [[1, 0], [0, 1]]
+
+
+def test_eq_3_k_above_the_number_of_dimensions_calls_every_pair_the_same() -> None:
+    assert same_top_k(random(5, 3), 99).min() == 1
+
+
+def test_eq_3_is_symmetric_has_a_diagonal_of_ones_and_gives_no_gradient() -> None:
+    z = random(20, 5).requires_grad_()
+    y = same_top_k(z, 2)
+    assert torch.equal(y, y.t())
+    assert y.diagonal().min() == 1
+    assert not y.requires_grad
+
+
+def test_eq_2_softmax_is_the_naive_twin() -> None:
+    a, b = random(7, 4), random(7, 4, seed=1)
+    p, q = [naive_softmax(row) for row in a.tolist()], [naive_softmax(row) for row in b.tolist()]
+    twin = [[sum(p_i[c] * q_j[c] for c in range(4)) for q_j in q] for p_i in p]
+    assert torch.allclose(similarity_softmax(a, b), torch.tensor(twin, dtype=a.dtype))
+
+
+def test_eq_2_sigmoid_is_the_naive_twin() -> None:
+    a, b = random(7, 4), random(7, 4, seed=1)
+    twin = [[1 / (1 + math.exp(-sum(x * y for x, y in zip(r, s, strict=True)))) for s in b.tolist()] for r in a.tolist()]
+    assert torch.allclose(similarity_sigmoid(a, b), torch.tensor(twin, dtype=a.dtype))
+
+
+@pytest.mark.parametrize("similarity", [similarity_softmax, similarity_sigmoid])
+def test_eq_2_gradient(similarity) -> None:  # type: ignore[no-untyped-def]
+    assert torch.autograd.gradcheck(similarity, (random(4, 3).requires_grad_(), random(4, 3, seed=1).requires_grad_()))
+
+
+def test_eq_4_value_and_gradient_are_the_naive_twins() -> None:
+    s = torch.sigmoid(random(6, 6)).requires_grad_()
+    y = (random(6, 6, seed=1) > 0).double()
+    ours, twin = l_pseudo(s, y), naive_l_pseudo(s, y)
+    assert torch.allclose(ours, twin, atol=1e-5)
+    (ours_grad,) = torch.autograd.grad(ours, s)
+    (twin_grad,) = torch.autograd.grad(twin, s)
+    assert torch.allclose(ours_grad, twin_grad, rtol=1e-4)
+    assert torch.autograd.gradcheck(lambda t: l_pseudo(t, y), s)
+
+
+def test_eq_4_by_hand() -> None:
+    s = torch.tensor([[0.9, 0.2]])
+    y = torch.tensor([[1.0, 0.0]])
+    assert float(l_pseudo(s, y)) == pytest.approx(-(math.log(0.9) + math.log(0.8)) / 2, abs=1e-5)
+
+
+def test_eq_4_a_pair_that_is_surely_wrong_costs_much_but_not_infinitely() -> None:
+    s = torch.tensor([[0.0, 1.0]], requires_grad=True)
+    loss = l_pseudo(s, torch.tensor([[1.0, 0.0]]))
+    loss.backward()
+    assert 10 < float(loss.detach()) < 30
+    assert torch.isfinite(s.grad).all()
+
+
+def test_eq_2_to_4_together_gradient_reaches_both_views() -> None:
+    z = random(8, 5)
+    y = same_top_k(z, 2)
+    a, b = random(8, 3, seed=2).requires_grad_(), random(8, 3, seed=3).requires_grad_()
+    assert torch.autograd.gradcheck(lambda p, q: l_pseudo(similarity_softmax(p, q), y), (a, b))

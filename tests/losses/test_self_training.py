@@ -1,0 +1,91 @@
+"""Eq. 6-8 against loops that say what they mean."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from nodenova.losses.self_training import l_perturb, l_self, perturbed
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def naive_l_self(logits: Tensor, y: Tensor) -> Tensor:
+    total = torch.zeros((), dtype=logits.dtype)
+    for i in range(len(y)):
+        total = total - (logits[i, y[i]].exp() / sum(value.exp() for value in logits[i])).log()
+    return total / len(y)
+
+
+def naive_perturbed(z: Tensor, noise: Tensor, eta: float) -> Tensor:
+    n, hidden = z.shape
+    out = torch.empty_like(z)
+    for k in range(hidden):
+        column = z[:, k].tolist()
+        mean = sum(column) / n
+        sigma = math.sqrt(sum((value - mean) ** 2 for value in column) / n)
+        for i in range(n):
+            out[i, k] = z[i, k] + eta * sigma * noise[i, k]
+    return out
+
+
+def naive_l_perturb(a: Tensor, b: Tensor) -> Tensor:
+    total = torch.zeros((), dtype=a.dtype)
+    for i in range(a.shape[0]):
+        p, q = a[i].exp() / a[i].exp().sum(), b[i].exp() / b[i].exp().sum()
+        for c in range(a.shape[1]):
+            total = total + (p[c] - q[c]) ** 2
+    return total / a.numel()
+
+
+def test_eq_6_value_and_gradient_are_the_naive_twins() -> None:
+    logits, y = random(9, 5).requires_grad_(), torch.arange(9) % 5
+    ours, twin = l_self(logits, y), naive_l_self(logits, y)
+    assert torch.allclose(ours, twin)
+    assert torch.allclose(torch.autograd.grad(ours, logits)[0], torch.autograd.grad(twin, logits)[0])
+
+
+def test_eq_6_by_hand() -> None:
+    """Two equal logits: the right one of two has probability one half."""
+    assert float(l_self(torch.zeros(1, 2), torch.tensor([1]))) == pytest.approx(math.log(2))
+
+
+def test_eq_7_is_the_naive_twin() -> None:
+    z, noise = random(11, 4), random(11, 4, seed=1)
+    assert torch.allclose(perturbed(z, noise, 0.2), naive_perturbed(z, noise, 0.2))
+
+
+def test_eq_7_a_constant_dimension_and_a_single_node_are_not_perturbed() -> None:
+    z = torch.ones(5, 2)
+    z[:, 1] = torch.arange(5)
+    moved = perturbed(z, torch.ones(5, 2), 0.5)
+    assert torch.equal(moved[:, 0], z[:, 0])
+    assert (moved[:, 1] > z[:, 1]).all()
+    assert torch.equal(perturbed(z[:1], torch.ones(1, 2), 0.5), z[:1])
+
+
+def test_eq_7_the_size_of_the_noise_is_a_constant_for_the_gradient() -> None:
+    z, noise = random(6, 3).requires_grad_(), random(6, 3, seed=1)
+    (gradient,) = torch.autograd.grad(perturbed(z, noise, 0.3).sum(), z)
+    assert torch.equal(gradient, torch.ones_like(z))
+
+
+def test_eq_8_value_and_gradient_are_the_naive_twins() -> None:
+    a, b = random(6, 4).requires_grad_(), random(6, 4, seed=1).requires_grad_()
+    ours, twin = l_perturb(a, b), naive_l_perturb(a, b)
+    assert torch.allclose(ours, twin)
+    for one, other in zip(torch.autograd.grad(ours, (a, b)), torch.autograd.grad(twin, (a, b)), strict=True):
+        assert torch.allclose(one, other)
+    assert torch.autograd.gradcheck(l_perturb, (a, b))
+
+
+def test_eq_8_is_zero_for_equal_views_and_blind_to_a_shift_of_all_logits() -> None:
+    a = random(5, 3)
+    assert float(l_perturb(a, a)) == 0
+    assert float(l_perturb(a, a + 7.0)) == pytest.approx(0, abs=1e-20)
+    assert float(l_perturb(a, -a)) > 0

@@ -1,0 +1,152 @@
+"""What every method promises, whatever it does inside; and the doors methods come through."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.discovery import method_name
+from nodenova.errors import SettingError
+from nodenova.methods import METHODS, Method, make_method
+
+
+def quick(name: str) -> Method:
+    settings = {f.name for f in dataclasses.fields(METHODS[name])}
+    return make_method(name, {"epochs": "3"} if "epochs" in settings else {})
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_is_a_frozen_dataclass_of_plain_settings(name: str) -> None:
+    method = METHODS[name]()
+    assert isinstance(method, Method)
+    assert METHODS[name].__dataclass_params__.frozen
+    assert METHODS[name].__doc__
+    assert METHODS[name](**json.loads(json.dumps(dataclasses.asdict(method)))) == method
+    assert method_name(method) == name
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_adds_the_classes_it_was_asked_for_and_leaves_the_model_alone(name: str, fitted, tasks) -> None:
+    new = tasks[1]
+    before, state = fitted.predict_proba(new.graph), torch.get_rng_state()
+    model = nova.discover(fitted, new, quick(name))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert len(model.classes) == 4
+    assert model.num_old == 2
+    assert model.classes[:2] == fitted.classes
+    assert model.predict_proba(new.graph).shape == (120, 4)
+    assert set(model.predict_new(new.graph)) <= {2, 3}
+    assert np.isfinite(model.predict_proba(new.graph)).all()
+    assert len(model.prototypes.mean) == len(model.prototypes.var) == 4
+    assert model.stages[-1].method == name
+    assert model.stages[-1].sees == ("graph", "new_ids")
+    assert (fitted.predict_proba(new.graph) == before).all()
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_is_repeatable(name: str, fitted, tasks) -> None:
+    a, b = (nova.discover(fitted, tasks[1], quick(name), seed=5) for _ in range(2))
+    assert a.predict_proba(tasks[1].graph).tobytes() == b.predict_proba(tasks[1].graph).tobytes()
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_can_be_followed_by_another_stage(name: str, fitted, tasks) -> None:
+    model = nova.discover(nova.discover(fitted, tasks[1], quick(name)), tasks[1], quick(name))
+    assert len(model.classes) == 6
+    assert model.num_old == 4
+
+
+def test_never_new_never_says_new_and_keeps_every_old_answer(fitted, tasks) -> None:
+    graph = tasks[1].graph
+    model = nova.discover(fitted, tasks[1], nova.NeverNew())
+    assert model.predict(graph).max() == 1
+    assert (model.predict(graph) == fitted.predict(graph)).all()
+    assert np.allclose(model.predict_proba(graph)[:, :2], fitted.predict_proba(graph), atol=1e-6)
+    assert (model.predict_proba(graph)[:, 2:] == 0).all()
+    assert (model.embed(graph) == fitted.embed(graph)).all()
+
+
+def test_the_default_method_is_sword(fitted, tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+
+    def discover(self: nova.Sword, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        called.append(self)
+        return nova.NeverNew().discover(model, task)
+
+    monkeypatch.setattr(nova.Sword, "discover", discover)
+    assert nova.discover(fitted, tasks[1]).stages[-1].method == "sword"
+    assert called == [nova.Sword()]
+
+
+def test_make_method_reads_settings_by_the_type_of_their_default() -> None:
+    method = make_method("sword", {"eta": "0.5", "k": "4", "similarity": "sigmoid", "alpha1": "0"})
+    assert method == nova.Sword(eta=0.5, k=4, similarity="sigmoid", alpha1=0.0)
+    assert isinstance(method.alpha1, float)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        ("swrod", {}, "unknown method 'swrod'; known: .*sword"),
+        ("sword", {"alpha3": "1"}, "unknown setting of sword 'alpha3'; known: alpha1, alpha2, "),
+        ("sword", {"k": "three"}, r"k must be int \(like 3\), it is 'three'"),
+        ("sword", {"k": "3.5"}, "k must be int"),
+        ("sword", {"eta": "big"}, "eta must be float"),
+        ("sword", {"epochs": "0"}, "epochs must be at least 1"),
+        ("never_new", {"epochs": "5"}, "unknown setting of never_new 'epochs'"),
+    ],
+)
+def test_make_method_refuses(name: str, settings: dict[str, str], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        make_method(name, settings)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine:
+    """A user's own method."""
+
+    extra: int = 0
+
+    def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        return nova.NeverNew().discover(model, nova.NewTask(task.graph, task.ids, task.num_new + self.extra))
+
+
+def test_a_users_own_method_needs_no_registration(fitted, tasks) -> None:
+    model = nova.discover(fitted, tasks[1], Mine())
+    assert model.stages[-1].method == "Mine"
+    assert model.stages[-1].settings == {"extra": 0}
+
+
+def test_a_method_that_returns_another_number_of_classes_is_refused(fitted, tasks) -> None:
+    with pytest.raises(SettingError, match=r"Mine\(extra=1\) returned 5 classes for 2 \+ 2"):
+        nova.discover(fitted, tasks[1], Mine(extra=1))
+
+
+class NoDataclass:
+    def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        raise AssertionError("it should be refused before it runs")
+
+
+@pytest.mark.parametrize("method", ["sword", 7, nova.Sword, NoDataclass()])
+def test_what_is_no_method_is_refused_before_it_runs(fitted, tasks, method: object) -> None:
+    with pytest.raises(SettingError, match="a method is a dataclass instance"):
+        nova.discover(fitted, tasks[1], method)  # type: ignore[arg-type]
+
+
+def test_the_watcher_sees_every_epoch(fitted, tasks) -> None:
+    seen: list[tuple[int, int]] = []
+    nova.discover(
+        fitted, tasks[1], nova.Sword(epochs=3), watcher=lambda epoch, epochs, losses: seen.append((epoch, epochs))
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_watching_does_not_change_the_result(fitted, tasks) -> None:
+    a = nova.discover(fitted, tasks[1], nova.Sword(epochs=3), watcher=lambda *_: None)
+    b = nova.discover(fitted, tasks[1], nova.Sword(epochs=3))
+    assert (a.predict_proba(tasks[1].graph) == b.predict_proba(tasks[1].graph)).all()

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.errors import NodenovaError, SettingError
+from nodenova.methods.sword import Sword
+
+FAST = Sword(epochs=4)
+
+
+def probabilities(model: nova.Model, task: nova.NewTask) -> np.ndarray:
+    return model.predict_proba(task.graph)
+
+
+def test_the_same_seed_is_bit_identical_and_torchs_random_state_is_untouched(fitted, tasks) -> None:
+    new = tasks[1]
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    a = nova.discover(fitted, new, FAST, seed=3)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    b = nova.discover(fitted, new, FAST, seed=3)
+    assert probabilities(a, new).tobytes() == probabilities(b, new).tobytes()
+    assert a.stages[-1].history == b.stages[-1].history
+    assert (a.predict_new(new.graph) == b.predict_new(new.graph)).all()
+
+
+def test_different_seeds_differ(fitted, tasks) -> None:
+    new = tasks[1]
+    a, b = nova.discover(fitted, new, FAST, seed=0), nova.discover(fitted, new, FAST, seed=1)
+    assert (probabilities(a, new) != probabilities(b, new)).any()
+
+
+def test_the_old_model_is_as_it_was(fitted, tasks) -> None:
+    new = tasks[1]
+    before = (probabilities(fitted, new), fitted.prototypes.mean.clone(), fitted.stages)
+    nova.discover(fitted, new, Sword(epochs=10))
+    assert (probabilities(fitted, new) == before[0]).all()
+    assert torch.equal(fitted.prototypes.mean, before[1])
+    assert fitted.stages == before[2]
+    assert len(fitted.classes) == 2
+
+
+def test_it_tells_new_nodes_from_old_ones_and_keeps_the_old_classes() -> None:
+    """On an easy graph. Which new class is which is another matter: on some seeds SWORD puts all new nodes into one."""
+    easy = nova.synthetic(nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9)
+    old, new, exam = nova.split(easy, [0, 1])
+    scores = nova.grade(nova.discover(nova.fit(old, hidden=16, epochs=50), new, Sword(epochs=100)), exam).scores()
+    assert scores["old"] > 80
+    assert scores["gate"] > 80
+    assert scores["new"] > 40
+
+
+def test_one_new_class(labelled) -> None:
+    old, new, exam = nova.split(labelled, [0, 1, 2])
+    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    assert len(model.classes) == 4
+    assert (model.predict_new(new.graph) == 3).all()
+    assert nova.grade(model, exam).scores()["new_n"] == 100.0
+
+
+def test_an_isolated_node_among_the_new_ones(labelled) -> None:
+    graph = labelled.graph
+    node = int(np.flatnonzero(labelled.y == 3)[0])
+    edges = graph.edge_index[:, (graph.edge_index != node).all(axis=0)]
+    alone = replace(labelled, graph=nova.Graph.of(graph.x, edges))
+    old, new, _ = nova.split(alone, [0, 1], per_class=1000)
+    new = nova.NewTask(new.graph, np.union1d(new.ids, [node]), 2)
+    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    assert np.isfinite(probabilities(model, new)[node]).all()
+
+
+def test_a_class_with_two_nodes() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array([0] * 10 + [1] * 10 + [2] * 2 + [3] * 2)
+    graph = nova.Graph.of(rng.random((24, 6)), rng.integers(24, size=(2, 40)))
+    old, new, exam = nova.split(nova.Labelled(graph, y, tuple("abcd")), [0, 2], per_class=5)
+    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    assert np.isfinite(probabilities(model, new)).all()
+    assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
+
+
+def test_as_many_new_nodes_as_new_classes(fitted, tasks) -> None:
+    task = nova.NewTask(tasks[1].graph, tasks[1].ids[:2], 2)
+    assert np.isfinite(probabilities(nova.discover(fitted, task, FAST), task)).all()
+
+
+@pytest.mark.parametrize("encoder", ["gat", "sage"])
+def test_other_encoders(tasks, encoder: str) -> None:
+    old, new, _ = tasks
+    model = nova.discover(nova.fit(old, encoder, hidden=8, heads=2, epochs=3), new, FAST)
+    assert probabilities(model, new).shape == (120, 4)
+
+
+def test_two_stages(labelled) -> None:
+    old, news, exams = nova.split_stages(labelled, [0, 1], [[2], [3]])
+    first = nova.discover(nova.fit(old, hidden=8, epochs=5), news[0], FAST)
+    second = nova.discover(first, news[1], FAST)
+    assert len(second.classes) == 4
+    assert second.num_old == 3
+    assert [stage.method for stage in second.stages] == ["fit", "sword", "sword"]
+    assert nova.grade(second, exams[1]).confusion.shape == (4, 4)
+    assert second.prototypes.mean.shape == (4, 8)
+
+
+def test_the_two_stages_draw_different_randomness(fitted, tasks) -> None:
+    """The generator is seeded from (seed, phase): a second stage must not repeat the first one's noise."""
+    noise = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Listener:
+        def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+            noise.append(torch.randn(3))
+            return nova.NeverNew().discover(model, task)
+
+    nova.discover(nova.discover(fitted, tasks[1], Listener()), tasks[1], Listener())
+    assert not torch.equal(noise[0], noise[1])
+
+
+def test_pairs_of_a_sample_of_the_new_nodes(fitted, tasks) -> None:
+    new = tasks[1]
+    assert len(new.ids) > 7
+    sampled = nova.discover(fitted, new, replace(FAST, pair_nodes=7))
+    full = nova.discover(fitted, new, FAST)
+    assert np.isfinite(sampled.stages[-1].history["pseudo"]).all()
+    assert (probabilities(sampled, new) != probabilities(full, new)).any()
+    assert replace(FAST, pair_nodes=7)._sample(20, torch.device("cpu")).unique().numel() == 7
+    assert replace(FAST, pair_nodes=20)._sample(20, torch.device("cpu")).tolist() == list(range(20))
+
+
+TERMS = {
+    "pseudo": {"pseudo"},
+    "alpha1": {"self"},
+    "alpha2": {"perturb"},
+    "replay": {"replay"},
+    "omega": {"distill"},
+    "lam": {"replay", "distill"},
+}
+
+
+def test_every_term_is_in_the_history_of_every_epoch(fitted, tasks) -> None:
+    history = nova.discover(fitted, tasks[1], FAST).stages[-1].history
+    assert set(history) == {"pseudo", "self", "perturb", "replay", "distill"}
+    assert all(len(values) == 4 and np.isfinite(values).all() for values in history.values())
+
+
+@pytest.mark.parametrize("weight", list(TERMS))
+def test_a_zero_weight_removes_its_term(fitted, tasks, weight: str) -> None:
+    history = nova.discover(fitted, tasks[1], replace(FAST, **{weight: 0.0})).stages[-1].history
+    assert set(history) == {"pseudo", "self", "perturb", "replay", "distill"} - TERMS[weight]
+
+
+def test_without_any_weight_nothing_is_learnt(fitted, tasks) -> None:
+    new = tasks[1]
+    model = nova.discover(fitted, new, replace(FAST, pseudo=0.0, alpha1=0.0, alpha2=0.0, lam=0.0))
+    assert (model.embed(new.graph) == fitted.embed(new.graph)).all()
+    assert model.stages[-1].history == {}
+
+
+def test_distillation_holds_the_encoder_near_what_it_was(fitted, tasks) -> None:
+    new = tasks[1]
+
+    def moved(omega: float) -> float:
+        model = nova.discover(fitted, new, Sword(epochs=30, omega=omega))
+        return float(np.linalg.norm(model.embed(new.graph) - fitted.embed(new.graph), axis=1).mean())
+
+    assert moved(10.0) < 0.5 * moved(0.0)
+
+
+def test_both_readings_of_eq_2(fitted, tasks) -> None:
+    a = nova.discover(fitted, tasks[1], replace(FAST, similarity="sigmoid"))
+    b = nova.discover(fitted, tasks[1], FAST)
+    assert a.stages[-1].history["pseudo"] != b.stages[-1].history["pseudo"]
+
+
+def test_the_first_epochs_self_training_is_ramped_up(fitted, tasks) -> None:
+    """beta1 = alpha1 * rampup: with a ramp-up of one epoch the first loss is larger by exactly the ramp."""
+    new = tasks[1]
+    slow = nova.discover(fitted, new, replace(FAST, epochs=1)).stages[-1].history
+    fast = nova.discover(fitted, new, replace(FAST, epochs=1, rampup_epochs=0)).stages[-1].history
+    ratio = np.exp(-5 * (1 - 1 / 50) ** 2)
+    assert slow["self"][0] == pytest.approx(fast["self"][0] * ratio, rel=1e-5)
+    assert slow["perturb"][0] == pytest.approx(fast["perturb"][0] * ratio, rel=1e-5)
+    assert slow["pseudo"][0] == fast["pseudo"][0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"similarity": "cosine"}, "similarity must be one of softmax, sigmoid, it is 'cosine'"),
+        ({"epochs": 0}, "epochs must be at least 1, it is 0"),
+        ({"k": 0}, "k must be at least 1"),
+        ({"draws": 0}, "draws must be at least 1"),
+        ({"pair_nodes": 0}, "pair_nodes must be at least 1"),
+        ({"lr": -1.0}, "lr"),
+        ({"alpha1": -1.0}, "alpha1"),
+        ({"eta": -0.1}, "eta"),
+        ({"omega": float("nan")}, "omega"),
+    ],
+)
+def test_bad_settings(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(NodenovaError, match=sentence):
+        Sword(**settings)  # type: ignore[arg-type]
+
+
+def test_an_unknown_setting() -> None:
+    with pytest.raises(TypeError, match="alpha3"):
+        replace(Sword(), alpha3=1.0)  # type: ignore[call-arg]
+
+
+def test_the_papers_settings_are_the_defaults() -> None:
+    s = Sword()
+    assert (s.epochs, s.lr, s.weight_decay, s.k) == (600, 0.01, 5e-4, 3)
+    assert (s.alpha1, s.alpha2, s.rampup_epochs, s.eta, s.omega) == (0.08, 5.0, 50, 0.2, 10.0)
+    assert 0.4 <= s.lam <= 1
+
+
+def test_a_class_instead_of_an_instance(fitted, tasks) -> None:
+    with pytest.raises(SettingError, match=r"like Sword\(\); got <class '.*Sword'>"):
+        nova.discover(fitted, tasks[1], Sword)  # type: ignore[arg-type]

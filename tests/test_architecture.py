@@ -1,0 +1,89 @@
+"""Who may import whom, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parent.parent / "src" / "nodenova"
+MODULES = sorted(SRC.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SRC.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module of ours that the file names in an import, wherever in the file it stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide what is imported"
+            found |= {str(node.module)} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "nodenova"}
+
+
+def inside(name: str, room: str) -> bool:
+    return name == room or name.startswith(room + ".")
+
+
+# room: what it may not import
+FORBIDDEN = {
+    "nodenova.losses": ["nodenova"],
+    "nodenova.evaluation.metrics": ["nodenova"],
+    "nodenova.graph": ["nodenova.data", "nodenova.model"],
+    "nodenova.task": ["nodenova.data", "nodenova.model"],
+    "nodenova.model": ["nodenova.data", "nodenova.evaluation", "nodenova.methods"],
+    "nodenova.methods": [
+        "nodenova.data",
+        "nodenova.evaluation",
+        "nodenova.experiments",
+        "nodenova.discovery",
+        "nodenova.fitting",
+    ],
+    "nodenova.training": ["nodenova"],
+    "nodenova.discovery": ["nodenova.data", "nodenova.evaluation", "nodenova.fitting"],
+    "nodenova.report": ["nodenova.fitting", "nodenova.discovery", "nodenova.methods", "nodenova.training", "nodenova.data"],
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_keep_to_their_rooms(path: Path) -> None:
+    name = name_of(path)
+    for room, forbidden in FORBIDDEN.items():
+        if inside(name, room):
+            for imported in imports_of(path):
+                within = inside(imported, room)
+                assert within or not any(inside(imported, other) for other in forbidden), f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "methods").glob("[!_]*.py")), ids=name_of)
+def test_methods_do_not_import_each_other(path: Path) -> None:
+    others = {name for name in imports_of(path) if inside(name, "nodenova.methods")}
+    assert not others
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_the_command_line_prints_and_imports_the_command_line(path: Path) -> None:
+    if name_of(path) not in {"nodenova.cli", "nodenova.__main__"}:
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        assert "print" not in {call.id for call in calls if isinstance(call, ast.Name)}
+        assert "nodenova.cli" not in imports_of(path)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_files_are_small_and_have_names_that_say_something(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+    assert path.stem not in {"utils", "helpers", "common", "base", "misc"}
+
+
+def test_the_rule_can_fail(tmp_path: Path) -> None:
+    """The reader of imports sees all forms of one."""
+    file = tmp_path / "x.py"
+    file.write_text("import nodenova.data\ndef f():\n    from nodenova.data import answers\n    from nodenova import fit\n")
+    assert imports_of(file) == {"nodenova.data", "nodenova.data.answers", "nodenova", "nodenova.fit"}

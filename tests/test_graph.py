@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodenova.errors import GraphError
+from nodenova.graph import Graph
+
+X = np.arange(12, dtype=float).reshape(4, 3)
+
+
+def test_edges_are_stored_in_both_directions_once_each_sorted_and_without_self_loops() -> None:
+    graph = Graph.of(X, [[2, 0, 0, 1, 3, 3], [1, 1, 1, 0, 3, 0]])
+    assert graph.edge_index.tolist() == [[0, 0, 1, 1, 2, 3], [1, 3, 0, 2, 1, 0]]
+    assert graph.num_edges == 6
+    assert graph.edge_index.dtype == np.int64
+    assert (graph.adjacency.toarray() == graph.adjacency.toarray().T).all()
+    assert graph.adjacency.toarray().sum() == 6
+
+
+def test_narrow_edge_types_do_not_overflow() -> None:
+    n = 300
+    graph = Graph.of(np.ones((n, 1)), np.array([[250, 299], [299, 251]], dtype=np.int16))
+    assert graph.edge_index.tolist() == [[250, 251, 299, 299], [299, 299, 250, 251]]
+
+
+def test_a_graph_without_edges() -> None:
+    graph = Graph.of(X, np.empty((2, 0)))
+    assert graph.num_edges == 0
+    assert graph.adjacency.shape == (4, 4)
+
+
+def test_features_are_float32_sparse_when_few_and_dense_when_many() -> None:
+    dense = Graph.of(X, [[0], [1]])
+    assert isinstance(dense.x, np.ndarray)
+    assert dense.x.dtype == np.float32
+    few = np.zeros((4, 10))
+    few[1, 2] = 5
+    for x in (few, sp.coo_array(few), sp.csc_matrix(few)):
+        sparse = Graph.of(x, [[0], [1]])
+        assert isinstance(sparse.x, sp.csr_array)
+        assert sparse.x.dtype == np.float32
+        assert (sparse.x.toarray() == few).all()
+    assert isinstance(Graph.of(sp.csr_array(X), [[0], [1]]).x, np.ndarray)
+
+
+def test_stored_zeros_and_duplicates_of_a_sparse_x_do_not_matter() -> None:
+    x = sp.csr_array((np.array([1.0, 2.0, 0.0]), np.array([3, 3, 1]), np.array([0, 3, 3])), shape=(2, 10))
+    graph = Graph.of(x, [[0], [1]])
+    assert graph.x.nnz == 1
+    assert graph.x.toarray()[0, 3] == 3.0
+
+
+def test_the_users_sparse_x_is_left_as_it_was() -> None:
+    data, indices = np.array([1, 2, 0, 4], dtype=np.float32), np.array([7, 7, 1, 0], dtype=np.int32)
+    x = sp.csr_array((data, indices, np.array([0, 3, 4], dtype=np.int32)), shape=(2, 10))
+    before = (x.data.copy(), x.indices.copy(), x.indptr.copy())
+    Graph.of(x, [[0], [1]])
+    for part, kept in zip((x.data, x.indices, x.indptr), before, strict=True):
+        assert np.array_equal(part, kept)
+
+
+def test_node_ids_and_feature_names() -> None:
+    graph = Graph.of(X, [[0], [1]], node_ids=["a", "b", "c", "d"], feature_names=["u", "v", "w"])
+    assert graph.node_ids.tolist() == ["a", "b", "c", "d"]
+    assert graph.feature_names == ("u", "v", "w")
+    assert Graph.of(X, [[0], [1]]).node_ids.tolist() == [0, 1, 2, 3]
+
+
+def test_subgraph() -> None:
+    graph = Graph.of(X, [[0, 1, 2, 3], [1, 2, 3, 0]], node_ids=["a", "b", "c", "d"], feature_names=["u", "v", "w"])
+    part = graph.subgraph(np.array([0, 1, 3]))
+    assert part.edge_index.tolist() == [[0, 0, 1, 2], [1, 2, 0, 0]]
+    assert part.node_ids.tolist() == ["a", "b", "d"]
+    assert (part.x == X[[0, 1, 3]]).all()
+    assert part.feature_names == graph.feature_names
+
+
+def test_subgraph_of_sparse_features() -> None:
+    x = np.zeros((4, 20))
+    x[:, 0] = range(1, 5)
+    part = Graph.of(x, [[0, 1, 2], [1, 2, 3]]).subgraph(np.array([1, 3]))
+    assert part.x.toarray()[:, 0].tolist() == [2, 4]
+    assert part.num_edges == 0
+
+
+def test_a_graph_has_no_field_for_a_label() -> None:
+    assert [field.name for field in dataclasses.fields(Graph)] == ["x", "edge_index", "node_ids", "feature_names"]
+    assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))
+
+
+def test_a_graph_is_frozen() -> None:
+    graph = Graph.of(X, [[0], [1]])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        graph.x = X  # type: ignore[misc]
+
+
+def test_repr() -> None:
+    assert repr(Graph.of(X, [[0], [1]])) == "Graph(4 nodes, 2 edges, 3 dense features)"
+
+
+NAN = X.copy()
+NAN[2, 1] = np.nan
+SPARSE_INF = sp.csr_array(([np.inf], ([1], [2])), shape=(4, 30))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"x": NAN}, r"1 entries that are not finite numbers, first: node 2, feature 1 is nan"),
+        ({"x": SPARSE_INF}, r"first: node 1, feature 2 is inf"),
+        ({"x": np.zeros((0, 3))}, r"x is empty"),
+        ({"x": np.zeros((4, 0))}, r"x is empty"),
+        ({"x": np.zeros(4)}, r"two dimensions \(nodes, features\), it has 1"),
+        ({"x": [["a", "b"]]}, r"not a table of numbers"),
+        ({"edge_index": [[0, 1, 2]]}, r"shape \(2, edges\), it has \(1, 3\)"),
+        ({"edge_index": [0, 1]}, r"shape \(2, edges\)"),
+        ({"edge_index": [[0.5], [1]]}, r"whole numbers"),
+        ({"edge_index": [[0, 1], [1, 4]]}, r"1 edges name nodes that are not there \(nodes are 0..3\), first: 1 -> 4"),
+        ({"edge_index": [[0], [-1]]}, r"first: 0 -> -1"),
+        ({"node_ids": ["a", "b", "c"]}, r"node_ids has shape \(3,\), but x has 4 nodes"),
+        ({"node_ids": ["a", "b", "c", "b"]}, r"unique, 'b' appears 2 times"),
+        ({"node_ids": [7, 8, 7, 9]}, r"unique, 7 appears 2 times"),
+        ({"feature_names": ["u"]}, r"feature_names has 1 names for 3 features"),
+    ],
+)
+def test_what_users_bring_is_checked_in_their_words(arguments: dict[str, object], sentence: str) -> None:
+    given = {"x": X, "edge_index": [[0], [1]], **arguments}
+    with pytest.raises(GraphError, match=f"mine.npz: .*{sentence}"):
+        Graph.of(given.pop("x"), given.pop("edge_index"), source="mine.npz", **given)  # type: ignore[arg-type]
+
+
+def test_a_number_too_large_for_float32_is_an_error_not_a_warning() -> None:
+    with pytest.raises(GraphError, match="not finite"):
+        Graph.of(np.full((2, 2), 1e300), [[0], [1]])

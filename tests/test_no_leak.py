@@ -1,0 +1,85 @@
+"""Phase 2 cannot see a label: by type, and by a test that a leaky method fails."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.data.splits import with_split
+from nodenova.encoders import ENCODERS
+from nodenova.evaluation.leak import find_leak, scrambled
+from nodenova.heads import grow
+from nodenova.methods import METHODS, make_method
+from nodenova.prototypes import Prototypes
+
+QUICK = {"sword": {"epochs": "15"}}
+
+
+def labelled() -> nova.Labelled:
+    return nova.synthetic(nodes=160, classes=5, words=80, seed=3)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str) -> None:
+    assert find_leak(make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder) is None
+
+
+@dataclass(frozen=True)
+class Leaky:
+    """Goes around every type: looks for the answers in the variables of whoever called it, and learns from them."""
+
+    def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        variables = [value for frame in inspect.stack() for value in frame.frame.f_locals.values()]
+        answers = next(value for value in variables if type(value) is nova.Labelled)
+        y = torch.from_numpy(answers.y[task.ids] % task.num_new)
+        g, head = model.encoder(), grow(model.head(), task.num_new)
+        with torch.no_grad():
+            z = g(task.graph)[torch.from_numpy(task.ids)]
+            new = Prototypes.of(z, y, task.num_new)
+            head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(new.mean, dim=1)
+        return model.grown(encoder=g, head=head, new_prototypes=new)
+
+
+def test_a_leaky_method_is_caught() -> None:
+    leak = find_leak(Leaky(), labelled(), old=[0, 1, 2])
+    assert leak is not None
+    assert "changed on" in leak
+
+
+def test_scrambling_moves_new_labels_only() -> None:
+    before = labelled()
+    after = scrambled(before, old=[0, 1, 2])
+    is_old = np.isin(before.y, [0, 1, 2])
+    assert np.array_equal(before.y[is_old], after.y[is_old])
+    assert (before.y[~is_old] != after.y[~is_old]).mean() > 0.3
+    assert np.array_equal(np.bincount(before.y), np.bincount(after.y))
+
+
+def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
+    assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new"}
+    assert {f.name for f in fields(nova.Graph)} == {"x", "edge_index", "node_ids", "feature_names"}
+
+
+def test_a_model_keeps_no_node() -> None:
+    """Everything in a fitted model is as large as classes, features or hidden sizes: nothing has one row a node."""
+    data = nova.synthetic(nodes=333, classes=4, words=60)
+    old, _, _ = nova.split(data, old=[0, 1])
+    model = nova.fit(old, epochs=3)
+    parts = [*model.frozen_encoder().state_dict().values(), *model.head().state_dict().values()]
+    parts += [model.prototypes.mean, model.prototypes.var]
+    assert 333 not in {size for part in parts for size in part.shape}
+    assert len(old.train_ids) not in {size for part in parts for size in part.shape}
+
+
+def test_ids_of_new_nodes_are_the_same_whatever_their_labels() -> None:
+    data = with_split(labelled())
+    _, before, _ = nova.split(data, old=[0, 1, 2])
+    _, after, _ = nova.split(scrambled(data, old=[0, 1, 2]), old=[0, 1, 2])
+    assert (np.diff(before.ids) > 0).all()
+    assert np.array_equal(before.ids, after.ids)
