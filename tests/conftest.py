@@ -35,7 +35,7 @@ def tasks(labelled: nova.Labelled) -> tuple[nova.OldTask, nova.NewTask, nova.Exa
 
 @pytest.fixture(scope="session")
 def fitted(tasks: tuple[nova.OldTask, nova.NewTask, nova.Exam]) -> nova.Model:
-    return nova.fit(tasks[0], hidden=16, epochs=20)
+    return nova.fit(tasks[0], "gcn", hidden=16, epochs=20)
 
 
 @pytest.fixture(scope="session")

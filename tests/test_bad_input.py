@@ -95,18 +95,32 @@ OPTIONS = {
     "old class that is not there": (["--old", "0,9"], "my.npz: class 9 is not there, classes are 0..3"),
     "old as words": (["--old", "a,b"], "--old takes whole numbers"),
     "no new class wanted": (["--num-old", "2", "--num-new", "0"], "num_new must be at least 1, it is 0"),
-    "method": (["--num-old", "2", "--method", "swrod"], "unknown method 'swrod'; known: never_new"),
-    "encoder": (["--num-old", "2", "--encoder", "gnc"], "unknown encoder 'gnc'; known: gat, gcn, sage"),
-    "setting": (["--num-old", "2", "--set", "etta=1"], "unknown setting of sword 'etta'; known: alpha1"),
-    "value of a setting": (["--num-old", "2", "--set", "epochs=many"], "epochs must be int (like 600), it is 'many'"),
+    "method": (["--num-old", "2", "--method", "swrod"], "unknown method 'swrod'; known: never_new, prism, sword"),
+    "encoder": (["--num-old", "2", "--encoder", "gnc"], "unknown encoder 'gnc'; known: gat, gcn, prism, sage"),
+    "setting": (
+        ["--num-old", "2", "--method", "sword", "--set", "etta=1"],
+        "unknown setting of sword 'etta'; known: alpha1",
+    ),
+    "value of a setting": (
+        ["--num-old", "2", "--method", "sword", "--set", "epochs=many"],
+        "epochs must be int (like 600), it is 'many'",
+    ),
     "setting without value": (["--num-old", "2", "--set", "epochs"], "--set takes name=value, not 'epochs'"),
-    "layers": (["--num-old", "2", "--layers", "65"], "layers must lie in 1..64, it is 65"),
-    "dropout": (["--num-old", "2", "--dropout", "1"], "dropout must be at least 0 and below 1"),
+    "layers": (["--num-old", "2", "--method", "sword", "--layers", "65"], "layers must lie in 1..64, it is 65"),
+    "dropout": (["--num-old", "2", "--method", "sword", "--dropout", "1"], "dropout must be at least 0 and below 1"),
     "seeds": (["--num-old", "2", "--seeds", "x"], "--seeds takes whole numbers like 3 or 4,7, not 'x'"),
     "no seed": (["--num-old", "2", "--seeds", "0"], "--seeds must be at least 1"),
     "visibility": (["--num-old", "2", "--visibility", "all"], "visibility must be one of transductive, induced"),
     "device": (["--num-old", "2", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
-    "epochs": (["--num-old", "2", "--fit-epochs", "0"], "epochs must be at least 1, it is 0"),
+    "settings of training for what is not trained": (
+        ["--num-old", "2", "--hidden", "8"],
+        "hidden: for encoders that are trained",
+    ),
+    "a method that trains on an encoder that does not": (
+        ["--num-old", "2", "--method", "sword", "--encoder", "prism"],
+        "sword trains its encoder: fit with encoder gcn, gat or sage, not prism",
+    ),
+    "epochs": (["--num-old", "2", "--method", "sword", "--fit-epochs", "0"], "epochs must be at least 1, it is 0"),
 }
 
 
@@ -166,7 +180,7 @@ def test_predict_and_report_on_what_is_not_a_run(monkeypatch, capsys, tmp_path):
 
 def test_predict_on_a_graph_with_other_features(monkeypatch, capsys, tmp_path):
     old, _, _ = nova.split(nova.synthetic(nodes=60, classes=3, words=40), old=[0, 1])
-    nova.fit(old, epochs=1).save(tmp_path / "model")
+    nova.fit(old, "gcn", epochs=1).save(tmp_path / "model")
     path = write(tmp_path / "my.npz", arrays())
     command = ["predict", str(tmp_path / "model"), "--graph", path, "--out", str(tmp_path / "p.csv")]
     assert "the graph has 60 features, the model was trained on 40" in refused(monkeypatch, capsys, tmp_path, *command)
@@ -179,7 +193,7 @@ def test_a_full_disk_leaves_nothing_half_written(monkeypatch, capsys, tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    quick = ["--fit-epochs", "2", "--set", "epochs=2"]
+    quick = ["--method", "sword", "--fit-epochs", "2", "--set", "epochs=2"]
     command = ["run", "--graph", path, "--num-old", "2", "--json", str(tmp_path / "rows.json"), *quick]
     said = refused(monkeypatch, capsys, tmp_path, *command, code=1)
     assert "No space left on device" in said

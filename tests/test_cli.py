@@ -18,7 +18,7 @@ import nodenova as nova
 from nodenova import cli
 from nodenova.data.splits import with_split
 
-QUICK = ["--fit-epochs", "5", "--set", "epochs=5"]
+QUICK = ["--method", "sword", "--fit-epochs", "5", "--set", "epochs=5"]
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -115,7 +115,7 @@ def test_seeds_and_old_classes_can_be_chosen(monkeypatch, tmp_path, graph_file):
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_file):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "nodenova", "run", "--graph", str(graph_file), "--num-old", "3", "--seeds", "2"]
-    command += ["--out", str(out), "--no-report", "--fit-epochs", "5", "--set", "epochs=400"]
+    command += ["--method", "sword", "--out", str(out), "--no-report", "--fit-epochs", "5", "--set", "epochs=400"]
     environment = os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     deadline = time.monotonic() + 120

@@ -16,7 +16,7 @@ from nodenova.model import Model, frozen
 def twice(labelled) -> list[Model]:
     """One old class, then a stage of one class and a stage of two."""
     old, news, _ = nova.split_stages(labelled, [0], [[1], [2, 3]])
-    models = [nova.fit(old, hidden=8, epochs=5)]
+    models = [nova.fit(old, "gcn", hidden=8, epochs=5)]
     for new in news:
         models.append(nova.discover(models[-1], new, nova.Sword(epochs=3)))
     return models
@@ -154,7 +154,7 @@ def test_a_model_is_frozen_and_says_what_it_is(discovered: Model) -> None:
 
 def test_fit_is_a_pure_function_of_task_and_seed(tasks, labelled) -> None:
     state = torch.get_rng_state()
-    a, b, c = (nova.fit(tasks[0], hidden=8, epochs=4, seed=seed) for seed in (1, 1, 2))
+    a, b, c = (nova.fit(tasks[0], "gcn", hidden=8, epochs=4, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), state)
     assert (a.predict_proba(labelled.graph) == b.predict_proba(labelled.graph)).all()
     assert (a.predict_proba(labelled.graph) != c.predict_proba(labelled.graph)).any()
@@ -171,7 +171,7 @@ def test_fit_learns_the_old_classes(tasks, encoder: str) -> None:
 def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks) -> None:
     """Without dropout the passes are all alike, and Eq. 9 is over the training nodes as they are embedded."""
     old = tasks[0]
-    fitted = nova.fit(old, hidden=4, epochs=3, dropout=0.0)
+    fitted = nova.fit(old, "gcn", hidden=4, epochs=3, dropout=0.0)
     z = fitted.embed(old.graph)[old.train_ids]
     for c in range(2):
         assert np.allclose(fitted.prototypes.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5)
@@ -180,20 +180,20 @@ def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks) -> None:
 
 def test_prototypes_are_as_wide_as_dropout_makes_them(tasks) -> None:
     old = tasks[0]
-    fitted = nova.fit(old, hidden=4, epochs=3, dropout=0.5)
+    fitted = nova.fit(old, "gcn", hidden=4, epochs=3, dropout=0.5)
     z = fitted.embed(old.graph)[old.train_ids]
     for c in range(2):
         assert fitted.prototypes.var[c].sum() > z[old.train_y == c].var(axis=0).sum()
 
 
 def test_fit_divides_features_by_their_sum_only_where_they_are_counts(tasks) -> None:
-    assert nova.fit(tasks[0], hidden=4, epochs=1).encoder().spec.row_normalise
+    assert nova.fit(tasks[0], "gcn", hidden=4, epochs=1).encoder().spec.row_normalise
     old = tasks[0]
     signed = Graph.of(old.graph.x.toarray() - 0.5, old.graph.edge_index)
-    assert not nova.fit(dataclasses.replace(old, graph=signed), hidden=4, epochs=1).encoder().spec.row_normalise
+    assert not nova.fit(dataclasses.replace(old, graph=signed), "gcn", hidden=4, epochs=1).encoder().spec.row_normalise
 
 
 def test_fit_without_validation_nodes_runs_all_epochs(tasks) -> None:
     none = np.array([], dtype=np.int64)
-    model = nova.fit(dataclasses.replace(tasks[0], val_ids=none, val_y=none), hidden=4, epochs=7, patience=1)
+    model = nova.fit(dataclasses.replace(tasks[0], val_ids=none, val_y=none), "gcn", hidden=4, epochs=7, patience=1)
     assert len(model.stages[0].history["ce"]) == 7

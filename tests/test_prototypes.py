@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
-from nodenova.prototypes import Prototypes
+from nodenova.prototypes import Prototypes, ladder, low_rank, rung_columns
+
+
+def bare(mean: torch.Tensor, var: torch.Tensor) -> Prototypes:
+    """Prototypes whose ladder says nothing."""
+    d = mean.shape[1]
+    return Prototypes(mean, var, torch.zeros_like(mean), torch.zeros(1, d), torch.ones(d), torch.tensor(5.0))
 
 
 def test_eq_9_mean_and_variance_are_the_loops() -> None:
     z, y = torch.randn(12, 3), torch.arange(12) % 4
-    prototypes = Prototypes.of(z, y, 4)
+    prototypes = Prototypes.of(z, y, 4, z.shape[1], (z.shape[1],))
     for c in range(4):
         members = [z[i] for i in range(12) if y[i] == c]
         mean = sum(members) / len(members)
@@ -18,9 +25,9 @@ def test_eq_9_mean_and_variance_are_the_loops() -> None:
 
 def test_a_class_of_one_node_has_no_variance_and_a_class_of_none_gets_the_overall_mean() -> None:
     z = torch.tensor([[0.0, 2.0], [4.0, 6.0]])
-    prototypes = Prototypes.of(z, torch.tensor([0, 0]), 2)
+    prototypes = Prototypes.of(z, torch.tensor([0, 0]), 2, z.shape[1], (z.shape[1],))
     assert prototypes.mean[1].tolist() == [2.0, 4.0]
-    one = Prototypes.of(z, torch.tensor([0, 1]), 2)
+    one = Prototypes.of(z, torch.tensor([0, 1]), 2, z.shape[1], (z.shape[1],))
     assert one.mean.tolist() == z.tolist()
     assert not one.var.any()
     assert torch.isfinite(one.draw(torch.randn(5, 2, 2))[0]).all()
@@ -28,11 +35,11 @@ def test_a_class_of_one_node_has_no_variance_and_a_class_of_none_gets_the_overal
 
 def test_prototypes_hold_no_gradient() -> None:
     z = torch.randn(6, 2, requires_grad=True)
-    assert not Prototypes.of(z, torch.arange(6) % 2, 2).mean.requires_grad
+    assert not Prototypes.of(z, torch.arange(6) % 2, 2, z.shape[1], (z.shape[1],)).mean.requires_grad
 
 
 def test_eq_10_draws_are_mean_plus_deviation_times_noise() -> None:
-    prototypes = Prototypes(torch.randn(3, 2), torch.rand(3, 2))
+    prototypes = bare(torch.randn(3, 2), torch.rand(3, 2))
     noise = torch.randn(4, 3, 2)
     z, y = prototypes.draw(noise)
     assert z.shape == (12, 2)
@@ -43,15 +50,56 @@ def test_eq_10_draws_are_mean_plus_deviation_times_noise() -> None:
 
 
 def test_draws_have_the_moments_they_are_asked_for() -> None:
-    prototypes = Prototypes(torch.tensor([[1.0, -2.0]]), torch.tensor([[4.0, 0.25]]))
+    prototypes = bare(torch.tensor([[1.0, -2.0]]), torch.tensor([[4.0, 0.25]]))
     z, _ = prototypes.draw(torch.randn(20000, 1, 2, generator=torch.Generator().manual_seed(0)))
     assert torch.allclose(z.mean(0), prototypes.mean[0], atol=0.06)
     assert torch.allclose(z.var(0), prototypes.var[0], rtol=0.05)
 
 
 def test_followed_by_keeps_the_order_of_the_stages() -> None:
-    first, second = Prototypes(torch.zeros(2, 3), torch.zeros(2, 3)), Prototypes(torch.ones(1, 3), torch.ones(1, 3))
+    first, second = bare(torch.zeros(2, 3), torch.zeros(2, 3)), bare(torch.ones(1, 3), torch.ones(1, 3))
     both = first.followed_by(second)
     assert both.mean[:, 0].tolist() == [0, 0, 1]
     assert both.var[:, 0].tolist() == [0, 0, 1]
     assert first.mean.shape == (2, 3)
+
+
+def test_ladder_is_each_view_at_each_rank_to_unit_length() -> None:
+    z = torch.randn(5, 6)
+    u = ladder(z, 3, (1, 3))
+    expected = [view[:, :r] / view[:, :r].norm(dim=1, keepdim=True) for view in (z[:, :3], z[:, 3:]) for r in (1, 3)]
+    assert torch.allclose(u, torch.cat(expected, dim=1))
+    assert torch.equal(u[:, rung_columns(2, (1, 3), (3,))], ladder(z, 3, (3,)))
+    assert ladder(torch.zeros(1, 6), 3, (3,)).isfinite().all()
+
+
+def test_low_rank_keeps_the_diagonal_and_is_exact_when_there_are_few_rows() -> None:
+    for n, d in [(4, 9), (60, 9), (20, 50)]:
+        rows = torch.randn(n, d, generator=torch.Generator().manual_seed(n))
+        factor, rest = low_rank(rows, factors=6)
+        scatter = rows.t() @ rows
+        again = factor.t() @ factor + rest.diag()
+        assert len(factor) == min(n, 6)
+        assert torch.allclose(again.diagonal(), scatter.diagonal(), rtol=1e-4)
+        if n <= 6:
+            assert torch.allclose(again, scatter, atol=1e-4)
+        best = torch.linalg.svdvals(rows)[:6].square().sum()
+        assert torch.allclose(factor.square().sum(), best if n > 6 else rows.square().sum(), rtol=1e-4)
+
+
+def test_covariance_is_the_pooled_within_class_covariance_shrunk_to_a_sphere() -> None:
+    z, y = torch.randn(40, 4), torch.arange(40) % 2
+    u = ladder(z, 4, (4,))
+    residual = u - torch.stack([u[y == c].mean(0) for c in range(2)])[y]
+    within = residual.t() @ residual / 38
+    found = Prototypes.of(z, y, 2, 4, (4,)).covariance(torch.ones(4, dtype=torch.bool), prior=38.0)
+    assert torch.allclose(found.float(), 0.5 * within + 0.5 * within.diagonal().mean() * torch.eye(4), atol=1e-5)
+
+
+def test_a_later_stage_speaks_for_its_classes_and_no_more() -> None:
+    y = torch.arange(40) % 4
+    first = Prototypes.of(torch.randn(40, 3), y, 4, 3, (3,))
+    many = Prototypes.of(torch.randn(4000, 3), torch.zeros(4000, dtype=torch.long), 1, 3, (3,))
+    both = first.followed_by(many)
+    assert float(both.dof) == pytest.approx(36 + 36 / 4)
+    assert both.centre.shape == (5, 3)

@@ -1,8 +1,8 @@
-"""Compare settings without new classes and without test nodes: hide some old classes, discover them, grade on validation nodes.
+"""Compare settings without new classes and without test nodes: hide old classes, discover them, grade on validation nodes.
 
     python tools/choose.py --data-root DIR --datasets cora,citeseer lam=0.4 lam=1.0 hidden=32,lam=0.4
 
-Only labels of old training and validation nodes are used. Half of the validation nodes stop phase 1, the others are the exam.
+Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the others are the exam.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nodenova.methods import METHODS as METHODS
     from nodenova.methods import Method as Method
     from nodenova.methods.never_new import NeverNew as NeverNew
+    from nodenova.methods.prism import Prism as Prism
     from nodenova.methods.sword import Sword as Sword
     from nodenova.model import Model as Model
     from nodenova.model import NodeClass as NodeClass
@@ -50,6 +51,7 @@ _PLACES = {
     "graph": ("Graph",),
     "methods": ("METHODS", "Method"),
     "methods.never_new": ("NeverNew",),
+    "methods.prism": ("Prism",),
     "methods.sword": ("Sword",),
     "model": ("Model", "NodeClass"),
     "storage": ("load_model",),

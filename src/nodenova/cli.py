@@ -75,13 +75,13 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: sword, never_new.")] = "sword",
+    method: Annotated[str, typer.Option(help="How to discover: prism (seconds, no training), sword, never_new.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
-    encoder: Annotated[str, typer.Option(help="gcn, gat or sage.")] = "gcn",
-    hidden: Annotated[int, typer.Option(help="Size of the representation.")] = 16,
-    layers: Annotated[int, typer.Option(help="Depth of the encoder, 1 to 64.")] = 2,
-    dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.5,
-    fit_epochs: Annotated[int, typer.Option(help="Epochs of phase 1, at most.")] = 200,
+    encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
+    layers: Annotated[int | None, typer.Option(help="Depth of the encoder, 1 to 64 (default 2).")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Dropout between layers (default 0.5).")] = None,
+    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
     visibility: Annotated[str, typer.Option(help="transductive (see the whole graph) or induced (only classes met).")] = "transductive",
     per_class: Annotated[int, typer.Option(help="Training nodes a class, for a graph without a published split.")] = 20,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "1",
@@ -100,7 +100,7 @@ def run(
     from nodenova.experiments.folder import RunFolder
     from nodenova.experiments.results import summarise
     from nodenova.experiments.run import Plan, run_one
-    from nodenova.methods import make_method
+    from nodenova.methods import choose_encoder, make_method
     from nodenova.progress import Bars
     from nodenova.report.page import write_report
     from nodenova.storage import to_json, write_atomically
@@ -110,11 +110,12 @@ def run(
     make_method(method, dict(settings))
     labelled, default_old = _load(dataset, graph, data_root, split)
     chosen = _old_classes(labelled, old, num_old if num_old is not None or old else default_old)
-    fit_settings = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    fit_settings = {name: value for name, value in given.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,
         method=method,
-        encoder=encoder,
+        encoder=choose_encoder(method, encoder),
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
         method_settings=settings,
@@ -220,13 +221,10 @@ def _old_classes(labelled: Labelled, old: str | None, num_old: int | None) -> tu
 def _check(labelled: Labelled, plan: Plan) -> None:
     """Everything that can be wrong with a plan is found before anything is written."""
     from nodenova.data.splits import split
-    from nodenova.encoders import EncoderSpec
-    from nodenova.fitting import check_epochs
+    from nodenova.fitting import check_settings
     from nodenova.randomness import pick_device
 
-    fitting = dict(plan.fit_settings)
-    check_epochs(fitting["epochs"])
-    EncoderSpec(plan.encoder, labelled.graph.num_features, fitting["hidden"], fitting["layers"], fitting["dropout"])
+    check_settings(plan.encoder, dict(plan.fit_settings))
     pick_device(plan.device)
     split(labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, is_dataclass
 
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, Method
-from nodenova.methods.sword import Sword
+from nodenova.methods.prism import Prism
 from nodenova.model import Model, Stage
 from nodenova.randomness import repeatable
 from nodenova.task import NewTask
@@ -26,11 +26,11 @@ def discover(
 ) -> Model:
     """Find `task.num_new` new classes among the unlabelled nodes `task.ids` and return a bigger model.
 
-    The method (default: SWORD) gets the model and the task, and nothing else: neither type has a field for a label.
+    The method (default: Prism) gets the model and the task, and nothing else: neither type has a field for a label.
     The same model, task, method and seed give the same result bit for bit. Call it again on the result for a
     further stage. `watcher(epoch, epochs, losses)` is called after every epoch.
     """
-    method = Sword() if method is None else method
+    method = Prism() if method is None else method
     if not isinstance(method, Method) or not is_dataclass(method) or isinstance(method, type):
         raise SettingError(f"a method is a dataclass instance with a discover function, like Sword(); got {method!r}")
     model.check(task.graph)

@@ -78,6 +78,24 @@ class EncoderSpec:
         if not 0 <= self.dropout < 1:
             raise SettingError(f"dropout must be at least 0 and below 1, it is {self.dropout}")
 
+    @property
+    def view_size(self) -> int:
+        """z is one view, of its full size: see `prototypes.ladder`."""
+        return self.hidden
+
+    @property
+    def views(self) -> int:
+        return 1
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        return (self.hidden,)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether z differs from pass to pass in training."""
+        return self.dropout > 0 and self.layers > 1
+
     def as_settings(self) -> dict[str, object]:
         """The settings that matter for this kind of encoder."""
         settings = asdict(self)

@@ -27,6 +27,11 @@ class StorageError(NodenovaError):
     """A saved model or run cannot be read, or a folder may not be written to."""
 
 
+def needs_training(method: str, encoder: str) -> SettingError:
+    """The error for a method that trains, on an encoder that is computed."""
+    return SettingError(f"{method} trains its encoder: fit with encoder gcn, gat or sage, not {encoder}")
+
+
 def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
     """The error for a name that is not among the known ones; it lists them.
 

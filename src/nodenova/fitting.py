@@ -2,85 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.answers import OldTask
-from nodenova.encoders import Encoder, EncoderSpec
-from nodenova.errors import SettingError
+from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
+from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.heads import CosineHead
+from nodenova.heads import CosineHead, Head
+from nodenova.methods.prism import Prism
 from nodenova.model import Model, NodeClass, Stage, frozen
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import pick_device, repeatable
 from nodenova.training import Watcher, minimise, watched_by
+from nodenova.views import Views
+
+SEES = ("graph", "old_nodes", "old_labels")
+
+
+# How the encoders that are trained are trained, unless told otherwise.
+SHAPE = ("hidden", "layers", "dropout", "heads")
+TRAINING: dict[str, Any] = {"epochs": 200, "lr": 0.01, "weight_decay": 5e-4, "patience": 100}
 
 
 def fit(
     old: OldTask,
-    encoder: str = "gcn",
+    encoder: str = "prism",
     *,
     seed: int = 0,
-    hidden: int = 16,
-    layers: int = 2,
-    dropout: float = 0.5,
-    heads: int = 8,
-    epochs: int = 200,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    patience: int = 100,
     device: str = "auto",
     threads: int = 1,
     watcher: Watcher | None = None,
+    **settings: Any,
 ) -> Model:
-    """Train an encoder and a head on the labelled old nodes (Eq. 1) and remember each class's prototype (Eq. 9).
+    """Learn the old classes and remember each of them: an encoder, a head, and statistics of the classes (Eq. 9).
 
-    The model ends in the state that was best on the old validation nodes (accuracy, then loss), and training stops
-    when that has not improved for `patience` epochs; without validation nodes it runs all `epochs`.
+    `prism` computes its encoder and head in closed form and has no settings. `gcn`, `gat` and `sage` are trained on the
+    labelled old nodes (Eq. 1); their settings are hidden=16, layers=2, dropout=0.5, heads=8 (gat), epochs=200, lr=0.01,
+    weight_decay=5e-4, patience=100. They end in the state that was best on the old validation nodes (accuracy, then
+    loss), and training stops when that has not improved for `patience` epochs; without validation nodes it runs all epochs.
     """
-    check_epochs(epochs)
-    graph, place = old.graph, pick_device(device)
-    spec = EncoderSpec(encoder, graph.num_features, hidden, layers, dropout, heads, row_normalise=_are_counts(graph))
-    train, y = _tensors(old.train_ids, old.train_y, place)
-    val, y_val = _tensors(old.val_ids, old.val_y, place)
-    num_classes = len(old.class_names)
+    check_settings(encoder, settings)
+    place = pick_device(device)
     with repeatable(seed, "fit", threads), watched_by(watcher):
-        g, h = Encoder(spec).to(place), CosineHead(hidden, num_classes).to(place)
+        return _compute(old, seed, place) if encoder == "prism" else _train(old, encoder, seed, place, settings)
 
-        def terms(epoch: int) -> dict[str, Tensor]:
-            return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
 
-        def validate() -> tuple[float, float]:
-            logits = h(g(graph)[val])
-            accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
-            return accuracy, -float(F.cross_entropy(logits, y_val))
+def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
+    train, y = _tensors(old.train_ids, old.train_y, device)
+    g = Views.fit(old.graph, device)
+    prototypes = Prototypes.remember(g, old.graph, train, y, len(old.class_names))
+    head = Prism().head(g.spec, prototypes, prototypes)
+    return _model(g, head, prototypes, old, Stage("fit", g.spec.as_settings(), seed, SEES))
 
-        history = minimise(
-            terms,
-            [g, h],
-            epochs=epochs,
-            lr=lr,
-            weight_decay=weight_decay,
-            validate=validate if len(val) else None,
-            patience=patience,
-        )
-        prototypes = Prototypes.remember(g, graph, train, y, num_classes)
-    settings = spec.as_settings() | {"epochs": epochs, "lr": lr, "weight_decay": weight_decay, "patience": patience}
+
+def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings: Mapping[str, Any]) -> Model:
+    graph, training = old.graph, TRAINING | {key: value for key, value in settings.items() if key in TRAINING}
+    shape = {key: value for key, value in settings.items() if key not in TRAINING}
+    spec = EncoderSpec(encoder, graph.num_features, row_normalise=_are_counts(graph), **shape)
+    train, y = _tensors(old.train_ids, old.train_y, device)
+    val, y_val = _tensors(old.val_ids, old.val_y, device)
+    num_classes = len(old.class_names)
+    g, h = Encoder(spec).to(device), CosineHead(spec.hidden, num_classes).to(device)
+
+    def terms(epoch: int) -> dict[str, Tensor]:
+        return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
+
+    def validate() -> tuple[float, float]:
+        logits = h(g(graph)[val])
+        accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
+        return accuracy, -float(F.cross_entropy(logits, y_val))
+
+    history = minimise(terms, [g, h], validate=validate if len(val) else None, **training)
+    prototypes = Prototypes.remember(g, graph, train, y, num_classes)
+    return _model(g, h, prototypes, old, Stage("fit", spec.as_settings() | training, seed, SEES, history))
+
+
+def _model(g: Encoder | Views, h: Head, prototypes: Prototypes, old: OldTask, stage: Stage) -> Model:
     return Model(
         _encoder=frozen(g),
         _head=frozen(h),
         _novel_head=None,
         _prototypes=prototypes,
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
-        stages=(Stage("fit", settings, seed, ("graph", "old_nodes", "old_labels"), history),),
+        stages=(stage,),
     )
 
 
-def check_epochs(epochs: int) -> None:
-    if epochs < 1:
-        raise SettingError(f"epochs must be at least 1, it is {epochs}")
+def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
+    """Raise, before anything is done, if `fit` would not take these settings for this encoder."""
+    if encoder == "prism":
+        if settings:
+            raise SettingError(
+                f"{', '.join(settings)}: for encoders that are trained (gcn, gat, sage), and prism is computed"
+            )
+        return
+    if encoder not in ENCODERS:
+        raise one_of("encoder", encoder, [*ENCODERS, "prism"])
+    shape = {key: value for key, value in settings.items() if key not in TRAINING}
+    for key in shape:
+        if key not in SHAPE:
+            raise one_of("setting of fit", key, [*SHAPE, *TRAINING])
+    EncoderSpec(encoder, **shape)
+    if settings.get("epochs", 1) < 1:
+        raise SettingError(f"epochs must be at least 1, it is {settings['epochs']}")
 
 
 def _tensors(ids: np.ndarray, y: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,16 @@
-"""Heads h: z -> logits. The joint head grows when new classes are found."""
+"""Heads h: z -> logits. One that is trained and grows when new classes are found, one that is computed."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from nodenova.prototypes import ladder
 
 
 class CosineHead(nn.Module):
@@ -26,6 +30,11 @@ class CosineHead(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         return self.linear(F.normalize(z, dim=-1)) / self.temperature
 
+    def description(self) -> dict[str, Any]:
+        """What `build_head` needs to make an empty one like it."""
+        hidden = self.linear.in_features
+        return {"kind": "cosine", "hidden": hidden, "classes": self.num_classes, "temperature": self.temperature}
+
 
 @torch.no_grad()
 def grow(head: CosineHead, num_new: int) -> CosineHead:
@@ -37,3 +46,45 @@ def grow(head: CosineHead, num_new: int) -> CosineHead:
     # New classes must earn their probability: they start below the least likely old class.
     grown.linear.bias[n_old:] = head.linear.bias.min() - 1.0
     return grown
+
+
+class LadderHead(nn.Module):
+    """h(z) = (W u + b) / temperature with u the ladder of z: each view at some ranks, to unit length."""
+
+    def __init__(self, views: int, view_size: int, rungs: Sequence[int], classes: int, temperature: float) -> None:
+        super().__init__()
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be positive, it is {temperature}")
+        self.views, self.view_size, self.rungs = views, view_size, tuple(rungs)
+        self.linear = nn.Linear(views * sum(rungs), classes)
+        self.temperature = temperature
+
+    @property
+    def num_classes(self) -> int:
+        return self.linear.out_features
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.linear(ladder(z, self.view_size, self.rungs)) / self.temperature
+
+    def description(self) -> dict[str, Any]:
+        """What `build_head` needs to make an empty one like it."""
+        shape = {"views": self.views, "view_size": self.view_size, "rungs": list(self.rungs)}
+        return {"kind": "ladder", **shape, "classes": self.num_classes, "temperature": self.temperature}
+
+    @torch.no_grad()
+    def set_gaussian(self, centre: Tensor, covariance: Tensor) -> LadderHead:
+        """The classifier of Gaussian classes with these means (C, D) and one covariance (D, D), which is a linear one."""
+        weight = torch.linalg.solve(covariance.double(), centre.t().double()).t()  # (C, D)
+        self.linear.weight.copy_(weight)
+        self.linear.bias.copy_(-0.5 * (weight * centre).sum(dim=1))
+        return self
+
+
+Head: TypeAlias = "CosineHead | LadderHead"
+KINDS = {"cosine": CosineHead, "ladder": LadderHead}
+
+
+def build_head(description: Mapping[str, Any]) -> Head:
+    """An empty head of the described kind and shape, for a saved one's numbers."""
+    settings = dict(description)
+    return KINDS[settings.pop("kind")](**settings)

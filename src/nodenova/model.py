@@ -13,12 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.encoders import Encoder
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, needs_training
 from nodenova.graph import Graph
-from nodenova.heads import CosineHead
+from nodenova.heads import CosineHead, Head
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import fixed_threads
 from nodenova.training import History
+from nodenova.views import Views
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,22 @@ class Model:
     The parts are kept private and handed out as copies, so that a method cannot damage the model it starts from.
     """
 
-    _encoder: Encoder
-    _head: CosineHead
+    _encoder: Encoder | Views
+    _head: Head
     _novel_head: nn.Linear | None  # h^u of the last stage, when its method has one
     _prototypes: Prototypes
     classes: tuple[NodeClass, ...]
     stages: tuple[Stage, ...] = ()
 
-    def encoder(self) -> Encoder:
+    def encoder(self) -> Encoder | Views:
         """A copy of g, to be trained further."""
         return copy.deepcopy(self._encoder).requires_grad_(True)
 
-    def frozen_encoder(self) -> Encoder:
+    def frozen_encoder(self) -> Encoder | Views:
         """A copy of g as it is, for distillation: no gradient, no dropout."""
         return copy.deepcopy(self._encoder)
 
-    def head(self) -> CosineHead:
+    def head(self) -> Head:
         """A copy of the joint head h^a, to be trained further."""
         return copy.deepcopy(self._head).requires_grad_(True)
 
@@ -102,8 +103,8 @@ class Model:
     def grown(
         self,
         *,
-        encoder: Encoder,
-        head: CosineHead,
+        encoder: Encoder | Views,
+        head: Head,
         new_prototypes: Prototypes,
         novel_head: nn.Linear | None = None,
         history: History | None = None,
@@ -179,6 +180,14 @@ class Model:
     def __repr__(self) -> str:
         new = sum(c.is_new for c in self.classes)
         return f"Model({self._encoder.spec.name}, {len(self.classes)} classes, {new} of them discovered)"
+
+
+def trained_head(model: Model, method: str) -> CosineHead:
+    """The joint head of a model that a method can train further; the closed-form encoder has none."""
+    head = model.head()
+    if not isinstance(head, CosineHead):
+        raise needs_training(method, model.frozen_encoder().spec.name)
+    return head
 
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)

@@ -1,43 +1,79 @@
-"""What is remembered of a class when its nodes are gone: a mean and a variance per dimension (Eq. 9)."""
+"""What is remembered of a class when its nodes are gone: no node, only sums over nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import Tensor
 
 from nodenova.graph import Graph
+
+FACTORS = 32  # rank of the remembered covariance, beside its diagonal
+
+
+def ladder(z: Tensor, view_size: int, rungs: Sequence[int]) -> Tensor:
+    """Each view of z cut to each rank in `rungs` and brought to unit length, side by side.
+
+    z: (n, views * view_size), the columns of a view by falling importance. Returns (n, views * sum(rungs)).
+    """
+    views = z.split(view_size, dim=1)  # type: ignore[no-untyped-call]
+    return torch.cat([F.normalize(view[:, :rung], dim=1) for view in views for rung in rungs], dim=1)
+
+
+def rung_columns(views: int, all_rungs: Sequence[int], rungs: Sequence[int]) -> Tensor:
+    """Which columns of ladder(z, all_rungs) make up ladder(z, rungs): a mask."""
+    return torch.cat([torch.full((rung,), rung in rungs) for _ in range(views) for rung in all_rungs])
 
 
 @dataclass(frozen=True, eq=False)
 class Prototypes:
-    mean: Tensor  # (C, hidden)
-    var: Tensor  # (C, hidden)
+    """Statistics of C classes.
+
+    mean, var:     (C, hidden) of the representation z (Eq. 9), from which features are replayed.
+    centre:        (C, D) mean of the ladder of z, which has no length left in it: what distances are taken from.
+    factor, rest:  (q, D), (D,) the scatter within classes on the ladder, ~ factor' factor + diag(rest).
+    dof:           () how many nodes stand behind the scatter, less one a class.
+    """
+
+    mean: Tensor
+    var: Tensor
+    centre: Tensor
+    factor: Tensor
+    rest: Tensor
+    dof: Tensor
 
     @classmethod
-    def of(cls, z: Tensor, y: Tensor, num_classes: int) -> Prototypes:
-        """Eq. 9: mu_c and nu_c^2 over the nodes z with class y; a class without nodes gets the overall mean."""
+    def of(cls, z: Tensor, y: Tensor, num_classes: int, view_size: int, rungs: Sequence[int]) -> Prototypes:
+        """Statistics of the nodes z with class y; a class without nodes gets the overall mean."""
         z = z.detach()
-        mean, var = [], []
+        unit = ladder(z, view_size, rungs)
+        mean, var, centre = [], [], []
         for c in range(num_classes):
-            z_c = z[y == c] if (y == c).any() else z
-            mean.append(z_c.mean(0))
-            var.append(z_c.var(0, unbiased=False))
-        return cls(torch.stack(mean), torch.stack(var))
+            mine = y == c if (y == c).any() else torch.ones_like(y, dtype=torch.bool)
+            mean.append(z[mine].mean(0))
+            var.append(z[mine].var(0, unbiased=False))
+            centre.append(unit[mine].mean(0))
+        factor, rest = low_rank(unit - torch.stack(centre)[y])
+        dof = torch.tensor(float(max(len(z) - num_classes, 1)), device=z.device)
+        return cls(torch.stack(mean), torch.stack(var), torch.stack(centre), factor, rest, dof)
 
     @classmethod
     @torch.no_grad()
-    def remember(cls, g: nn.Module, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 20) -> Prototypes:
-        """Eq. 9 over several passes with dropout, so that replayed features are as wide as those a head is trained on.
+    def remember(cls, g: Any, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 20) -> Prototypes:
+        """The same over several passes with dropout, so that replayed features are as wide as those a head is trained on.
 
-        Without dropout the training nodes sit closer together than any other node of their class ever will.
+        `g` is an encoder. Without dropout the training nodes sit closer together than other nodes of their class ever will.
         """
         was_training = g.training
         g.train()
+        passes = passes if g.spec.is_random else 1
         z = torch.cat([g(graph)[ids] for _ in range(passes)])
         g.train(was_training)
-        return cls.of(z, y.repeat(passes), num_classes)
+        return cls.of(z, y.repeat(passes), num_classes, g.spec.view_size, g.spec.rungs)
 
     def draw(self, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Replayed features and their classes from standard normal `noise` of shape (draws, C, hidden)."""
@@ -45,12 +81,46 @@ class Prototypes:
         y = torch.arange(self.mean.shape[0], device=z.device).expand(noise.shape[0], -1)
         return z.flatten(0, 1), y.flatten()
 
+    def covariance(self, columns: Tensor, prior: float) -> Tensor:
+        """The covariance within classes on some columns of the ladder, the identity counting as `prior` nodes in it."""
+        factor, dof = self.factor[:, columns].double(), float(self.dof)
+        within = (factor.t() @ factor + self.rest[columns].double().diag()) / dof
+        share = prior / (prior + dof)
+        sphere = torch.eye(len(within), dtype=within.dtype, device=within.device) * within.diagonal().mean()
+        return (1 - share) * within + share * sphere
+
     def followed_by(self, new: Prototypes) -> Prototypes:
-        """The prototypes of a later stage behind these."""
-        return Prototypes(torch.cat([self.mean, new.mean]), torch.cat([self.var, new.var]))
+        """The statistics of a later stage behind these, the scatter pooled: new nodes speak for their classes, no more."""
+        fair = float(self.dof) * len(new.mean) / len(self.mean)
+        share = min(1.0, fair / float(new.dof))
+        factor, more = low_rank(torch.cat([self.factor, share**0.5 * new.factor]))
+        classes = {name: torch.cat([getattr(self, name), getattr(new, name)]) for name in ("mean", "var", "centre")}
+        return Prototypes(
+            **classes, factor=factor, rest=self.rest + share * new.rest + more, dof=self.dof + share * new.dof
+        )
 
     def copy(self) -> Prototypes:
-        return Prototypes(self.mean.clone(), self.var.clone())
+        return self.map(Tensor.clone)
 
     def to(self, device: torch.device) -> Prototypes:
-        return Prototypes(self.mean.to(device), self.var.to(device))
+        return self.map(lambda tensor: tensor.to(device))
+
+    def map(self, change) -> Prototypes:  # type: ignore[no-untyped-def]
+        return Prototypes(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
+
+
+def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
+    """rows' rows as factor' factor + diag(rest), with `factors` rows at the most: (q, D) and (D,)."""
+    factors = FACTORS if factors is None else factors
+    rows = rows.double()
+    n, d = rows.shape
+    if n <= factors:
+        return rows.float(), torch.zeros(d, device=rows.device)
+    if n > d:
+        value, vector = torch.linalg.eigh(rows.t() @ rows)
+        factor = (value[-factors:].clamp_min(0).sqrt() * vector[:, -factors:]).t().flip(0)
+    else:
+        value, vector = torch.linalg.eigh(rows @ rows.t())
+        factor = (vector[:, -factors:].t() @ rows).flip(0)
+    rest = (rows.square().sum(0) - factor.square().sum(0)).clamp_min(0)
+    return factor.float(), rest.float()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from nodenova.errors import SettingError
 
@@ -29,7 +30,8 @@ def fixed_threads(threads: int = 1) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        yield
+        with threadpool_limits(threads):  # NumPy, SciPy, scikit-learn
+            yield
     finally:
         torch.set_num_threads(before)
 

@@ -25,9 +25,10 @@ from torch import Tensor, nn
 
 from nodenova.encoders import Encoder, EncoderSpec
 from nodenova.errors import StorageError
-from nodenova.heads import CosineHead
+from nodenova.heads import build_head
 from nodenova.model import Model, NodeClass, Stage, frozen
 from nodenova.prototypes import Prototypes
+from nodenova.views import Views, ViewsSpec
 
 FORMAT = "nodenova model"
 VERSION = 1
@@ -94,7 +95,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "weights": weights_path.name,
         "sha256": digest,
         "encoder": asdict(model.frozen_encoder().spec),
-        "temperature": model.head().temperature,
+        "head": model.head().description(),
         "classes": [asdict(c) for c in model.classes],
         "stages": [asdict(stage) for stage in model.stages],
     }
@@ -153,7 +154,12 @@ def _tensors(model: Model) -> dict[str, Tensor]:
         "novel_head": model.novel_head(),
     }
     tensors = {f"{part}.{key}": t for part, m in parts.items() if m is not None for key, t in m.state_dict().items()}
-    return tensors | {"prototypes.mean": model.prototypes.mean, "prototypes.var": model.prototypes.var}
+    return tensors | {f"prototypes.{key}": tensor for key, tensor in vars(model.prototypes).items()}
+
+
+def build_encoder(spec: dict[str, Any]) -> Encoder | Views:
+    """An empty encoder of the saved kind and shape."""
+    return Views(ViewsSpec(**spec)) if spec["name"] == "prism" else Encoder(EncoderSpec(**spec))
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
@@ -161,14 +167,16 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         return {key.removeprefix(part + "."): t for key, t in tensors.items() if key.startswith(part + ".")}
 
     with torch.random.fork_rng():  # building modules draws initial weights, which must not disturb the caller
-        encoder = Encoder(EncoderSpec(**document["encoder"]))
-        head = CosineHead(encoder.spec.hidden, len(document["classes"]), document["temperature"])
+        encoder = build_encoder(document["encoder"])
+        head = build_head(document["head"])
         novel_state = state("novel_head")
         novel = nn.Linear(encoder.spec.hidden, novel_state["weight"].shape[0]) if novel_state else None
     encoder.load_state_dict(state("encoder"))
     head.load_state_dict(state("head"))
     if novel is not None:
         novel.load_state_dict(novel_state)
+    if head.num_classes != len(document["classes"]):
+        raise ValueError(f"the head is for {head.num_classes} classes, {len(document['classes'])} are named")
     return Model(
         _encoder=frozen(encoder),
         _head=frozen(head),

@@ -71,16 +71,16 @@ def test_never_new_never_says_new_and_keeps_every_old_answer(fitted, tasks) -> N
     assert (model.embed(graph) == fitted.embed(graph)).all()
 
 
-def test_the_default_method_is_sword(fitted, tasks, monkeypatch: pytest.MonkeyPatch) -> None:
-    called = []
+def test_the_default_is_prism_on_its_own_encoder(tasks) -> None:
+    model = nova.discover(nova.fit(tasks[0]), tasks[1])
+    assert model.stages[-1].method == "prism"
+    assert model.stages[-1].settings == dataclasses.asdict(nova.Prism())
+    assert model.frozen_encoder().spec.name == "prism"
 
-    def discover(self: nova.Sword, model: nova.Model, task: nova.NewTask) -> nova.Model:
-        called.append(self)
-        return nova.NeverNew().discover(model, task)
 
-    monkeypatch.setattr(nova.Sword, "discover", discover)
-    assert nova.discover(fitted, tasks[1]).stages[-1].method == "sword"
-    assert called == [nova.Sword()]
+def test_a_method_that_trains_says_so_on_an_encoder_that_is_computed(tasks) -> None:
+    with pytest.raises(SettingError, match="sword trains its encoder: fit with encoder gcn, gat or sage, not prism"):
+        nova.discover(nova.fit(tasks[0]), tasks[1], nova.Sword())
 
 
 def test_make_method_reads_settings_by_the_type_of_their_default() -> None:

@@ -51,7 +51,7 @@ def test_it_tells_new_nodes_from_old_ones_and_keeps_the_old_classes() -> None:
     """On an easy graph. Which new class is which is another matter: on some seeds SWORD puts all new nodes into one."""
     easy = nova.synthetic(nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9)
     old, new, exam = nova.split(easy, [0, 1])
-    scores = nova.grade(nova.discover(nova.fit(old, hidden=16, epochs=50), new, Sword(epochs=100)), exam).scores()
+    scores = nova.grade(nova.discover(nova.fit(old, "gcn", hidden=16, epochs=50), new, Sword(epochs=100)), exam).scores()
     assert scores["old"] > 80
     assert scores["gate"] > 80
     assert scores["new"] > 40
@@ -59,7 +59,7 @@ def test_it_tells_new_nodes_from_old_ones_and_keeps_the_old_classes() -> None:
 
 def test_one_new_class(labelled) -> None:
     old, new, exam = nova.split(labelled, [0, 1, 2])
-    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), new, FAST)
     assert len(model.classes) == 4
     assert (model.predict_new(new.graph) == 3).all()
     assert nova.grade(model, exam).scores()["new_n"] == 100.0
@@ -72,7 +72,7 @@ def test_an_isolated_node_among_the_new_ones(labelled) -> None:
     alone = replace(labelled, graph=nova.Graph.of(graph.x, edges))
     old, new, _ = nova.split(alone, [0, 1], per_class=1000)
     new = nova.NewTask(new.graph, np.union1d(new.ids, [node]), 2)
-    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), new, FAST)
     assert np.isfinite(probabilities(model, new)[node]).all()
 
 
@@ -81,7 +81,7 @@ def test_a_class_with_two_nodes() -> None:
     y = np.array([0] * 10 + [1] * 10 + [2] * 2 + [3] * 2)
     graph = nova.Graph.of(rng.random((24, 6)), rng.integers(24, size=(2, 40)))
     old, new, exam = nova.split(nova.Labelled(graph, y, tuple("abcd")), [0, 2], per_class=5)
-    model = nova.discover(nova.fit(old, hidden=8, epochs=5), new, FAST)
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), new, FAST)
     assert np.isfinite(probabilities(model, new)).all()
     assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
 
@@ -100,7 +100,7 @@ def test_other_encoders(tasks, encoder: str) -> None:
 
 def test_two_stages(labelled) -> None:
     old, news, exams = nova.split_stages(labelled, [0, 1], [[2], [3]])
-    first = nova.discover(nova.fit(old, hidden=8, epochs=5), news[0], FAST)
+    first = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), news[0], FAST)
     second = nova.discover(first, news[1], FAST)
     assert len(second.classes) == 4
     assert second.num_old == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def find_leak(method: Method, labelled: Labelled, old: Sequence[int], encoder: s
 
     def outcome(answers: Labelled) -> Model:
         first, new, _ = split(answers, old)
-        return discover(fit(first, encoder, epochs=epochs), new, method)
+        settings: dict[str, Any] = {} if encoder == "prism" else {"epochs": epochs}
+        return discover(fit(first, encoder, **settings), new, method)
 
     a, b = outcome(labelled), outcome(scrambled(labelled, old))
     for what in ("predict_proba", "embed"):

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Protocol, runtime_checkable
 
-from nodenova.errors import SettingError, one_of
+from nodenova.errors import SettingError, needs_training, one_of
 from nodenova.methods.never_new import NeverNew
+from nodenova.methods.prism import Prism
 from nodenova.methods.sword import Sword
 from nodenova.model import Model
 from nodenova.task import NewTask
@@ -15,15 +16,29 @@ from nodenova.task import NewTask
 
 @runtime_checkable
 class Method(Protocol):
-    """A frozen dataclass: its fields are its settings, `discover` is its one function."""
+    """A frozen dataclass: its fields are its settings, `discover` is its one function.
+
+    `prefers` names the encoder it is meant for, gcn unless it says otherwise.
+    """
 
     def discover(self, model: Model, task: NewTask) -> Model: ...
 
 
 METHODS: dict[str, type[Any]] = {
+    "prism": Prism,
     "sword": Sword,
     "never_new": NeverNew,
 }
+
+
+def choose_encoder(method: str, encoder: str | None) -> str:
+    """The encoder to use: the one asked for if the method can work on it, the one it prefers if none was asked for."""
+    if method not in METHODS:
+        raise one_of("method", method, METHODS)
+    preferred: str = getattr(METHODS[method], "prefers", "gcn")
+    if encoder == "prism" and preferred != "prism":
+        raise needs_training(method, encoder)
+    return encoder or preferred
 
 
 def make_method(name: str, settings: Mapping[str, str]) -> Method:

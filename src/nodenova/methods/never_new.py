@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
 from nodenova.heads import grow
-from nodenova.model import Model
+from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
 from nodenova.task import NewTask
 
@@ -16,11 +17,13 @@ from nodenova.task import NewTask
 class NeverNew:
     """Gives new classes a place in the joint head but no probability. Whatever beats it on New has found something."""
 
+    prefers: ClassVar[str] = "gcn"
+
     def discover(self, model: Model, task: NewTask) -> Model:
-        h_a = grow(model.head(), task.num_new)
+        g, h_a = model.encoder(), grow(trained_head(model, "never_new"), task.num_new)
+        ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             h_a.linear.weight[len(model.classes) :] = 0.0
             h_a.linear.bias[len(model.classes) :] = -1e4
-            z_u = model.frozen_encoder()(task.graph)[torch.from_numpy(task.ids).to(model.device)]
-        new = Prototypes.of(z_u, torch.zeros(len(z_u), device=model.device), task.num_new)
-        return model.grown(encoder=model.encoder(), head=h_a, new_prototypes=new)
+        new = Prototypes.remember(g, task.graph, ids, torch.zeros_like(ids), task.num_new)
+        return model.grown(encoder=g, head=h_a, new_prototypes=new)

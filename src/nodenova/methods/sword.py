@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from nodenova.heads import grow
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
 from nodenova.losses.remembering import l_distill, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed
-from nodenova.model import Model
+from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -33,6 +34,8 @@ class Sword:
 
     Where the paper is open or its equations cannot be meant as printed, docs/paper-notes.md says how it is read here.
     """
+
+    prefers: ClassVar[str] = "gcn"
 
     epochs: int = 600
     lr: float = 0.01
@@ -62,7 +65,7 @@ class Sword:
                 raise SettingError(f"{name} must not be negative, it is {getattr(self, name)}")
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, h_a = model.encoder(), grow(model.head(), task.num_new)
+        g, h_a = model.encoder(), grow(trained_head(model, "sword"), task.num_new)
         h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
         n_old, prototypes = len(model.classes), model.prototypes
         ids = torch.from_numpy(task.ids).to(model.device)

@@ -1,0 +1,102 @@
+"""Prism against the plain formula, and at its edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova import prototypes
+from nodenova.clustering import cluster
+from nodenova.errors import SettingError
+from nodenova.prototypes import ladder
+from nodenova.randomness import repeatable
+
+
+def planted(**options) -> nova.Labelled:
+    return nova.synthetic(**({"nodes": 400, "classes": 6, "words": 300, "seed": 1} | options))
+
+
+def test_planted_classes_are_found() -> None:
+    old, new, exam = nova.split(planted(), old=[0, 1, 2])
+    scores = nova.grade(nova.discover(nova.fit(old), new), exam).scores("block")
+    assert scores["old"] > 90
+    assert scores["new"] > 90
+
+
+def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
+    """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
+    monkeypatch.setattr(prototypes, "FACTORS", 10_000)
+    old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
+    method = nova.Prism(prior=30.0)
+    model = nova.discover(nova.fit(old), new, method, seed=4)
+    g = model.frozen_encoder()
+    rungs = method.rungs(g.spec.rungs, 6)
+    u = ladder(g(old.graph), g.spec.view_size, rungs).double().numpy()
+    with repeatable(4, "discover-1"):
+        groups = cluster(torch.from_numpy(u[new.ids]).float(), 3, method.restarts).numpy()
+    ids, y = np.concatenate([old.train_ids, new.ids]), np.concatenate([old.train_y, 3 + groups])
+    mean = np.stack([u[ids][y == c].mean(0) for c in range(6)])
+    residual = u[ids] - mean[y]
+    is_new = y >= 3
+    dof_old, dof_new = (~is_new).sum() - 3, is_new.sum() - 3
+    share = min(1.0, dof_old * 3 / 3 / dof_new)
+    weight = np.where(is_new, share, 1.0)
+    dof = dof_old + share * dof_new
+    scatter = (residual * weight[:, None]).T @ residual / dof
+    s = 30.0 / (30.0 + dof)
+    covariance = (1 - s) * scatter + s * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+    w = np.linalg.solve(covariance, mean.T)
+    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / (6 * len(rungs))
+    expected = np.exp(logits - logits.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    assert np.abs(model.predict_proba(exam.graph) - expected).max() < 1e-3
+
+
+@pytest.mark.parametrize("encoder", ["prism", "gcn", "gat", "sage"])
+def test_works_on_every_encoder_and_for_one_new_class(encoder: str) -> None:
+    old, new, exam = nova.split(planted(classes=3, nodes=150), old=[0, 1])
+    settings = {} if encoder == "prism" else {"epochs": 5, "hidden": 8}
+    model = nova.discover(nova.fit(old, encoder, **settings), new, nova.Prism())
+    assert len(model.classes) == 3
+    assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
+
+
+def test_stages_and_saving(tmp_path) -> None:
+    old, news, exams = nova.split_stages(planted(), [0, 1], [[2, 3], [4, 5]])
+    model = nova.fit(old)
+    for new in news:
+        model = nova.discover(model, new, nova.Prism())
+    assert model.sizes == (2, 2, 2)
+    assert nova.grade(model, exams[1]).scores()["all"] > 85
+    model.save(tmp_path / "m")
+    again = nova.load_model(tmp_path / "m")
+    assert np.array_equal(model.predict_proba(exams[1].graph), again.predict_proba(exams[1].graph))
+    assert nova.discover(again, news[1], nova.Prism()).sizes == (2, 2, 2, 2)
+
+
+def test_a_model_keeps_no_node_of_phase_1() -> None:
+    old, _, _ = nova.split(planted(nodes=333, words=207), old=[0, 1])
+    model = nova.fit(old)
+    tensors = [*model.frozen_encoder().state_dict().values(), *vars(model.prototypes).values()]
+    assert not {333, len(old.train_ids)} & {size for tensor in tensors for size in tensor.shape}
+
+
+def test_a_class_with_two_nodes_an_isolated_node_and_visibility() -> None:
+    data = planted(nodes=150, classes=4)
+    y = np.where((data.y == 3) & (np.cumsum(data.y == 3) > 2), -1, data.y)
+    edges = data.graph.edge_index[:, (data.graph.edge_index != 5).all(axis=0)]
+    small = replace(data, y=y, graph=nova.Graph.of(data.graph.x, edges))
+    for visibility in ("transductive", "induced"):
+        old, new, exam = nova.split(small, old=[0, 1, 2], visibility=visibility)
+        model = nova.discover(nova.fit(old), new)
+        assert np.isfinite(model.predict_proba(exam.graph)).all()
+
+
+def test_bad_settings() -> None:
+    for name in ("rank_low", "rank_high", "prior", "restarts"):
+        with pytest.raises(SettingError, match=f"{name} must be positive"):
+            nova.Prism(**{name: 0})

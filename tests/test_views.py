@@ -1,0 +1,85 @@
+"""Prism's representation against the plain formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.propagation import gcn_operator
+from nodenova.views import CENTRING, DEPTHS, Views, word_weights
+
+CPU = torch.device("cpu")
+
+
+def dense_words(graph: nova.Graph, kind: int) -> np.ndarray:
+    has = (graph.x.toarray() != 0).astype(float)
+    df = np.maximum(has.sum(0), 1)
+    if kind == 0:
+        return has * df**-0.25 / np.sqrt(np.maximum(has.sum(1, keepdims=True), 1))
+    return has * np.log(len(has) / df) ** 2
+
+
+def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
+    graph = nova.synthetic(nodes=300, classes=4, words=150).graph
+    views = Views.fit(graph, CPU)
+    z = views(graph).numpy()
+    size = views.spec.view_size
+    assert z.shape == (300, 6 * size)
+    smooth = gcn_operator(graph, CPU).csr.to_dense().double().numpy()
+    for number, (depth, kind) in enumerate((depth, kind) for depth in DEPTHS for kind in range(2)):
+        plain = np.linalg.matrix_power(smooth, depth) @ dense_words(graph, kind)
+        left, value, _ = np.linalg.svd(plain, full_matrices=False)
+        ours = z[:, number * size : (number + 1) * size] + views.shift[number].numpy()
+        # Directions with well separated singular values are found one by one, up to their sign.
+        top = left[:, :3] * value[:3]
+        assert np.abs(np.abs((top * ours[:, :3]).sum(0)) / (value[:3] ** 2) - 1).max() < 0.02
+        assert np.allclose(np.linalg.norm(ours, axis=0)[:8], value[:8], rtol=0.05)
+        assert np.allclose(views.shift[number], CENTRING * ours.mean(0), atol=1e-4)
+
+
+def test_views_are_a_function_of_the_graph_alone() -> None:
+    graph = nova.synthetic(nodes=120, classes=3, words=60).graph
+    torch.manual_seed(1)
+    first = Views.fit(graph, CPU)(graph)
+    torch.manual_seed(2)
+    assert torch.equal(first, Views.fit(graph, CPU)(graph))
+
+
+def test_a_grown_graph_is_embedded_with_the_same_basis() -> None:
+    """Nodes far from what is new keep their place."""
+    data = nova.synthetic(nodes=200, classes=4, words=120, degree=0.5)
+    graph = data.graph
+    views = Views.fit(graph, CPU)
+    x = np.vstack([graph.x.toarray(), np.ones((1, 120), dtype=np.float32)])
+    grown = nova.Graph.of(x, graph.edge_index)
+    assert np.allclose(views(grown)[:200].numpy(), views(graph).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("features", ["dense", "one word", "few nodes", "isolated", "empty row"])
+def test_odd_graphs(features: str) -> None:
+    rng = np.random.default_rng(0)
+    x, edges = (rng.random((60, 40)) < 0.1).astype(float), rng.integers(60, size=(2, 150))
+    if features == "dense":
+        x = rng.normal(size=(60, 10))
+    if features == "one word":
+        x = (rng.random((60, 1)) < 0.2).astype(float)
+    if features == "few nodes":
+        x, edges = x[:5], edges[:, (edges < 5).all(axis=0)]
+    if features == "isolated":
+        edges = edges[:, :0]
+    if features == "empty row":
+        x[7] = 0
+    graph = nova.Graph.of(x, edges)
+    z = Views.fit(graph, CPU)(graph)
+    assert z.isfinite().all()
+    assert z.shape[0] == graph.num_nodes
+
+
+def test_measurements_are_not_taken_for_words() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 4)) * [1, 10, 100, 0]
+    weights = word_weights(nova.Graph.of(x, np.zeros((2, 0), dtype=int)))
+    assert np.allclose(weights[0], 1)
+    assert np.allclose(weights[1, :3] * x[:, :3].std(axis=0), 1, rtol=1e-4)
+    assert weights[1, 3] == 0
