@@ -17,7 +17,7 @@ from nodenova.heads import grow
 from nodenova.methods import METHODS, make_method
 from nodenova.prototypes import Prototypes
 
-QUICK = {"sword": {"epochs": "15"}}
+QUICK = {"sword": {"epochs": "15"}, "taught": {"epochs": "15"}}
 
 
 def labelled() -> nova.Labelled:
@@ -26,7 +26,7 @@ def labelled() -> nova.Labelled:
 
 @pytest.mark.parametrize(
     ("method", "encoder"),
-    [*((method, encoder) for method in METHODS for encoder in ENCODERS), ("prism", "prism")],
+    [*((method, encoder) for method in METHODS for encoder in ENCODERS), ("prism", "prism"), ("taught", "prism")],
 )
 def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str) -> None:
     assert find_leak(make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder) is None
@@ -45,7 +45,7 @@ class Leaky:
             z = g(task.graph)[torch.from_numpy(task.ids)]
             new = Prototypes.of(z, y, task.num_new, z.shape[1], (z.shape[1],))
             head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(new.mean, dim=1)
-        return model.grown(encoder=g, head=head, new_prototypes=new)
+        return model.grown(encoder=g, head=head, prototypes=model.prototypes.followed_by(new))
 
 
 def test_a_leaky_method_is_caught() -> None:

@@ -9,7 +9,9 @@ from nodenova.prototypes import Prototypes, ladder, low_rank, rung_columns
 def bare(mean: torch.Tensor, var: torch.Tensor) -> Prototypes:
     """Prototypes whose ladder says nothing."""
     d = mean.shape[1]
-    return Prototypes(mean, var, torch.zeros_like(mean), torch.zeros(1, d), torch.ones(d), torch.tensor(5.0))
+    return Prototypes(
+        mean, var, torch.zeros_like(mean), torch.zeros(1, d), torch.ones(d), torch.tensor(5.0), torch.tensor(1.0)
+    )
 
 
 def test_eq_9_mean_and_variance_are_the_loops() -> None:

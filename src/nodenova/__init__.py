@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nodenova.methods.never_new import NeverNew as NeverNew
     from nodenova.methods.prism import Prism as Prism
     from nodenova.methods.sword import Sword as Sword
+    from nodenova.methods.taught import Taught as Taught
     from nodenova.model import Model as Model
     from nodenova.model import NodeClass as NodeClass
     from nodenova.storage import load_model as load_model
@@ -53,6 +54,7 @@ _PLACES = {
     "methods.never_new": ("NeverNew",),
     "methods.prism": ("Prism",),
     "methods.sword": ("Sword",),
+    "methods.taught": ("Taught",),
     "model": ("Model", "NodeClass"),
     "storage": ("load_model",),
     "task": ("NewTask",),

@@ -75,7 +75,7 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: prism (seconds, no training), sword, never_new.")] = "prism",
+    method: Annotated[str, typer.Option(help="How to discover: prism (seconds, no training), taught, sword, never_new.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
@@ -156,23 +156,29 @@ def predict(
     data_root: DataRoot = None,
     path: Annotated[Path, typer.Option("--out", help="CSV file for the predictions.")] = Path("predictions.csv"),
     seed: Annotated[int | None, typer.Option(help="Which seed's model (default: the first).")] = None,
+    unsure_below: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     quiet: Quiet = False,
 ) -> None:
-    """Classify every node of a graph with a saved model: node, class id, class name, old or new, probability."""
+    """Classify every node of a graph with a saved model: node, class id, class name, old or new, probability, unsure."""
     from nodenova.experiments.folder import RunFolder
     from nodenova.experiments.predictions import predictions_csv
     from nodenova.storage import load_model, write_atomically
 
     model = load_model(run_path) if (run_path / "model.json").is_file() else RunFolder.open(run_path).model(seed)
     labelled, _ = _load(dataset, graph, data_root, 0)
-    content, counts = predictions_csv(model, labelled.graph)
+    if not 0 <= unsure_below <= 1:
+        raise SettingError(f"--unsure-below is a probability from 0 to 1, not {unsure_below}")
+    content, counts, unsure = predictions_csv(model, labelled.graph, unsure_below)
     write_atomically(path, content)
     if not quiet:
         table = Table("class", "name", "", "nodes", box=None)
         for c, count in zip(model.classes, counts, strict=True):
             table.add_row(str(c.id), escape(c.name), "new" if c.is_new else "old", f"{count:,}")
         out.print(table)
-        out.print(f"\nPredictions: {escape(str(path))}", soft_wrap=True)
+        out.print(
+            f"\n{unsure:,} of {len(labelled.graph.node_ids):,} nodes are unsure (probability below {unsure_below:g})."
+        )
+        out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
 
 
 @app.command("report")

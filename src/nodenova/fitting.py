@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nodenova.closed_form import calibrated_temperature, gaussian_head
 from nodenova.data.answers import OldTask
 from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.heads import CosineHead, Head
-from nodenova.methods.prism import Prism
 from nodenova.model import Model, NodeClass, Stage, frozen
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import pick_device, repeatable
@@ -55,9 +55,12 @@ def fit(
 
 def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
-    g = Views.fit(old.graph, device)
-    prototypes = Prototypes.remember(g, old.graph, train, y, len(old.class_names))
-    head = Prism().head(g.spec, prototypes, prototypes)
+    views, n = Views.fit(old.graph, device), len(old.class_names)
+    g = views.whitened(views(old.graph)[train], y)
+    z = g(old.graph)[train]
+    prototypes = Prototypes.of(z, y, n, g.spec.view_size, g.spec.rungs)
+    prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n))
+    head = gaussian_head(g.spec, prototypes, prototypes, float(prototypes.temperature))
     return _model(g, head, prototypes, old, Stage("fit", g.spec.as_settings(), seed, SEES))
 
 
@@ -80,6 +83,8 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
 
     history = minimise(terms, [g, h], validate=validate if len(val) else None, **training)
     prototypes = Prototypes.remember(g, graph, train, y, num_classes)
+    with torch.no_grad():
+        prototypes = prototypes.with_temperature(calibrated_temperature(spec, g(graph)[train], y, num_classes))
     return _model(g, h, prototypes, old, Stage("fit", spec.as_settings() | training, seed, SEES, history))
 
 

@@ -21,6 +21,8 @@ from nodenova.randomness import fixed_threads
 from nodenova.training import History
 from nodenova.views import Views
 
+UNSURE = -1
+
 
 @dataclass(frozen=True)
 class NodeClass:
@@ -105,7 +107,7 @@ class Model:
         *,
         encoder: Encoder | Views,
         head: Head,
-        new_prototypes: Prototypes,
+        prototypes: Prototypes,
         novel_head: nn.Linear | None = None,
         history: History | None = None,
     ) -> Model:
@@ -116,7 +118,7 @@ class Model:
             _encoder=frozen(encoder),
             _head=frozen(head),
             _novel_head=None if novel_head is None else frozen(novel_head),
-            _prototypes=self._prototypes.followed_by(new_prototypes),
+            _prototypes=prototypes,
             classes=self.classes + found,
             # The door knows the method, its settings and the seed; it replaces this placeholder.
             stages=(*self.stages, Stage("", {}, 0, (), history or {})),
@@ -146,9 +148,15 @@ class Model:
         """(N, classes) probability of each class for each node, from the joint head."""
         return self._run(graph, lambda z: self._head(z).softmax(dim=1))
 
-    def predict(self, graph: Graph) -> np.ndarray:
-        """(N,) id of the most likely class of each node; `model.classes[id]` says what it is."""
-        return self._run(graph, lambda z: self._head(z).argmax(dim=1))
+    def predict(self, graph: Graph, unsure_below: float = 0.0) -> np.ndarray:
+        """(N,) id of the most likely class of each node; `model.classes[id]` says what it is.
+
+        Nodes whose most likely class has a probability under `unsure_below` get `UNSURE` (-1) instead.
+        """
+        if unsure_below <= 0:
+            return self._run(graph, lambda z: self._head(z).argmax(dim=1))
+        probabilities = self.predict_proba(graph)
+        return np.where(probabilities.max(axis=1) < unsure_below, UNSURE, probabilities.argmax(axis=1))
 
     def predict_new(self, graph: Graph) -> np.ndarray:
         """(N,) id of the most likely class among the newest stage's only, by h^u when there is one (New-N)."""

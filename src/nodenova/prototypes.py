@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -37,6 +37,7 @@ class Prototypes:
     centre:        (C, D) mean of the ladder of z, which has no length left in it: what distances are taken from.
     factor, rest:  (q, D), (D,) the scatter within classes on the ladder, ~ factor' factor + diag(rest).
     dof:           () how many nodes stand behind the scatter, less one a class.
+    temperature:   () what logits from these statistics are divided by to be probabilities.
     """
 
     mean: Tensor
@@ -45,6 +46,7 @@ class Prototypes:
     factor: Tensor
     rest: Tensor
     dof: Tensor
+    temperature: Tensor
 
     @classmethod
     def of(cls, z: Tensor, y: Tensor, num_classes: int, view_size: int, rungs: Sequence[int]) -> Prototypes:
@@ -59,7 +61,11 @@ class Prototypes:
             centre.append(unit[mine].mean(0))
         factor, rest = low_rank(unit - torch.stack(centre)[y])
         dof = torch.tensor(float(max(len(z) - num_classes, 1)), device=z.device)
-        return cls(torch.stack(mean), torch.stack(var), torch.stack(centre), factor, rest, dof)
+        one = torch.tensor(1.0, device=z.device)
+        return cls(torch.stack(mean), torch.stack(var), torch.stack(centre), factor, rest, dof, one)
+
+    def with_temperature(self, temperature: float) -> Prototypes:
+        return replace(self, temperature=torch.tensor(temperature, device=self.mean.device))
 
     @classmethod
     @torch.no_grad()
@@ -95,9 +101,8 @@ class Prototypes:
         share = min(1.0, fair / float(new.dof))
         factor, more = low_rank(torch.cat([self.factor, share**0.5 * new.factor]))
         classes = {name: torch.cat([getattr(self, name), getattr(new, name)]) for name in ("mean", "var", "centre")}
-        return Prototypes(
-            **classes, factor=factor, rest=self.rest + share * new.rest + more, dof=self.dof + share * new.dof
-        )
+        rest, dof = self.rest + share * new.rest + more, self.dof + share * new.dof
+        return Prototypes(**classes, factor=factor, rest=rest, dof=dof, temperature=self.temperature)
 
     def copy(self) -> Prototypes:
         return self.map(Tensor.clone)
@@ -105,7 +110,7 @@ class Prototypes:
     def to(self, device: torch.device) -> Prototypes:
         return self.map(lambda tensor: tensor.to(device))
 
-    def map(self, change) -> Prototypes:  # type: ignore[no-untyped-def]
+    def map(self, change: Callable[[Tensor], Tensor]) -> Prototypes:
         return Prototypes(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
 
 

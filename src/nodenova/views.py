@@ -1,11 +1,13 @@
 """Prism's representation: smoothed and projected features, several views side by side, fitted in closed form.
 
 A view is the truncated SVD of S^K X W: S = D^-1/2 (A + I) D^-1/2, X who has which word, W weights of words, K a depth.
-No label takes part. Nothing dense of size N x d or N x N is built: features are projected first and smoothed afterwards.
+No label takes part in it. Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +19,11 @@ from nodenova.graph import Graph
 from nodenova.propagation import SparseMatrix, gcn_operator
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbours', the wider community's
+ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 RUNGS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
 CENTRING = 0.5  # how much of the mean over all nodes is subtracted
+SPARE = 16  # columns beyond the rank that make the power iteration accurate
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,49 @@ class Views(nn.Module):
         views = cls(ViewsSpec("prism", graph.num_features, max(rank, 1))).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
         smooth = gcn_operator(graph, device)
-        for number, (weight, depth) in enumerate(views._kinds()):
-            x = views._weighted(graph, weight)
-            views.basis[number] = _right_basis(smooth, x, depth, views.spec.view_size)
+        for weight in range(len(WEIGHTS)):
+            bases = _right_bases(smooth, views._weighted(graph, weight), views.spec.view_size)
+            for depth, basis in enumerate(bases):
+                views.basis[depth * len(WEIGHTS) + weight] = basis
         for number, view in enumerate(views._unshifted(graph)):
             views.shift[number] = CENTRING * view.mean(0)
         return views
 
+    @torch.no_grad()
+    def whitened(self, z: Tensor, y: Tensor) -> Views:
+        """The same views with the spread within the classes y of the nodes z taken out of each.
+
+        With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular: the first r columns of
+        a whitened view are the first r columns of the view, whitened. It is folded into the basis, so nothing more is kept.
+        """
+        white = copy.deepcopy(self)
+        size = self.spec.view_size
+        for number in range(self.spec.views):
+            part = z[:, number * size : (number + 1) * size].double()
+            centre = torch.stack([part[y == c].mean(0) for c in range(int(y.max()) + 1)])
+            residual = part - centre[y]
+            within = residual.t() @ residual / max(len(part) - len(centre), 1)
+            # Each column is softened by the mean variance of the columns up to it.
+            soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1, device=z.device)
+            factor = torch.linalg.cholesky(within + (soft + 1e-9 * soft[0] + 1e-12).diag())
+            turn = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=factor.dtype, device=z.device), upper=False)
+            white.basis[number] = self.basis[number] @ turn.t().float()
+            white.shift[number] = self.shift[number] @ turn.t().float()
+        return white
+
     def forward(self, graph: Graph) -> Tensor:
-        shifted = [view - shift for view, shift in zip(self._unshifted(graph), self.shift, strict=True)]
-        return torch.cat(shifted, dim=1)
+        z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
+        for view, shift, place in zip(
+            self._unshifted(graph), self.shift, torch.split(z, self.spec.view_size, dim=1), strict=True
+        ):
+            torch.sub(view, shift, out=place)
+        return z
 
-    def _unshifted(self, graph: Graph):  # type: ignore[no-untyped-def]
+    def _unshifted(self, graph: Graph) -> Iterator[Tensor]:
         smooth = gcn_operator(graph, self.basis.device)
-        for (weight, depth), basis in zip(self._kinds(), self.basis, strict=True):
-            yield _smoothed(smooth, self._weighted(graph, weight) @ basis, depth)
-
-    def _kinds(self) -> list[tuple[int, int]]:
-        return [(weight, depth) for depth in DEPTHS for weight in range(len(WEIGHTS))]
+        words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
+        for number, basis in enumerate(self.basis):
+            yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, DEPTHS[number // len(WEIGHTS)])
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
         return weighted_words(graph, self.word_weight[weight].cpu().numpy(), WEIGHTS[weight], self.basis.device)
@@ -90,13 +119,12 @@ class Views(nn.Module):
 
 def word_weights(graph: Graph) -> np.ndarray:
     """(2, d): df^-1/4 for what common words say, idf^2 for what rare ones say."""
-    n = graph.num_nodes
     if isinstance(graph.x, np.ndarray):
         # Measurements, not words: as they are, and each divided by its spread.
         spread = graph.x.std(axis=0)
         return np.stack([np.ones_like(spread), np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)])
     df = np.maximum(np.bincount(graph.x.indices, minlength=graph.num_features), 1)
-    return np.stack([df**-0.25, np.log(n / df) ** 2]).astype(np.float32)
+    return np.stack([df**-0.25, np.log(graph.num_nodes / df) ** 2]).astype(np.float32)
 
 
 def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.device) -> SparseMatrix | Tensor:
@@ -104,8 +132,8 @@ def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.de
     x = graph.x
     if isinstance(x, np.ndarray):
         return torch.from_numpy((x - x.mean(axis=0)) * weight.astype(np.float32)).to(device)
-    length = np.maximum(np.diff(x.indptr), 1)
-    row = np.repeat(length**-0.5 if kind == "common" else np.ones(len(length)), np.diff(x.indptr))
+    length = np.diff(x.indptr)
+    row = np.repeat(np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length)), length)
     data = (row * weight[x.indices]).astype(np.float32)
     return SparseMatrix.of(sp.csr_array((data, x.indices, x.indptr), shape=x.shape), device)
 
@@ -116,17 +144,20 @@ def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int) -> Tensor:
     return columns
 
 
-def _right_basis(
-    smooth: SparseMatrix, x: SparseMatrix | Tensor, depth: int, rank: int, rounds: int = 3, spare: int = 16
-) -> Tensor:
-    """(d, rank) right singular vectors of S^depth x by block power iteration (Halko et al. 2011), S being symmetric."""
+def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[Tensor]:
+    """(d, rank) right singular vectors of S^depth x for each depth, by block power iteration (Halko et al. 2011).
+
+    S is symmetric. The start is the same for every graph and seed: the views are a function of the graph.
+    """
     transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
     d = x.csr.shape[1] if isinstance(x, SparseMatrix) else x.shape[1]
-    # The start is the same for every graph and seed: the views are a function of the graph.
-    q = torch.randn(d, min(rank + spare, d), generator=torch.Generator().manual_seed(0)).to(smooth.csr.device)
-    for _ in range(rounds):
-        left = torch.linalg.qr(_smoothed(smooth, x @ q, depth))[0]
-        q = torch.linalg.qr(transposed @ _smoothed(smooth, left, depth))[0]
-    projected = _smoothed(smooth, x @ q, depth)
-    vectors = torch.linalg.eigh((projected.t() @ projected).double())[1]
-    return q @ vectors.flip(1)[:, :rank].float()
+    start = torch.randn(d, min(rank + SPARE, d), generator=torch.Generator().manual_seed(0)).to(smooth.csr.device)
+    q = start
+    for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
+        q = start if depth == DEPTHS[1] else q  # a node's own words are too far from smoothed ones to start from
+        for _ in range(rounds):
+            left = torch.linalg.qr(_smoothed(smooth, x @ q, depth))[0]
+            q = torch.linalg.qr(transposed @ _smoothed(smooth, left, depth))[0]
+        projected = _smoothed(smooth, x @ q, depth)
+        vectors = torch.linalg.eigh((projected.t() @ projected).double())[1]
+        yield q @ vectors.flip(1)[:, :rank].float()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.splits import split, split_stages, with_split
+from nodenova.data.splits import redrawn, split, split_stages, with_split
 from nodenova.errors import SettingError, SplitError
 
 
@@ -244,3 +244,17 @@ def test_a_later_stage_without_training_node_is_a_split_error(labelled) -> None:
 def test_impossible_settings(labelled, settings: dict[str, object]) -> None:
     with pytest.raises(SettingError, match=next(iter(settings))):
         split(labelled, [0, 1], **settings)
+
+
+def test_redrawn_keeps_the_test_and_draws_other_training_nodes(labelled) -> None:
+    published = with_split(labelled)
+    for balanced in (True, False):
+        a = redrawn(published, [0, 1], per_class=5, seed=1, balanced=balanced)
+        b = redrawn(published, [0, 1], per_class=5, seed=2, balanced=balanced)
+        assert (a.test == published.test).all()
+        assert (a.train != b.train).any()
+        assert not (a.train & (a.val | a.test)).any()
+        sizes = np.bincount(labelled.y[a.train], minlength=labelled.num_classes)
+        assert sizes[:2].tolist() == [5, 5]
+        assert sizes[2:].sum() == 5 * (labelled.num_classes - 2)
+        assert not balanced or set(sizes) == {5}

@@ -235,3 +235,10 @@ def test_block_matches_each_stage_by_itself() -> None:
     assert accuracies(confusion, 3, matched)["all"] == 100.0
     assert match_identity(confusion, (1, 2, 2), (1, 3, 2)).tolist() == [0, 1, 2, -1, 3, 4]
     assert gate(confusion, 3, 4) == 100.0
+
+
+def test_expected_calibration_error_by_hand() -> None:
+    confidence, right = np.array([0.95, 0.95, 0.55, 0.55]), np.array([True, False, True, False])
+    # Two bins hold two nodes each: |0.95 - 0.5| and |0.55 - 0.5|, half the nodes each.
+    assert metrics.expected_calibration_error(confidence, right, bins=10) == pytest.approx(100 * (0.45 + 0.05) / 2)
+    assert metrics.expected_calibration_error(np.ones(3), np.ones(3, dtype=bool)) == 0.0

@@ -10,10 +10,12 @@ import torch
 
 import nodenova as nova
 from nodenova import prototypes
+from nodenova.closed_form import TEMPERATURE, calibrated_temperature, nearest_rungs
 from nodenova.clustering import cluster
 from nodenova.errors import SettingError
 from nodenova.prototypes import ladder
 from nodenova.randomness import repeatable
+from nodenova.views import Views
 
 
 def planted(**options) -> nova.Labelled:
@@ -34,7 +36,7 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
     method = nova.Prism(prior=30.0)
     model = nova.discover(nova.fit(old), new, method, seed=4)
     g = model.frozen_encoder()
-    rungs = method.rungs(g.spec.rungs, 6)
+    rungs = nearest_rungs(g.spec.rungs, (6, 48))
     u = ladder(g(old.graph), g.spec.view_size, rungs).double().numpy()
     with repeatable(4, "discover-1"):
         groups = cluster(torch.from_numpy(u[new.ids]).float(), 3, method.restarts).numpy()
@@ -50,7 +52,7 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
     s = 30.0 / (30.0 + dof)
     covariance = (1 - s) * scatter + s * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
     w = np.linalg.solve(covariance, mean.T)
-    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / (6 * len(rungs))
+    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / float(model.prototypes.temperature)
     expected = np.exp(logits - logits.max(1, keepdims=True))
     expected /= expected.sum(1, keepdims=True)
     assert np.abs(model.predict_proba(exam.graph) - expected).max() < 1e-3
@@ -100,3 +102,51 @@ def test_bad_settings() -> None:
     for name in ("rank_low", "rank_high", "prior", "restarts"):
         with pytest.raises(SettingError, match=f"{name} must be positive"):
             nova.Prism(**{name: 0})
+
+
+def test_calibration_follows_how_well_held_out_nodes_are_told_apart() -> None:
+    """Classes that overlap want a higher temperature; too few nodes give the default."""
+    y = torch.arange(80) % 2
+    spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
+    noise = torch.randn(80, spec.hidden, generator=torch.Generator().manual_seed(0))
+    apart = noise.clone()
+    apart[:, 0] += 40.0 * y
+    together = noise.clone()
+    together[:, 0] += 0.5 * y
+    assert calibrated_temperature(spec, together, y, 2) > calibrated_temperature(spec, apart, y, 2)
+    assert calibrated_temperature(spec, noise[:6], y[:6], 2) == TEMPERATURE
+
+
+def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns_leading() -> None:
+    graph = planted().graph
+    views = Views.fit(graph, torch.device("cpu"))
+    z, y = views(graph)[:60], torch.arange(60) % 3
+    white = views.whitened(z, y)
+    size = views.spec.view_size
+    part, got = z[:, :size].double(), white(graph)[:60, :size].double()
+    centre = torch.stack([part[y == c].mean(0) for c in range(3)])
+    within = (part - centre[y]).t() @ (part - centre[y]) / 57
+    soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1)
+    for r in (3, 10, size):
+        # Lengths in the first r columns are Mahalanobis lengths of the first r columns.
+        expected = (part[:, :r] @ torch.linalg.inv((within + soft.diag())[:r, :r]) * part[:, :r]).sum(1)
+        assert torch.allclose(got[:, :r].square().sum(1), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("student", ["gcn", "gat", "sage"])
+def test_a_student_of_prism_says_what_prism_says(student: str) -> None:
+    old, new, exam = nova.split(planted(), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    teacher = nova.discover(fitted, new).predict(exam.graph)
+    model = nova.discover(fitted, new, nova.Taught(student=student, hidden=16, epochs=60))
+    assert model.frozen_encoder().spec.name == student
+    assert (model.predict(exam.graph) == teacher).mean() > 0.9
+
+
+def test_unsure_nodes_are_those_with_a_low_probability() -> None:
+    old, new, exam = nova.split(planted(topic_share=0.1, homophily=0.3), old=[0, 1, 2])
+    model = nova.discover(nova.fit(old), new)
+    sure, top = model.predict(exam.graph, unsure_below=0.6), model.predict_proba(exam.graph).max(axis=1)
+    assert (sure == -1).any()
+    assert np.array_equal(sure == -1, top < 0.6)
+    assert np.array_equal(sure[top >= 0.6], model.predict(exam.graph)[top >= 0.6])

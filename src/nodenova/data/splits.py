@@ -117,6 +117,34 @@ def with_split(labelled: Labelled, per_class: int = 20, seed: int = 0) -> Labell
     return replace(labelled, train=train, val=val, test=test)
 
 
+def redrawn(labelled: Labelled, old: Sequence[int], per_class: int = 20, seed: int = 0, balanced: bool = True) -> Labelled:
+    """The same graph and test nodes with other training nodes: `per_class` of each class, at most half of it.
+
+    With balanced=False the new classes together get as many, drawn without looking at the class, as unlabelled nodes come
+    in practice. Training and validation nodes are drawn from all labelled nodes outside the test.
+    """
+    published = with_split(labelled, per_class, seed)
+    assert published.test is not None
+    rng = np.random.default_rng([seed, 31415])
+    free = (labelled.y != UNKNOWN) & ~published.test
+    is_old = np.isin(labelled.y, list(old))
+    drawn, wanted = [], 0
+    for c in range(labelled.num_classes):
+        members = rng.permutation(np.flatnonzero(free & (labelled.y == c)))
+        count = min(per_class, max(1, len(members) // 2))
+        if balanced or c in set(old):
+            drawn.append(members[:count])
+        else:
+            wanted += count
+    if wanted:
+        drawn.append(rng.permutation(np.flatnonzero(free & ~is_old))[:wanted])
+    train = np.zeros(labelled.graph.num_nodes, dtype=bool)
+    train[np.concatenate(drawn)] = True
+    val = np.zeros_like(train)
+    val[rng.permutation(np.flatnonzero(free & ~train))[:500]] = True
+    return replace(labelled, train=train, val=val, test=published.test)
+
+
 def _check_groups(groups: list[list[int]], labelled: Labelled) -> None:
     order = [c for group in groups for c in group]
     unknown = [c for c in order if not 0 <= c < labelled.num_classes]

@@ -146,3 +146,11 @@ def average_forgetting(phases: Sequence[Sequence[float]]) -> float:
     """AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase. Negative means forgotten."""
     i = len(phases) - 1
     return float(np.mean([phases[i][j] - phases[j][j] for j in range(i)])) if i else 0.0
+
+
+def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = 15) -> float:
+    """ECE in percent: how far the probability of the predicted class is from how often it is right, in equal bins."""
+    number = np.minimum((confidence * bins).astype(int), bins - 1)
+    count = np.bincount(number, minlength=bins)
+    gap = np.abs(np.bincount(number, confidence, bins) - np.bincount(number, right.astype(float), bins))
+    return percent(gap[count > 0].sum(), len(confidence))

@@ -11,14 +11,17 @@ from nodenova.graph import Graph
 from nodenova.model import Model
 
 
-def predictions_csv(model: Model, graph: Graph) -> tuple[bytes, np.ndarray]:
-    """The file's content (node, class, name, kind, probability) and how many nodes each class got."""
+def predictions_csv(model: Model, graph: Graph, unsure_below: float = 0.0) -> tuple[bytes, np.ndarray, int]:
+    """The file's content (node, class, name, kind, probability, unsure), how many nodes each class got, how many are unsure."""
     probabilities = model.predict_proba(graph)
     predicted = probabilities.argmax(axis=1)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["node", "class", "name", "kind", "probability"])
+    writer.writerow(["node", "class", "name", "kind", "probability", "unsure"])
     for node, c, p in zip(graph.node_ids, predicted, probabilities.max(axis=1), strict=True):
         found = model.classes[c]
-        writer.writerow([node, c, found.name, "new" if found.is_new else "old", f"{p:.4f}"])
-    return text.getvalue().encode(), np.bincount(predicted, minlength=len(model.classes))
+        writer.writerow(
+            [node, c, found.name, "new" if found.is_new else "old", f"{p:.4f}", "yes" if p < unsure_below else "no"]
+        )
+    unsure = int((probabilities.max(axis=1) < unsure_below).sum())
+    return text.getvalue().encode(), np.bincount(predicted, minlength=len(model.classes)), unsure

@@ -10,6 +10,7 @@ from nodenova.errors import SettingError, needs_training, one_of
 from nodenova.methods.never_new import NeverNew
 from nodenova.methods.prism import Prism
 from nodenova.methods.sword import Sword
+from nodenova.methods.taught import Taught
 from nodenova.model import Model
 from nodenova.task import NewTask
 
@@ -26,6 +27,7 @@ class Method(Protocol):
 
 METHODS: dict[str, type[Any]] = {
     "prism": Prism,
+    "taught": Taught,
     "sword": Sword,
     "never_new": NeverNew,
 }

@@ -101,7 +101,8 @@ class Sword:
         with torch.no_grad():
             y_hat = h_u(g(task.graph)[ids]).argmax(dim=1)
         new = Prototypes.remember(g, task.graph, ids, y_hat, task.num_new)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u, new_prototypes=new, history=history)
+        known = prototypes.followed_by(new)
+        return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=known, history=history)
 
     def _sample(self, n: int, device: torch.device) -> Tensor:
         if n <= self.pair_nodes:
