@@ -33,6 +33,7 @@ check: setup
 
 bench: setup
 	$(BIN)/python benchmarks/speed.py
+	PYTHONPATH=. $(BIN)/python benchmarks/prism.py
 
 clean:
 	rm -rf $(VENV) nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from nodenova.training import Watcher
 
@@ -18,11 +19,12 @@ class Bars:
     def __init__(self, console: Console, show: bool) -> None:
         self._show = show
         self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[losses]}", style="dim"),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=15)),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
+            # Losses give way first on a narrow terminal.
+            TextColumn("{task.fields[losses]}", style="dim", table_column=Column(no_wrap=True, ratio=1)),
             console=console,
             disable=not show,
             transient=True,

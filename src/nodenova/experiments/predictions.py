@@ -12,7 +12,7 @@ from nodenova.model import Model
 
 
 def predictions_csv(model: Model, graph: Graph, unsure_below: float = 0.0) -> tuple[bytes, np.ndarray, int]:
-    """The file's content (node, class, name, kind, probability, unsure), how many nodes each class got, how many are unsure."""
+    """The file's content (node, class, name, kind, probability, unsure), nodes in each class, and how many are unsure."""
     probabilities = model.predict_proba(graph)
     predicted = probabilities.argmax(axis=1)
     text = io.StringIO(newline="")
@@ -23,5 +23,5 @@ def predictions_csv(model: Model, graph: Graph, unsure_below: float = 0.0) -> tu
         writer.writerow(
             [node, c, found.name, "new" if found.is_new else "old", f"{p:.4f}", "yes" if p < unsure_below else "no"]
         )
-    unsure = int((probabilities.max(axis=1) < unsure_below).sum())
-    return text.getvalue().encode(), np.bincount(predicted, minlength=len(model.classes)), unsure
+    counts = np.bincount(predicted, minlength=len(model.classes))
+    return text.getvalue().encode(), counts, int((probabilities.max(axis=1) < unsure_below).sum())
