@@ -56,8 +56,7 @@ def fit(
 def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
     views, n = Views.fit(old.graph, device), len(old.class_names)
-    g = views.whitened(views(old.graph)[train], y)
-    z = g(old.graph)[train]
+    g, z = views.whitened(views(old.graph)[train], y)
     prototypes = Prototypes.of(z, y, n, g.spec.view_size, g.spec.rungs)
     prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n))
     head = gaussian_head(g.spec, prototypes, prototypes, float(prototypes.temperature))

@@ -71,23 +71,23 @@ class Views(nn.Module):
         smooth = gcn_operator(graph, device)
         for weight in range(len(WEIGHTS)):
             bases = _right_bases(smooth, views._weighted(graph, weight), views.spec.view_size)
-            for depth, basis in enumerate(bases):
-                views.basis[depth * len(WEIGHTS) + weight] = basis
-        for number, view in enumerate(views._unshifted(graph)):
-            views.shift[number] = CENTRING * view.mean(0)
+            for depth, (basis, mean) in enumerate(bases):
+                number = depth * len(WEIGHTS) + weight
+                views.basis[number], views.shift[number] = basis, CENTRING * mean
         return views
 
     @torch.no_grad()
-    def whitened(self, z: Tensor, y: Tensor) -> Views:
-        """The same views with the spread within the classes y of the nodes z taken out of each.
+    def whitened(self, z: Tensor, y: Tensor) -> tuple[Views, Tensor]:
+        """The same views, and z in them, with the spread within the classes y of the nodes z taken out of each.
 
         With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular: the first r columns of
         a whitened view are the first r columns of the view, whitened. It is folded into the basis, so nothing more is kept.
         """
-        white = copy.deepcopy(self)
+        white, z_white = copy.deepcopy(self), torch.empty_like(z)
         size = self.spec.view_size
         for number in range(self.spec.views):
-            part = z[:, number * size : (number + 1) * size].double()
+            place = slice(number * size, (number + 1) * size)
+            part = z[:, place].double()
             centre = torch.stack([part[y == c].mean(0) for c in range(int(y.max()) + 1)])
             residual = part - centre[y]
             within = residual.t() @ residual / max(len(part) - len(centre), 1)
@@ -97,7 +97,8 @@ class Views(nn.Module):
             turn = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=factor.dtype, device=z.device), upper=False)
             white.basis[number] = self.basis[number] @ turn.t().float()
             white.shift[number] = self.shift[number] @ turn.t().float()
-        return white
+            z_white[:, place] = (part @ turn.t()).float()
+        return white, z_white
 
     def forward(self, graph: Graph) -> Tensor:
         z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
@@ -144,10 +145,11 @@ def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int) -> Tensor:
     return columns
 
 
-def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[Tensor]:
-    """(d, rank) right singular vectors of S^depth x for each depth, by block power iteration (Halko et al. 2011).
+def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """(d, rank) right singular vectors V of M = S^depth x for each depth, and (rank,) the mean row of M V.
 
-    S is symmetric. The start is the same for every graph and seed: the views are a function of the graph.
+    By block power iteration q <- orth(M' M q) (Halko et al. 2011); S is symmetric. The start is the same for every
+    graph and seed: the views are a function of the graph.
     """
     transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
     d = x.csr.shape[1] if isinstance(x, SparseMatrix) else x.shape[1]
@@ -156,8 +158,7 @@ def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> I
     for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
         q = start if depth == DEPTHS[1] else q  # a node's own words are too far from smoothed ones to start from
         for _ in range(rounds):
-            left = torch.linalg.qr(_smoothed(smooth, x @ q, depth))[0]
-            q = torch.linalg.qr(transposed @ _smoothed(smooth, left, depth))[0]
+            q = torch.linalg.qr(transposed @ _smoothed(smooth, x @ q, 2 * depth))[0]
         projected = _smoothed(smooth, x @ q, depth)
-        vectors = torch.linalg.eigh((projected.t() @ projected).double())[1]
-        yield q @ vectors.flip(1)[:, :rank].float()
+        vectors = torch.linalg.eigh((projected.t() @ projected).double())[1].flip(1)[:, :rank].float()
+        yield q @ vectors, projected.mean(0) @ vectors
