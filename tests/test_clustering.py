@@ -25,3 +25,14 @@ def test_seeded_by_torchs_generator() -> None:
         torch.manual_seed(7)
         found.append(cluster(rows, 6).tolist())
     assert found[0] == found[1]
+
+
+def test_many_short_rows_and_few_long_ones_have_the_same_components() -> None:
+    """The two ways of finding principal components agree: columns of zeros change nothing."""
+    rows = torch.randn(50, 20, generator=torch.Generator().manual_seed(1))
+    longer = torch.cat([rows, torch.zeros(50, 40)], dim=1)
+    found = []
+    for table in (rows, longer):
+        torch.manual_seed(0)
+        found.append(cluster(table, 4))
+    assert adjusted_rand_score(*found) == 1.0

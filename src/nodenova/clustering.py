@@ -15,10 +15,13 @@ def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
     if k == 1:
         return torch.zeros(len(rows), dtype=torch.long, device=rows.device)
     centred = (rows - rows.mean(0)).double()
-    # From the (n, n) Gram matrix: rows are long and few.
-    value, vector = torch.linalg.eigh(centred @ centred.t())
-    size = min(k, len(rows))
-    components = vector[:, -size:] * value[-size:].clamp_min(0).sqrt()
+    size = min(k, *centred.shape)
+    # From the smaller of the two square matrices.
+    if centred.shape[0] <= centred.shape[1]:
+        value, vector = torch.linalg.eigh(centred @ centred.t())
+        components = vector[:, -size:] * value[-size:].clamp_min(0).sqrt()
+    else:
+        components = centred @ torch.linalg.eigh(centred.t() @ centred)[1][:, -size:]
     seed = int(torch.randint(2**31, (1,)))
     found = KMeans(k, n_init=restarts, random_state=seed).fit_predict(components.cpu().numpy())
     return torch.from_numpy(found).long().to(rows.device)
