@@ -95,7 +95,10 @@ OPTIONS = {
     "old class that is not there": (["--old", "0,9"], "my.npz: class 9 is not there, classes are 0..3"),
     "old as words": (["--old", "a,b"], "--old takes whole numbers"),
     "no new class wanted": (["--num-old", "2", "--num-new", "0"], "num_new must be at least 1, it is 0"),
-    "method": (["--num-old", "2", "--method", "swrod"], "unknown method 'swrod'; known: never_new, prism, sword, taught"),
+    "method": (
+        ["--num-old", "2", "--method", "swrod"],
+        f"unknown method 'swrod'; known: {', '.join(sorted(nova.METHODS))}",
+    ),
     "encoder": (["--num-old", "2", "--encoder", "gnc"], "unknown encoder 'gnc'; known: gat, gcn, prism, sage"),
     "setting": (
         ["--num-old", "2", "--method", "sword", "--set", "etta=1"],
@@ -118,7 +121,7 @@ OPTIONS = {
     ),
     "a method that trains on an encoder that does not": (
         ["--num-old", "2", "--method", "sword", "--encoder", "prism"],
-        "sword trains its encoder: fit with encoder gcn, gat or sage, not prism",
+        "sword needs an encoder that is trained: fit with gcn, gat or sage, not prism",
     ),
     "epochs": (["--num-old", "2", "--method", "sword", "--fit-epochs", "0"], "epochs must be at least 1, it is 0"),
 }

@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from nodenova.graph import Graph as Graph
     from nodenova.methods import METHODS as METHODS
     from nodenova.methods import Method as Method
+    from nodenova.methods.autonovel import AutoNovel as AutoNovel
+    from nodenova.methods.dtc import Dtc as Dtc
+    from nodenova.methods.frozen_kmeans import FrozenKmeans as FrozenKmeans
+    from nodenova.methods.ncl import Ncl as Ncl
     from nodenova.methods.never_new import NeverNew as NeverNew
     from nodenova.methods.prism import Prism as Prism
+    from nodenova.methods.restune import ResTune as ResTune
     from nodenova.methods.sword import Sword as Sword
     from nodenova.methods.taught import Taught as Taught
     from nodenova.model import Model as Model
@@ -51,8 +56,13 @@ _PLACES = {
     "fitting": ("fit",),
     "graph": ("Graph",),
     "methods": ("METHODS", "Method"),
+    "methods.autonovel": ("AutoNovel",),
+    "methods.dtc": ("Dtc",),
+    "methods.frozen_kmeans": ("FrozenKmeans",),
+    "methods.ncl": ("Ncl",),
     "methods.never_new": ("NeverNew",),
     "methods.prism": ("Prism",),
+    "methods.restune": ("ResTune",),
     "methods.sword": ("Sword",),
     "methods.taught": ("Taught",),
     "model": ("Model", "NodeClass"),

@@ -75,7 +75,7 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: prism (seconds, no training), taught, sword, never_new.")] = "prism",
+    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,

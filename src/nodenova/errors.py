@@ -28,8 +28,8 @@ class StorageError(NodenovaError):
 
 
 def needs_training(method: str, encoder: str) -> SettingError:
-    """The error for a method that trains, on an encoder that is computed."""
-    return SettingError(f"{method} trains its encoder: fit with encoder gcn, gat or sage, not {encoder}")
+    """The error for a method that stands on a trained encoder and head, on one that is computed."""
+    return SettingError(f"{method} needs an encoder that is trained: fit with gcn, gat or sage, not {encoder}")
 
 
 def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:

@@ -79,7 +79,7 @@ def test_the_default_is_prism_on_its_own_encoder(tasks) -> None:
 
 
 def test_a_method_that_trains_says_so_on_an_encoder_that_is_computed(tasks) -> None:
-    with pytest.raises(SettingError, match="sword trains its encoder: fit with encoder gcn, gat or sage, not prism"):
+    with pytest.raises(SettingError, match="sword needs an encoder that is trained: fit with gcn, gat or sage, not prism"):
         nova.discover(nova.fit(tasks[0]), tasks[1], nova.Sword())
 
 

@@ -99,9 +99,11 @@ def test_a_class_with_two_nodes_an_isolated_node_and_visibility() -> None:
 
 
 def test_bad_settings() -> None:
-    for name in ("rank_low", "rank_high", "prior", "restarts"):
+    for name in ("rank_low", "rank_high", "prior"):
         with pytest.raises(SettingError, match=f"{name} must be positive"):
             nova.Prism(**{name: 0})
+    with pytest.raises(SettingError, match="restarts must be at least 1"):
+        nova.Prism(restarts=0)
 
 
 def test_calibration_follows_how_well_held_out_nodes_are_told_apart() -> None:

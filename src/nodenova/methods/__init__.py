@@ -7,8 +7,13 @@ from dataclasses import fields
 from typing import Any, Protocol, runtime_checkable
 
 from nodenova.errors import SettingError, needs_training, one_of
+from nodenova.methods.autonovel import AutoNovel
+from nodenova.methods.dtc import Dtc
+from nodenova.methods.frozen_kmeans import FrozenKmeans
+from nodenova.methods.ncl import Ncl
 from nodenova.methods.never_new import NeverNew
 from nodenova.methods.prism import Prism
+from nodenova.methods.restune import ResTune
 from nodenova.methods.sword import Sword
 from nodenova.methods.taught import Taught
 from nodenova.model import Model
@@ -29,6 +34,11 @@ METHODS: dict[str, type[Any]] = {
     "prism": Prism,
     "taught": Taught,
     "sword": Sword,
+    "autonovel": AutoNovel,
+    "restune": ResTune,
+    "ncl": Ncl,
+    "dtc": Dtc,
+    "frozen_kmeans": FrozenKmeans,
     "never_new": NeverNew,
 }
 

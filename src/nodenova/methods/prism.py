@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,9 +10,9 @@ from torch import Tensor
 
 from nodenova.closed_form import PRIOR, RANKS, gaussian_head, ladder_at
 from nodenova.clustering import cluster
-from nodenova.errors import SettingError
 from nodenova.model import Model
 from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
 from nodenova.task import NewTask
 
 
@@ -41,9 +40,7 @@ class Prism:
     restarts: int = 20  # of k-means
 
     def __post_init__(self) -> None:
-        for name in ("rank_low", "rank_high", "prior", "restarts"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise SettingError(f"{name} must be positive, it is {getattr(self, name)}")
+        check_settings(self, counts=("restarts",), positive=("rank_low", "rank_high", "prior"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, old, ranks = model.frozen_encoder(), model.prototypes, (self.rank_low, self.rank_high)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from nodenova.errors import SettingError
 from nodenova.heads import grow
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
 from nodenova.losses.remembering import l_distill, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed
 from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
 
@@ -55,14 +54,13 @@ class Sword:
     pair_nodes: int = 4096  # above this many new nodes, each epoch compares the pairs of a random sample
 
     def __post_init__(self) -> None:
-        if self.similarity not in SIMILARITIES:
-            raise SettingError(f"similarity must be one of {', '.join(SIMILARITIES)}, it is {self.similarity!r}")
-        for name in ("epochs", "k", "draws", "pair_nodes"):
-            if getattr(self, name) < 1:
-                raise SettingError(f"{name} must be at least 1, it is {getattr(self, name)}")
-        for name in ("lr", "weight_decay", "pseudo", "alpha1", "alpha2", "eta", "replay", "omega", "lam"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise SettingError(f"{name} must not be negative, it is {getattr(self, name)}")
+        weights = ("pseudo", "alpha1", "alpha2", "replay", "omega", "lam")
+        check_settings(
+            self,
+            counts=("epochs", "k", "draws", "pair_nodes"),
+            not_negative=("lr", "weight_decay", "rampup_epochs", "eta", *weights),
+            choices={"similarity": tuple(SIMILARITIES)},
+        )
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "sword"), task.num_new)

@@ -12,10 +12,10 @@ from torch import Tensor
 from nodenova.closed_form import gaussian_head, ladder_at
 from nodenova.clustering import cluster
 from nodenova.encoders import Encoder, EncoderSpec
-from nodenova.errors import SettingError
 from nodenova.heads import CosineHead
 from nodenova.model import Model
 from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise
 
@@ -42,8 +42,7 @@ class Taught:
 
     def __post_init__(self) -> None:
         EncoderSpec(self.student, hidden=self.hidden, layers=self.layers)
-        if self.epochs < 1:
-            raise SettingError(f"epochs must be at least 1, it is {self.epochs}")
+        check_settings(self, counts=("epochs",), not_negative=("lr", "weight_decay"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
         views, n = model.frozen_encoder(), len(model.classes) + task.num_new

@@ -1,0 +1,81 @@
+"""AutoNovel: rank statistics and consistency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from nodenova.joining import JOINTS, head_for_new, joined
+from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
+from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.model import Model, trained_head
+from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
+from nodenova.task import NewTask
+from nodenova.training import minimise, rampup
+
+
+@dataclass(frozen=True)
+class AutoNovel:
+    """Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking Statistics", ICLR 2020.
+
+        s_ij  = 1 if top_k(z_i) = top_k(z_j) as sets, else 0
+        L_BCE = - mean over pairs of s_ij log(eta_i . eta'_j) + (1 - s_ij) log(1 - eta_i . eta'_j)     eta = softmax(h^u(z))
+        L_MSE = mean of (eta_i - eta'_i)^2                                                        eta' of the perturbed z'
+        L     = L_BCE + omega(t) L_MSE,  omega(t) = omega exp(-5 (1 - t/T)^2)
+
+    What differs from the paper:
+    - L_CE on old nodes and L_MSE of h^l are gone with the old nodes; nothing holds the old classes.
+    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last block" worth freezing.
+    - The second view is z with noise (eta * std per dimension) instead of another crop. Adam on the full batch.
+    - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind the old head's as they
+      are; `joining` says how loud. The paper's own joint head learns from old labels and pseudo-labels together.
+    - One new class: nothing to decide, nothing is trained; its row in the joint head is the mean of the new nodes.
+    """
+
+    prefers: ClassVar[str] = "gcn"
+
+    epochs: int = 200
+    lr: float = 0.01
+    weight_decay: float = 5e-4
+    k: int = 5  # how many top activations must agree
+    pairwise: float = 1.0  # weight of L_BCE
+    omega: float = 5.0  # weight of L_MSE once it is in
+    rampup_epochs: int = 50  # T
+    eta: float = 0.2  # size of the perturbation
+    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
+    pair_nodes: int = 4096  # above this many new nodes, each epoch takes a random sample of them
+
+    def __post_init__(self) -> None:
+        not_negative = ("lr", "weight_decay", "pairwise", "omega", "rampup_epochs", "eta")
+        check_settings(self, counts=("epochs", "k", "pair_nodes"), not_negative=not_negative, choices={"joint": JOINTS})
+
+    def discover(self, model: Model, task: NewTask) -> Model:
+        g, head, old = model.encoder(), trained_head(model, "autonovel"), model.prototypes
+        h_u = head_for_new(head, task.num_new)
+        ids = torch.from_numpy(task.ids).to(model.device)
+        several = task.num_new > 1  # of one class h^u is always sure: constants, whose only effect would be weight decay
+
+        def terms(epoch: int) -> dict[str, Tensor]:
+            some = ids if len(ids) <= self.pair_nodes else ids[torch.randperm(len(ids))[: self.pair_nodes].to(ids.device)]
+            z_u = g(task.graph)[some]  # (n, hidden)
+            logits = h_u(z_u)  # (n, new)
+            logits_prime = h_u(perturbed(z_u, torch.randn_like(z_u), self.eta))
+            parts = {}
+            if self.pairwise and several:
+                s = similarity_softmax(logits, logits_prime)
+                parts["pairwise"] = self.pairwise * l_pseudo(s, same_top_k(z_u, self.k))
+            if self.omega and several:
+                parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_perturb(logits, logits_prime)
+            return parts
+
+        history = minimise(terms, [g, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        with torch.no_grad():
+            groups = h_u(g(task.graph)[ids]).argmax(dim=1)
+        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
+        h_a = joined(head, old, new, self.joint, rows=h_u.linear.weight)
+        known = old.followed_by(new)
+        return model.grown(encoder=g, head=h_a, novel_head=h_u.linear, prototypes=known, history=history)

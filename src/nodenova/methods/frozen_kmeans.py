@@ -1,0 +1,48 @@
+"""The plain way: cluster what the frozen encoder says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from nodenova.clustering import cluster
+from nodenova.joining import JOINTS, joined
+from nodenova.model import Model, trained_head
+from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
+from nodenova.task import NewTask
+
+
+@dataclass(frozen=True)
+class FrozenKmeans:
+    """Pre-trained encoder, k-means on the new nodes, prototypes as classifier. Nothing is trained: what training must beat.
+
+        groups = k-means of z/|z| of the new nodes on its first k principal components, k the number of new classes
+        m_k    = mean of z/|z| over group k
+        w_k    = kappa m_k + v,  b_k = beta - kappa |m_k|^2 / 2       the rows of a nearest-mean classifier
+        kappa, v, beta by least squares from the old head's rows and the old classes' remembered means
+
+    So the new rows have the scale of the old ones, and no label is asked: see `joining`. It has no paper of its own, and no
+    h^u: New-N is read from the new rows.
+    """
+
+    prefers: ClassVar[str] = "gcn"
+
+    restarts: int = 20  # of k-means
+    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
+
+    def __post_init__(self) -> None:
+        check_settings(self, counts=("restarts",), choices={"joint": JOINTS})
+
+    def discover(self, model: Model, task: NewTask) -> Model:
+        head, g, old = trained_head(model, "frozen_kmeans"), model.frozen_encoder(), model.prototypes
+        ids = torch.from_numpy(task.ids).to(model.device)
+        with torch.no_grad():
+            z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
+        groups = cluster(z_u, task.num_new, self.restarts)
+        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
+        h_a = joined(head, old, new, self.joint)
+        return model.grown(encoder=g, head=h_a, prototypes=old.followed_by(new))

@@ -1,0 +1,120 @@
+"""NCL: neighbourhood contrastive learning."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nodenova.errors import SettingError
+from nodenova.joining import JOINTS, head_for_new, joined
+from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
+from nodenova.losses.pairwise import l_pseudo, similarity_softmax
+from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.model import Model, trained_head
+from nodenova.prototypes import Prototypes
+from nodenova.settings import check_settings
+from nodenova.task import NewTask
+from nodenova.training import minimise, rampup
+
+
+@dataclass(frozen=True)
+class Ncl:
+    """Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
+
+        L_BCE   = pairwise cross-entropy of eta_i . eta'_j against cos(z_i, z_j) > lam             eta = softmax(h^u(z))
+        l(z, M) = alpha l(z, z') + (1 - alpha) mean over the m nearest z~ in the memory M of l(z, z~)
+        l(z, y) = - log exp(cos(z, y)/tau) / (exp(cos(z, z')/tau) + sum over M and N of exp(cos(z, .)/tau))
+        N       = hard negatives: the memory's least similar entries mixed with old features, the most similar mixtures kept
+        L       = L_BCE + omega(t) L_MSE + beta l(z, M)
+
+    What differs from the paper:
+    - L_CE and supervised contrast are gone with the old nodes; N mixes with features drawn from the old prototypes,
+      which are as surely of another class as the paper's labelled images are. Nothing else holds the old classes.
+    - The memory is the present features of all the other new nodes: a full batch needs no queue of older ones. Sizes are
+      the released code's in proportion: m is half a class, N a fifth of the memory.
+    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it. Adam, full batch.
+    - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind the old head's as they
+      are; `joining` says how loud. One new class: contrast alone, and its row is the mean of the new nodes.
+    """
+
+    prefers: ClassVar[str] = "gcn"
+
+    epochs: int = 200
+    lr: float = 0.01
+    weight_decay: float = 5e-4
+    pairwise: float = 1.0  # weight of L_BCE
+    lam: float = 0.95  # cosine above which two nodes count as the same class
+    omega: float = 50.0  # weight of L_MSE once it is in
+    rampup_epochs: int = 150
+    contrast: float = 1.0  # beta
+    alpha: float = 0.2  # share of the node's own second view; the neighbours have the rest
+    neighbours: int = 0  # m; 0 is half of what a new class has on average
+    hard: float = 0.2  # size of N in shares of the memory; 0 does without
+    tau: float = 0.05  # temperature of the contrast
+    eta: float = 0.2  # size of the perturbation
+    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
+    pair_nodes: int = 1024  # above this many new nodes, each epoch takes a random sample of them
+
+    def __post_init__(self) -> None:
+        weights = ("pairwise", "omega", "rampup_epochs", "contrast", "alpha", "neighbours", "hard", "eta")
+        counts, choices = ("epochs", "pair_nodes"), {"joint": JOINTS}
+        check_settings(self, counts=counts, positive=("tau",), choices=choices)
+        check_settings(self, not_negative=("lr", "weight_decay", *weights))
+        if not -1 <= self.lam < 1:
+            raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {self.lam}")
+        if self.alpha > 1:
+            raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
+
+    def discover(self, model: Model, task: NewTask) -> Model:
+        g, head, old = model.encoder(), trained_head(model, "ncl"), model.prototypes
+        h_u = head_for_new(head, task.num_new)
+        ids = torch.from_numpy(task.ids).to(model.device)
+        several = task.num_new > 1  # of one class h^u is always sure: constants, whose only effect would be weight decay
+
+        def terms(epoch: int) -> dict[str, Tensor]:
+            some = ids if len(ids) <= self.pair_nodes else ids[torch.randperm(len(ids))[: self.pair_nodes].to(ids.device)]
+            z_u = g(task.graph)[some]  # (n, hidden)
+            z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
+            logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
+            parts = {}
+            if self.pairwise and several:
+                s = similarity_softmax(logits, logits_prime)
+                parts["pairwise"] = self.pairwise * l_pseudo(s, same_direction(z_u, self.lam))
+            if self.omega and several:
+                parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_perturb(logits, logits_prime)
+            if self.contrast:
+                unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1).detach()
+                parts["contrast"] = self.contrast * self._contrast(unit, unit_prime, task.num_new, old)
+            return parts
+
+        history = minimise(terms, [g, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        with torch.no_grad():
+            groups = h_u(g(task.graph)[ids]).argmax(dim=1)
+        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
+        h_a = joined(head, old, new, self.joint, rows=h_u.linear.weight)
+        known = old.followed_by(new)
+        return model.grown(encoder=g, head=h_a, novel_head=h_u.linear, prototypes=known, history=history)
+
+    def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: Prototypes) -> Tensor:
+        """l(z, M) of unit-length z (n, hidden) against its second view, the other nodes and hard negatives."""
+        n, memory = len(z), z.detach()
+        alone = torch.eye(n, dtype=torch.bool, device=z.device)
+        among = (z @ memory.t()).masked_fill(alone, -torch.inf)  # (n, n)
+        view = (z * z_prime).sum(dim=1, keepdim=True)  # (n, 1)
+        near = nearest(among, self.neighbours or max(1, n // (2 * num_new)))  # (n, n)
+        blocks = [view, among]
+        e = round(self.hard * n)
+        if e:
+            noise = torch.randn(math.ceil(e / len(old.mean)), *old.mean.shape, device=z.device)
+            drawn = F.normalize(old.draw(noise)[0][:e], dim=1)
+            blocks.append((mixed_negatives(z, memory, drawn, e) @ z[:, :, None]).squeeze(2))  # (n, e)
+        s = torch.cat(blocks, dim=1) / self.tau  # (n, 1 + n + e)
+        is_view, is_near = torch.zeros_like(s), torch.zeros_like(s)
+        is_view[:, 0] = 1.0
+        is_near[:, 1 : 1 + n] = near
+        return self.alpha * l_contrast(s, is_view) + (1 - self.alpha) * l_contrast(s, is_near)

@@ -1,0 +1,293 @@
+"""AutoNovel, ResTune, NCL, DTC and k-means on a frozen encoder: at their edges, and where they should find something."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.centres import start_centres
+from nodenova.errors import SettingError
+from nodenova.heads import CosineHead
+from nodenova.joining import as_nearest_mean, head_for_new, joined
+from nodenova.losses.clustering import student_t
+from nodenova.prototypes import Prototypes
+
+FAST: dict[str, Any] = {
+    "autonovel": nova.AutoNovel(epochs=4),
+    "restune": nova.ResTune(epochs=7),
+    "ncl": nova.Ncl(epochs=4),
+    "dtc": nova.Dtc(epochs=7),
+    "frozen_kmeans": nova.FrozenKmeans(),
+}
+every_method = pytest.mark.parametrize("name", list(FAST))
+
+
+@every_method
+def test_the_same_seed_is_bit_identical_and_another_is_not(name: str, fitted, tasks) -> None:
+    new = tasks[1]
+    a, b, c = (nova.discover(fitted, new, FAST[name], seed=seed) for seed in (3, 3, 4))
+    assert a.predict_proba(new.graph).tobytes() == b.predict_proba(new.graph).tobytes()
+    assert a.stages[-1].history == b.stages[-1].history
+    assert np.array_equal(a.predict_new(new.graph), b.predict_new(new.graph))
+    assert not np.array_equal(a.prototypes.mean, c.prototypes.mean)  # drawn with dropout, by all of them
+
+
+@every_method
+def test_one_new_class(name: str, labelled) -> None:
+    old, new, exam = nova.split(labelled, [0, 1, 2])
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=20), new, FAST[name])
+    assert np.isfinite(model.predict_proba(exam.graph)).all()
+    assert (model.predict_new(new.graph) == 3).all()
+    # Of one class every assignment is sure; its constant losses must not leave the encoder to weight decay.
+    left = {"restune": {"distill"}, "ncl": {"contrast"}}
+    assert set(model.stages[-1].history) == left.get(name, set())
+
+
+@every_method
+def test_one_new_node(name: str, fitted, tasks) -> None:
+    task = nova.NewTask(tasks[1].graph, tasks[1].ids[:1], 1)
+    assert np.isfinite(nova.discover(fitted, task, FAST[name]).predict_proba(task.graph)).all()
+
+
+@every_method
+def test_as_many_new_nodes_as_new_classes(name: str, fitted, tasks) -> None:
+    task = nova.NewTask(tasks[1].graph, tasks[1].ids[:2], 2)
+    assert np.isfinite(nova.discover(fitted, task, FAST[name]).predict_proba(task.graph)).all()
+
+
+@every_method
+def test_an_isolated_node_among_the_new_ones(name: str, labelled) -> None:
+    graph, node = labelled.graph, int(np.flatnonzero(labelled.y == 3)[0])
+    edges = graph.edge_index[:, (graph.edge_index != node).all(axis=0)]
+    old, new, _ = nova.split(replace(labelled, graph=nova.Graph.of(graph.x, edges)), [0, 1], per_class=1000)
+    new = nova.NewTask(new.graph, np.union1d(new.ids, [node]), 2)
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), new, FAST[name])
+    assert np.isfinite(model.predict_proba(new.graph)[node]).all()
+
+
+@every_method
+def test_a_class_with_two_nodes(name: str) -> None:
+    rng = np.random.default_rng(0)
+    y = np.array([0] * 10 + [1] * 10 + [2] * 2 + [3] * 2)
+    graph = nova.Graph.of(rng.random((24, 6)), rng.integers(24, size=(2, 40)))
+    old, new, exam = nova.split(nova.Labelled(graph, y, tuple("abcd")), [0, 2], per_class=5)
+    model = nova.discover(nova.fit(old, "gcn", hidden=8, epochs=5), new, FAST[name])
+    assert np.isfinite(model.predict_proba(new.graph)).all()
+    assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
+
+
+@every_method
+@pytest.mark.parametrize("encoder", ["gat", "sage"])
+def test_other_encoders_and_one_layer(name: str, encoder: str, tasks) -> None:
+    old, new, _ = tasks
+    for layers in (1, 3):
+        fitted = nova.fit(old, encoder, hidden=8, heads=2, epochs=3, layers=layers)
+        assert nova.discover(fitted, new, FAST[name]).predict_proba(new.graph).shape == (120, 4)
+
+
+@every_method
+def test_saving_keeps_every_answer(name: str, fitted, tasks, tmp_path) -> None:
+    new = tasks[1]
+    model = nova.discover(fitted, new, FAST[name])
+    model.save(tmp_path / "m")
+    again = nova.load_model(tmp_path / "m")
+    assert np.array_equal(model.predict_proba(new.graph), again.predict_proba(new.graph))
+    assert np.array_equal(model.predict_new(new.graph), again.predict_new(new.graph))
+
+
+TERMS = {
+    "autonovel": {"pairwise": "pairwise", "omega": "consistency"},
+    "restune": {"clustering": "clustering", "consistency": "consistency", "pairwise": "pairwise", "alpha": "distill"},
+    "ncl": {"pairwise": "pairwise", "omega": "consistency", "contrast": "contrast"},
+    "dtc": {"clustering": "clustering", "omega": "consistency"},
+}
+
+
+@pytest.mark.parametrize(("name", "weight"), [(name, weight) for name, weights in TERMS.items() for weight in weights])
+def test_a_zero_weight_removes_its_term(name: str, weight: str, fitted, tasks) -> None:
+    history = nova.discover(fitted, tasks[1], FAST[name]).stages[-1].history
+    assert set(history) == set(TERMS[name].values())
+    assert all(len(values) == FAST[name].epochs and np.isfinite(values).all() for values in history.values())
+    without = nova.discover(fitted, tasks[1], replace(FAST[name], **{weight: 0.0})).stages[-1].history
+    assert set(without) == set(history) - {TERMS[name][weight]}
+
+
+@pytest.mark.parametrize("name", list(TERMS))
+def test_without_any_weight_the_encoder_stays(name: str, fitted, tasks) -> None:
+    model = nova.discover(fitted, tasks[1], replace(FAST[name], **dict.fromkeys(TERMS[name], 0.0)))
+    assert np.array_equal(model.embed(tasks[1].graph), fitted.embed(tasks[1].graph))
+
+
+@every_method
+def test_strict_keeps_the_untrained_rows_and_never_says_new(name: str, fitted, tasks) -> None:
+    new = tasks[1]
+    model = nova.discover(fitted, new, replace(FAST[name], joint="strict"))
+    assert model.predict(new.graph).max() < 2
+    assert (model.head().linear.bias[2:] == fitted.head().linear.bias.min() - 1.0).all()
+
+
+@every_method
+def test_joining_leaves_the_old_rows_alone(name: str, fitted, tasks) -> None:
+    head = nova.discover(fitted, tasks[1], FAST[name]).head()
+    assert torch.equal(head.linear.weight[:2], fitted.head().linear.weight)
+    assert torch.equal(head.linear.bias[:2], fitted.head().linear.bias)
+
+
+@every_method
+def test_concatenated_finds_planted_classes(name: str) -> None:
+    """Classes that are easy to tell apart. AutoNovel, NCL and DTC hold nothing old, so nothing is asked of their Old.
+
+    ResTune holds the old head's answers, which stand alone in the strict joint head.
+    """
+    easy = nova.synthetic(nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9)
+    old, new, exam = nova.split(easy, [0, 1])
+    method: Any = type(FAST[name])()
+    fitted = nova.fit(old, "gcn", hidden=16, epochs=50)
+    scores = nova.grade(nova.discover(fitted, new, method), exam).scores("block")
+    assert scores["new"] > 20
+    assert scores["new_n"] >= 50
+    if name in {"restune", "frozen_kmeans"}:
+        strict = nova.grade(nova.discover(fitted, new, replace(method, joint="strict")), exam).scores("block")
+        assert strict["old"] > 90
+        assert strict["new"] == 0
+    if name == "frozen_kmeans":
+        assert scores["old"] > 90
+
+
+def test_restune_trains_the_last_layer_only_and_distillation_holds_the_old_answers(fitted, tasks) -> None:
+    new = tasks[1]
+
+    def moved(alpha: float) -> tuple[nova.Model, float]:
+        model = nova.discover(fitted, new, nova.ResTune(epochs=40, alpha=alpha, joint="strict"))
+        before, after = fitted.predict_proba(new.graph), model.predict_proba(new.graph)[:, :2]
+        return model, float(np.abs(after / after.sum(axis=1, keepdims=True) - before).mean())
+
+    (held, with_it), (_, without) = moved(1.0), moved(0.0)
+    assert with_it < without
+    was, now = fitted.frozen_encoder().state_dict(), held.frozen_encoder().state_dict()
+    same = {key for key in was if torch.equal(was[key], now[key])}
+    assert same == {key for key in was if key.startswith("convs.0.")}
+
+
+def test_dtc_s_head_decides_as_its_centres_do(fitted, tasks) -> None:
+    new = tasks[1]
+    model = nova.discover(fitted, new, FAST["dtc"])
+    z, mu = torch.from_numpy(model.embed(new.graph)), model.novel_head().weight.detach()
+    assert np.array_equal(model.predict_new(new.graph), 2 + torch.cdist(z, mu).argmin(dim=1).numpy())
+
+
+def test_centres_are_means_of_groups_and_sigma_is_their_spread() -> None:
+    z = torch.tensor([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 2.0]])
+    h_u, sigma = start_centres(z, 2, restarts=3)
+    assert sorted(h_u.weight.tolist()) == [[0.0, 1.0], [9.0, 1.0]]
+    assert sigma == pytest.approx(1.0)
+    assert start_centres(z[:2], 2, restarts=3)[1] > 0
+
+
+def test_the_length_of_z_does_not_matter_to_dtc() -> None:
+    """The cosine head never learnt it: sigma takes it out of Student's t."""
+    z = torch.randn(12, 4, generator=torch.Generator().manual_seed(0)) + 3 * torch.eye(4)[torch.arange(12) % 2]
+
+    def assigned(z: torch.Tensor) -> torch.Tensor:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            h_u, sigma = start_centres(z, 2, restarts=5)
+        return student_t(z / sigma, h_u.weight / sigma)
+
+    assert torch.allclose(assigned(z), assigned(100 * z), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["autonovel", "ncl"])
+def test_h_u_and_the_joint_head_agree_on_which_new_class(name: str, fitted, tasks) -> None:
+    new = tasks[1]
+    model = nova.discover(fitted, new, FAST[name])
+    assert np.array_equal(model.predict_new(new.graph), 2 + model.predict_proba(new.graph)[:, 2:].argmax(axis=1))
+
+
+@pytest.mark.parametrize("name", ["autonovel", "restune", "ncl"])
+def test_pairs_of_a_sample_of_the_new_nodes(name: str, fitted, tasks) -> None:
+    sampled = nova.discover(fitted, tasks[1], replace(FAST[name], pair_nodes=7)).stages[-1].history
+    assert np.isfinite(sampled["pairwise"]).all()
+    assert sampled["pairwise"] != nova.discover(fitted, tasks[1], FAST[name]).stages[-1].history["pairwise"]
+
+
+def test_ncl_s_hard_negatives_make_the_contrast_harder(fitted, tasks) -> None:
+    first = replace(FAST["ncl"], epochs=1)
+    with_them = nova.discover(fitted, tasks[1], first).stages[-1].history["contrast"][0]
+    without = nova.discover(fitted, tasks[1], replace(first, hard=0.0)).stages[-1].history["contrast"][0]
+    assert with_them > without
+
+
+def test_a_nearest_mean_head_is_read_back_and_new_classes_get_rows_of_the_same_kind() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z, y = torch.randn(60, 6, generator=generator), torch.arange(60) % 5
+    z = z + 3 * torch.randn(5, 6, generator=generator)[y]
+    old, new = (Prototypes.of(z[part], y[part] % 3, n, 6, (6,)) for part, n in ((y < 3, 3), (y >= 3, 2)))
+    kappa, v, beta = 2.5, torch.randn(6, generator=generator), 0.3
+    head = CosineHead(6, 3)
+    with torch.no_grad():
+        head.linear.weight.copy_(kappa * old.centre + v)
+        head.linear.bias.copy_(beta - kappa / 2 * old.centre.square().sum(dim=1))
+    found = as_nearest_mean(head.linear.weight, head.linear.bias, old.centre)
+    # The bias is fitted after the scale, so all three come back when the head is of this form.
+    for ours, theirs in zip(found, (torch.tensor(kappa), v, torch.tensor(beta)), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+    h_a = joined(head, old, new, "concatenated")
+    centre = torch.cat([old.centre, new.centre])
+    logits = centre @ h_a.linear.weight.t() + h_a.linear.bias
+    assert (logits.argmax(dim=1) == torch.arange(5)).all()
+
+
+def test_a_linear_new_head_is_as_loud_at_home_as_the_old_one() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(40, 6, generator=generator)
+    old, new = (Prototypes.of(part, torch.arange(20) % 2, 2, 6, (6,)) for part in (z[:20], z[20:]))
+    head = CosineHead(6, 2)
+    h_u = head_for_new(head, 2)
+    h_a = joined(head, old, new, "concatenated", rows=h_u.linear.weight).requires_grad_(False)
+    logits = torch.cat([old.centre, new.centre]) @ h_a.linear.weight.t() + h_a.linear.bias
+    assert float(logits.diagonal()[:2].mean()) == pytest.approx(float(logits.diagonal()[2:].mean()), abs=1e-6)
+    assert torch.allclose(h_a(z)[:, 2:].softmax(dim=1), h_u(z).softmax(dim=1), atol=1e-5)
+
+
+BAD = [
+    ("autonovel", {"k": 0}, "k must be at least 1, it is 0"),
+    ("autonovel", {"omega": -1.0}, "omega must not be negative"),
+    ("restune", {"temperature": 0.0}, "temperature must be positive"),
+    ("restune", {"update": 0}, "update must be at least 1"),
+    ("ncl", {"tau": 0.0}, "tau must be positive"),
+    ("ncl", {"lam": 1.0}, "lam is a cosine"),
+    ("ncl", {"alpha": 1.5}, "alpha is a share"),
+    ("ncl", {"hard": float("nan")}, "hard must not be negative"),
+    ("dtc", {"alpha": 0.0}, "alpha must be positive"),
+    ("dtc", {"restarts": 0}, "restarts must be at least 1"),
+    ("frozen_kmeans", {"restarts": 0}, "restarts must be at least 1"),
+    *((name, {"joint": "both"}, "joint must be one of concatenated, strict, it is 'both'") for name in FAST),
+    *((name, {"epochs": 0}, "epochs must be at least 1") for name in TERMS),
+    *((name, {"lr": float("inf")}, "lr must not be negative") for name in TERMS),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "sentence"), BAD)
+def test_bad_settings(name: str, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        type(FAST[name])(**settings)
+
+
+@every_method
+def test_every_number_among_the_settings_is_checked(name: str) -> None:
+    for field in fields(FAST[name]):
+        if isinstance(field.default, int | float):
+            with pytest.raises(SettingError, match=field.name):
+                type(FAST[name])(**{field.name: -2})
+
+
+@every_method
+def test_the_closed_form_encoder_is_refused(name: str, tasks) -> None:
+    with pytest.raises(SettingError, match=f"{name} needs an encoder that is trained"):
+        nova.discover(nova.fit(tasks[0]), tasks[1], FAST[name])
