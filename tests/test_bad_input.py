@@ -172,6 +172,12 @@ def test_an_out_folder_that_is_not_a_run(monkeypatch, capsys, tmp_path):
     assert "is a file" in refused(monkeypatch, capsys, tmp_path, *command[:-1], path)
 
 
+def test_json_that_is_a_folder_is_found_before_the_run(monkeypatch, capsys, tmp_path):
+    path = write(tmp_path / "my.npz", arrays())
+    command = ["run", "--graph", path, "--num-old", "2", "--out", str(tmp_path / "run"), "--json", str(tmp_path)]
+    assert "--json takes a file" in refused(monkeypatch, capsys, tmp_path, *command)
+
+
 def test_predict_and_report_on_what_is_not_a_run(monkeypatch, capsys, tmp_path):
     path = write(tmp_path / "my.npz", arrays())
     assert "does not exist" in refused(monkeypatch, capsys, tmp_path, "report", str(tmp_path / "gone"))

@@ -125,6 +125,8 @@ def run(
         device=device,
     )
     _check(labelled, plan)
+    if json_path is not None and json_path.is_dir():
+        raise SettingError(f"--json takes a file, and {json_path} is a folder")
     rows: list[Row] = []
     try:
         with Bars(err, show=not quiet and err.is_terminal) as bars:

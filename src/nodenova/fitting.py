@@ -23,9 +23,7 @@ from nodenova.training import Watcher, minimise, watched_by
 from nodenova.views import Views
 
 SEES = ("graph", "old_nodes", "old_labels")
-
-
-# How the encoders that are trained are trained, unless told otherwise.
+# Settings of the encoders that are trained: of their shape, and of training with what it is unless told otherwise.
 SHAPE = ("hidden", "layers", "dropout", "heads")
 TRAINING: dict[str, Any] = {"epochs": 200, "lr": 0.01, "weight_decay": 5e-4, "patience": 100}
 
