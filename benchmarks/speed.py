@@ -90,7 +90,7 @@ print(kib("VmHWM") - before)
 def whole_run() -> None:
     old, new, _ = nova.split(nova.load_dataset("citeseer"), old=range(4))
     start = time.perf_counter()
-    model = nova.fit(old)
+    model = nova.fit(old, "gcn")
     middle = time.perf_counter()
     nova.discover(model, new, nova.Sword())
     end = time.perf_counter()
