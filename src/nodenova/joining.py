@@ -20,10 +20,15 @@ Old means and old rows are those of phase 1: a method that moves its encoder and
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from nodenova.encoders import Encoder
 from nodenova.heads import CosineHead, grow
+from nodenova.model import Model
 from nodenova.prototypes import Prototypes
+from nodenova.task import NewTask
+from nodenova.training import History
+from nodenova.views import Views
 
 JOINTS = ("concatenated", "strict")
 
@@ -56,6 +61,25 @@ def joined(head: CosineHead, old: Prototypes, new: Prototypes, joint: str, rows:
     h_a.linear.weight[n_old:] = rows
     h_a.linear.bias[n_old:] = bias
     return h_a
+
+
+def joined_model(
+    model: Model,
+    task: NewTask,
+    g: Encoder | Views,
+    head: CosineHead,
+    groups: Tensor,
+    joint: str,
+    *,
+    rows: Tensor | None = None,
+    novel_head: nn.Linear | None = None,
+    history: History | None = None,
+) -> Model:
+    """What a method with two heads returns: its encoder, a joint head on the old `head`, the statistics of its groups."""
+    old, ids = model.prototypes, torch.from_numpy(task.ids).to(model.device)
+    new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
+    h_a = joined(head, old, new, joint, rows)
+    return model.grown(encoder=g, head=h_a, novel_head=novel_head, prototypes=old.followed_by(new), history=history)
 
 
 def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from torch import Tensor
 
 from nodenova.errors import SettingError
 
@@ -34,6 +35,11 @@ def fixed_threads(threads: int = 1) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(before)
+
+
+def sample(n: int, most: int, device: torch.device) -> Tensor:
+    """All of 0..n-1, or `most` of them at random where they are more."""
+    return torch.arange(n, device=device) if n <= most else torch.randperm(n, device=device)[:most]
 
 
 def pick_device(device: str) -> torch.device:

@@ -10,6 +10,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import NodenovaError, SettingError
 from nodenova.methods.sword import Sword
+from nodenova.randomness import sample
 
 FAST = Sword(epochs=4)
 
@@ -130,8 +131,8 @@ def test_pairs_of_a_sample_of_the_new_nodes(fitted, tasks) -> None:
     full = nova.discover(fitted, new, FAST)
     assert np.isfinite(sampled.stages[-1].history["pseudo"]).all()
     assert (probabilities(sampled, new) != probabilities(full, new)).any()
-    assert replace(FAST, pair_nodes=7)._sample(20, torch.device("cpu")).unique().numel() == 7
-    assert replace(FAST, pair_nodes=20)._sample(20, torch.device("cpu")).tolist() == list(range(20))
+    assert sample(20, 7, torch.device("cpu")).unique().numel() == 7
+    assert sample(20, 20, torch.device("cpu")).tolist() == list(range(20))
 
 
 TERMS = {

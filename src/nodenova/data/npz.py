@@ -68,6 +68,7 @@ def _read(path: Path) -> Mapping[str, np.ndarray]:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise GraphError(f"{path.name}: a single array, not an npz archive with x, edge_index and y")
             return {name: archive[name] for name in archive.files if name in KNOWN}
+    # The last is what zipfile raises for a compression that it does not know.
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
         raise GraphError(f"{path.name}: not a readable npz file ({error})") from error
     except ValueError as error:

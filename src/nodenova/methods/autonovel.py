@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.joining import JOINTS, head_for_new, joined
+from nodenova.joining import JOINTS, head_for_new, joined_model
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.model import Model, trained_head
-from nodenova.prototypes import Prototypes
+from nodenova.randomness import sample
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -54,13 +54,13 @@ class AutoNovel:
         check_settings(self, counts=("epochs", "k", "pair_nodes"), not_negative=not_negative, choices={"joint": JOINTS})
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head, old = model.encoder(), trained_head(model, "autonovel"), model.prototypes
+        g, head = model.encoder(), trained_head(model, "autonovel")
         h_u = head_for_new(head, task.num_new)
         ids = torch.from_numpy(task.ids).to(model.device)
         several = task.num_new > 1  # of one class h^u is always sure: constants, whose only effect would be weight decay
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            some = ids if len(ids) <= self.pair_nodes else ids[torch.randperm(len(ids))[: self.pair_nodes].to(ids.device)]
+            some = ids[sample(len(ids), self.pair_nodes, model.device)]
             z_u = g(task.graph)[some]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturbed(z_u, torch.randn_like(z_u), self.eta))
@@ -75,7 +75,5 @@ class AutoNovel:
         history = minimise(terms, [g, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         with torch.no_grad():
             groups = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-        h_a = joined(head, old, new, self.joint, rows=h_u.linear.weight)
-        known = old.followed_by(new)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u.linear, prototypes=known, history=history)
+        rows = h_u.linear.weight
+        return joined_model(model, task, g, head, groups, self.joint, rows=rows, novel_head=h_u.linear, history=history)

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from nodenova.centres import decide_by_centres, start_centres
-from nodenova.joining import JOINTS, joined
+from nodenova.joining import JOINTS, joined_model
 from nodenova.losses.clustering import l_cluster, student_t, target_distribution
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.model import Model, trained_head
-from nodenova.prototypes import Prototypes
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -58,7 +57,7 @@ class Dtc:
         check_settings(self, counts=counts, positive=("alpha",), not_negative=not_negative, choices=choices)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head, old = model.encoder(), trained_head(model, "dtc"), model.prototypes
+        g, head = model.encoder(), trained_head(model, "dtc")
         ids = torch.from_numpy(task.ids).to(model.device)
         several = task.num_new > 1  # of one class q is always sure: constants, whose only effect would be weight decay
         with torch.no_grad():
@@ -90,6 +89,4 @@ class Dtc:
         decide_by_centres(h_u)
         with torch.no_grad():
             groups = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-        h_a = joined(head, old, new, self.joint)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=old.followed_by(new), history=history)
+        return joined_model(model, task, g, head, groups, self.joint, novel_head=h_u, history=history)

@@ -9,9 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from nodenova.clustering import cluster
-from nodenova.joining import JOINTS, joined
+from nodenova.joining import JOINTS, joined_model
 from nodenova.model import Model, trained_head
-from nodenova.prototypes import Prototypes
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 
@@ -38,11 +37,9 @@ class FrozenKmeans:
         check_settings(self, counts=("restarts",), choices={"joint": JOINTS})
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        head, g, old = trained_head(model, "frozen_kmeans"), model.frozen_encoder(), model.prototypes
+        head, g = trained_head(model, "frozen_kmeans"), model.frozen_encoder()
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
         groups = cluster(z_u, task.num_new, self.restarts)
-        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-        h_a = joined(head, old, new, self.joint)
-        return model.grown(encoder=g, head=h_a, prototypes=old.followed_by(new))
+        return joined_model(model, task, g, head, groups, self.joint)

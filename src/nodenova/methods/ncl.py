@@ -11,12 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.joining import JOINTS, head_for_new, joined
+from nodenova.joining import JOINTS, head_for_new, joined_model
 from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
 from nodenova.losses.pairwise import l_pseudo, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
+from nodenova.randomness import sample
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -77,7 +78,7 @@ class Ncl:
         several = task.num_new > 1  # of one class h^u is always sure: constants, whose only effect would be weight decay
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            some = ids if len(ids) <= self.pair_nodes else ids[torch.randperm(len(ids))[: self.pair_nodes].to(ids.device)]
+            some = ids[sample(len(ids), self.pair_nodes, model.device)]
             z_u = g(task.graph)[some]  # (n, hidden)
             z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
@@ -95,10 +96,8 @@ class Ncl:
         history = minimise(terms, [g, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         with torch.no_grad():
             groups = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-        h_a = joined(head, old, new, self.joint, rows=h_u.linear.weight)
-        known = old.followed_by(new)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u.linear, prototypes=known, history=history)
+        rows = h_u.linear.weight
+        return joined_model(model, task, g, head, groups, self.joint, rows=rows, novel_head=h_u.linear, history=history)
 
     def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: Prototypes) -> Tensor:
         """l(z, M) of unit-length z (n, hidden) against its second view, the other nodes and hard negatives."""

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from nodenova.centres import decide_by_centres, start_centres
 from nodenova.encoders import Encoder
-from nodenova.joining import JOINTS, joined
+from nodenova.joining import JOINTS, joined_model
 from nodenova.losses.clustering import l_cluster, l_soft_targets, student_t, target_distribution
 from nodenova.losses.contrast import nearest
 from nodenova.losses.pairwise import l_pseudo
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.model import Model, trained_head
-from nodenova.prototypes import Prototypes
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise
@@ -68,7 +67,7 @@ class ResTune:
         check_settings(self, counts=counts, positive=("temperature",), not_negative=not_negative, choices=choices)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        head, old, g = trained_head(model, "restune"), model.prototypes, model.encoder()
+        head, g = trained_head(model, "restune"), model.encoder()
         assert isinstance(g, Encoder)  # a trained head stands on a trained encoder
         for layer in list(g.convs)[:-1]:
             layer.requires_grad_(False)
@@ -115,6 +114,4 @@ class ResTune:
         decide_by_centres(h_u)
         with torch.no_grad():
             groups = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-        h_a = joined(head, old, new, self.joint)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=old.followed_by(new), history=history)
+        return joined_model(model, task, g, head, groups, self.joint, novel_head=h_u, history=history)

@@ -14,6 +14,7 @@ from nodenova.losses.remembering import l_distill, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed
 from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
+from nodenova.randomness import sample
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -78,7 +79,7 @@ class Sword:
             ramp = rampup(epoch, self.rampup_epochs)
             parts = {}
             if self.pseudo:
-                pairs = self._sample(len(ids), model.device)
+                pairs = sample(len(ids), self.pair_nodes, model.device)
                 s = SIMILARITIES[self.similarity](logits_u[pairs], logits_prime[pairs])
                 parts["pseudo"] = self.pseudo * l_pseudo(s, same_top_k(z_u[pairs], self.k))
             if self.alpha1:
@@ -101,8 +102,3 @@ class Sword:
         new = Prototypes.remember(g, task.graph, ids, y_hat, task.num_new)
         known = prototypes.followed_by(new)
         return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=known, history=history)
-
-    def _sample(self, n: int, device: torch.device) -> Tensor:
-        if n <= self.pair_nodes:
-            return torch.arange(n, device=device)
-        return torch.randperm(n, device=device)[: self.pair_nodes]
