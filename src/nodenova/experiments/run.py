@@ -76,7 +76,7 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched)
         "split": "published" if labelled.has_split else f"seeded, {plan.per_class} training nodes a class",
         "visibility": plan.visibility,
         "nodes": {"unlabelled_new": len(new.ids), "test": len(exam.ids)},
-        "settings": asdict(method),  # type: ignore[call-overload]
+        "settings": asdict(method),
         "fit_settings": dict(after.stages[0].settings),
         "sees": list(after.stages[-1].sees),
         "scores": {matching: grades[-1].scores(matching) for matching in MATCHINGS},
