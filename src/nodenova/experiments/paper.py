@@ -2,7 +2,7 @@
 
 Every number of Hou et al. (CIKM 2024) is one run, its classes matched by identity. `remarks` says where a printed cell is
 not what it claims. Two kinds are found by arithmetic: a cell that equals a constant predictor, and an All that its own Old
-and New contradict. Accuracies on validation nodes are listed, and a test checks that the fractions give the printed numbers.
+and New contradict. Accuracies on validation nodes are listed; a test checks that the fractions give the numbers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ FOUR = ("cora", "citeseer", "pubmed", "wikics", "average")
 
 def _read(text: str, scores: tuple[str, ...], datasets: tuple[str, ...]) -> dict[tuple[str, str, str], Printed]:
     """{(encoder, line, dataset): {score: printed number}}."""
-    found = {}
+    found: dict[tuple[str, str, str], Printed] = {}
     for encoder, line, *numbers in (row.split() for row in text.strip().splitlines()):
         for i, dataset in enumerate(datasets):
             cell = numbers[i * len(scores) : (i + 1) * len(scores)]
@@ -116,7 +116,7 @@ PAPER: dict[str, dict[tuple[str, str, str], Printed]] = {
 }
 LEFT_OUT = tuple(line for _, line, dataset in PAPER["ablation"] if dataset == "cora")
 
-# Test nodes of each class on the public splits, and how many of the classes are old. Of Wiki-CS only the share is known here.
+# Test nodes of each class on the public splits, and how many of the classes are old. Of Wiki-CS only the share is known.
 TEST_NODES = {
     "cora": ((130, 91, 144, 319, 149, 103, 64), 4),
     "citeseer": ((77, 182, 181, 231, 169, 160), 4),
