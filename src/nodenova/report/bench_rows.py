@@ -80,7 +80,7 @@ def by_method(rows: Sequence[Row]) -> list[Entry]:
     for block in blocks:
         here = [(e, m) for e in encoders if e == block or e not in blocks for m in methods if (e, m) in pairs]
         for encoder, method in sorted(here, key=lambda pair: (pair[0] != block, pair[1] in given)):
-            own = "" if encoder == block else f" (on its own encoder, {encoder})"
+            own = "" if encoder == block else " (own encoder)"
             mine = [row for row in rows if (row["encoder"], row["method"]) == (encoder, method)]
             label = METHODS.get(method, method) + own
             found.append(Entry(encoder_title(block), (label,), mine, block, method, method == "sword" and not own))
