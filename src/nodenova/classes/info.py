@@ -126,7 +126,7 @@ def info_table(infos: Sequence[ClassInfo]) -> pd.DataFrame:
     return pd.DataFrame({key: [row[key] for row in rows] for key in ClassInfo.__dataclass_fields__})
 
 
-def _read(head: Head, z: Tensor) -> Tensor:
+def read_by(head: Head, z: Tensor) -> Tensor:
     """(n, D): z as the head reads it, without its length."""
     return ladder(z, head.view_size, head.rungs) if isinstance(head, LadderHead) else F.normalize(z, dim=1)
 
@@ -149,7 +149,10 @@ def _cosines(model: Model, z: Tensor, groups: np.ndarray, means: Tensor) -> tupl
     head, y = model.head().cpu(), torch.from_numpy(groups)
 
     def parts() -> Iterator[tuple[Tensor, Tensor]]:  # what the head reads is wide: never of all nodes at once
-        yield from ((_read(head, some), c) for some, c in zip(z.split(NODES_AT_ONCE), y.split(NODES_AT_ONCE), strict=True))
+        yield from (
+            (read_by(head, some), c)
+            for some, c in zip(torch.split(z, NODES_AT_ONCE), torch.split(y, NODES_AT_ONCE), strict=True)
+        )
 
     total = torch.zeros(means.shape, dtype=torch.double)
     for u, c in parts():
