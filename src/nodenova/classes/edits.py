@@ -102,7 +102,10 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
                 f"it has {len(nodes)} nodes in this graph, too few or too alike"
             )
         groups = cluster(u, into)
-        parts = Prototypes.remember(g, graph, ids, groups, into)
+        if g.spec.is_random:  # as wide as dropout makes the classes that it stands among
+            parts = Prototypes.remember(g, graph, ids, groups, into)
+        else:
+            parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
         mine = [i for i, c in enumerate(model.columns) if c == whole.id]
         head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
         others = logits[:, [c != whole for c in model.classes]]
@@ -110,16 +113,16 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     new = range(model.next_id, model.next_id + into)
     default = whole.name == f"new-{whole.id}"
     names = [f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)]
-    others = tuple(c for c in model.classes if c != whole)
+    rest = tuple(c for c in model.classes if c != whole)
     found = [
-        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in others]), strict=True)
+        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in rest]), strict=True)
     ]
     kept = _with_classes(model.prototypes, keep)
     behind = {name: torch.cat([getattr(kept, name), getattr(parts, name)]) for name in ("mean", "var", "centre")}
     return _edited(
         model,
         {"do": "split", "class": whole.id, "parts": list(new), "names": [c.name for c in found], "was": whole.name},
-        classes=tuple(sorted((*others, *found), key=lambda c: (c.stage, c.id))),
+        classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
         columns=(*(model.columns[i] for i in keep), *new),
         _head=frozen(head),
         _novel_head=None,
