@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +18,6 @@ from nodenova.heads import Head, LadderHead
 from nodenova.model import Model
 from nodenova.prototypes import ladder, rung_columns
 from nodenova.randomness import fixed_threads
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NODES_AT_ONCE = 4096
 
@@ -117,14 +114,6 @@ def class_info(
             )
         )
     return infos
-
-
-def info_table(infos: Sequence[ClassInfo]) -> pd.DataFrame:
-    """The same as a table, a row a class."""
-    import pandas as pd
-
-    rows = [asdict(info) for info in infos]
-    return pd.DataFrame({key: [row[key] for row in rows] for key in ClassInfo.__dataclass_fields__})
 
 
 def read_by(head: Head, z: Tensor) -> Tensor:
