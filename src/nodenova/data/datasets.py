@@ -57,6 +57,7 @@ DATASETS: dict[str, Dataset] = {
     "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",)),
     "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
 }
+PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
 
 def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> Labelled:
