@@ -57,7 +57,7 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new.")] = "prism",
+    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new; given labels (†): gem, er_gnn, twp, cpca, sword_as_released, oracle; or your own, path/to/mine.py:Mine.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
@@ -79,17 +79,17 @@ def run(
     Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered classes are matched to the
     true new ones, old ones keep their ids, and a new node called old is wrong.
     """
+    from nodenova.experiments.contenders import contender, encoder_for
     from nodenova.experiments.folder import RunFolder
     from nodenova.experiments.results import summarise
     from nodenova.experiments.run import Plan, run_one
-    from nodenova.methods import choose_encoder, make_method
     from nodenova.progress import Bars
     from nodenova.report.page import write_report
     from nodenova.storage import to_json, write_atomically
 
     wanted = seeds_of(seeds)
     settings = settings_of(set_ or [])
-    make_method(method, dict(settings))
+    contender(method, dict(settings))
     labelled, default_old = load_named(dataset, graph, data_root, split)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
@@ -97,7 +97,7 @@ def run(
     plan = Plan(
         dataset=labelled.name,
         method=method,
-        encoder=choose_encoder(method, encoder),
+        encoder=encoder_for(method, encoder),
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
         method_settings=settings,

@@ -163,9 +163,11 @@ def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list
     known = values[~np.isnan(values)]
     missing = len(known) < len(values)
     whole = bool((known == np.rint(known)).all())
-    if not chosen and not missing and whole and len(np.unique(known)) == len(known) == np.ptp(known) + 1 and len(known) > 2:
-        notes.append(f"{where} only numbers the rows; not used")
-        return None
+    if whole and len(np.unique(known)) == len(values) > 2:
+        if not chosen and np.ptp(known) + 1 == len(values):
+            notes.append(f"{where} only numbers the rows; not used")
+            return None
+        notes.append(f"{where} has another whole number in every row, as ids have; used nevertheless")
     if (known == 0).mean() > MOSTLY_ZERO:
         return Column(name, "count", has_missing=missing)
     # Quantiles that are values of the column; the lowest would leave the first range empty.

@@ -56,6 +56,7 @@ DATASETS: dict[str, Dataset] = {
     "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, ships=False),
     "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",)),
 }
+PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
 
 def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> Labelled:

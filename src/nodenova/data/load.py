@@ -96,7 +96,7 @@ def load_graph(
     if recipe is None:
         taken = (table.id_column, table.label_column, table.new_column)
         _check_columns(table.table, (*(features or ()), *text_columns), taken)
-        recipe = learn(
+        recipe, bag = learn(
             table.table,
             ends,
             table.ids,
@@ -107,9 +107,9 @@ def load_graph(
             notes=notes,
             progress=progress,
         )
-        x, _ = recipe.features(table.table, ends, table.ids, progress)
+        x, _ = recipe.features(table.table, ends, table.ids, bag, progress)
     else:
-        x, said = recipe.features(table.table, ends, table.ids, progress)
+        x, said = recipe.features(table.table, ends, table.ids, None, progress)
         notes += said
     source_name = table.table.source
     graph = Graph.of(

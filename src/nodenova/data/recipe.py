@@ -41,9 +41,17 @@ class Recipe:
         return (*names, *(f"next to {node}" for node in self.neighbours))
 
     def features(
-        self, table: Table, edges: np.ndarray, ids: Sequence[str], progress: Progress = no_progress
+        self,
+        table: Table,
+        edges: np.ndarray,
+        ids: Sequence[str],
+        bag: sp.csr_array | None = None,
+        progress: Progress = no_progress,
     ) -> tuple[sp.csr_array | np.ndarray, list[str]]:
-        """(N, d) the features of a table's rows, and notes on what the recipe did not know or did not find."""
+        """(N, d) the features of a table's rows, and notes on what the recipe did not know or did not find.
+
+        bag: who has which word, if that has been counted already.
+        """
         notes: list[str] = []
         blocks = []
         lacking = [column.name for column in self.columns if column.name not in table.columns]
@@ -64,7 +72,9 @@ class Recipe:
                     f"{table.source}: column {column.name!r}: {unknown:,} cells hold values that are not known; ignored"
                 )
             progress("reading columns", (number + 1) / len(self.columns))
-        if self.words:
+        if self.words and bag is not None:
+            blocks.append(bag)
+        elif self.words:
             block, unknown = _bag_of_words(joined(table, self.text_columns), self.words, progress)
             blocks.append(block)
             if unknown:
@@ -101,24 +111,27 @@ def learn(
     max_words: int = MOST_WORDS,
     notes: list[str],
     progress: Progress = no_progress,
-) -> Recipe:
-    """The recipe for a table: its chosen columns, or, with columns=None, all that say something of a node."""
+) -> tuple[Recipe, sp.csr_array | None]:
+    """The recipe for a table: its chosen columns, or, with columns=None, all that say something of a node.
+
+    Also who has which of its words, so that they need not be counted again.
+    """
     chosen = columns is not None
     found = columns if columns is not None else [c for c in table.columns if c not in {*not_features, *text_columns}]
     understood = [(name, understand(table, name, chosen, notes)) for name in found]
     texts = (*text_columns, *(name for name, how in understood if how == "text"))
     used = tuple(how for _, how in understood if isinstance(how, Column))
-    words = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ()
+    words, bag = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ((), None)
     if used or words:
         as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
-        return Recipe(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers))
+        return Recipe(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
     degree = np.bincount(edges.ravel(), minlength=len(ids))
     top = np.sort(np.argsort(-degree, kind="stable")[: min(MOST_NEIGHBOURS, max(int((degree > 0).sum()), 1))])
     notes.append(
         f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
         f"{len(top):,} nodes with most edges it is, or is linked to"
     )
-    return Recipe(neighbours=tuple(str(ids[node]) for node in top))
+    return Recipe(neighbours=tuple(str(ids[node]) for node in top)), None
 
 
 def joined(table: Table, names: Sequence[str]) -> list[str]:
@@ -129,7 +142,9 @@ def joined(table: Table, names: Sequence[str]) -> list[str]:
     )
 
 
-def _worth_a_feature(texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress) -> tuple[str, ...]:
+def _worth_a_feature(
+    texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
+) -> tuple[tuple[str, ...], sp.csr_array | None]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     progress("choosing words", 0.0)
@@ -139,7 +154,7 @@ def _worth_a_feature(texts: Sequence[str], most: int, source: str, notes: list[s
         weights = vectorizer.fit_transform(texts)
     except ValueError:  # no word at all
         notes.append(f"{source}: the text columns hold no words")
-        return ()
+        return (), None
     df = np.bincount(weights.indices, minlength=weights.shape[1])
     total = np.asarray(weights.sum(axis=0)).ravel()
     fit = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
@@ -154,7 +169,10 @@ def _worth_a_feature(texts: Sequence[str], most: int, source: str, notes: list[s
     notes.append(
         f"{source}: text gives {len(kept):,} words of {len(df):,}" + (f"; left out: {', '.join(left)}" if left else "")
     )
-    return tuple(vectorizer.get_feature_names_out()[np.sort(kept)].tolist())
+    kept = np.sort(kept)
+    bag = sp.csr_array(weights[:, kept])
+    bag.data[:] = 1.0
+    return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
 
 
 def _bag_of_words(texts: Sequence[str], words: Sequence[str], progress: Progress) -> tuple[sp.csr_array, int]:
