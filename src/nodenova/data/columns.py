@@ -3,8 +3,9 @@
 A feature says something of one node that does not depend on the other nodes of the file: a word is there or it is not, a
 category has this value or not. So a file that has grown gives old nodes the features they had, and features of two files
 match by name. TF-IDF only chooses which words are worth a feature; how much a word weighs is left to the encoder (Prism
-weighs words itself). Numbers are cut into ranges when they stand among words, because an encoder of words asks only
-whether an entry is zero; where numbers are all there is, each is centred and divided by its spread, as first seen.
+weighs words itself). A number among words becomes "year>=1998" for each of its quintiles, because an encoder of words asks
+only whether an entry is zero; and near numbers share most of these. Where numbers are all there is, they stay numbers,
+each centred and divided by its spread, as first seen.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,12 +21,13 @@ import scipy.sparse as sp
 from nodenova.data.tables import Table, is_missing
 from nodenova.errors import GraphError
 
-RANGES = 5  # a number among words is cut at its quintiles
+RANGES = 5  # equally many nodes lie between two cuts of a number
 MOST_VALUES = 50  # of a category; the others share one feature
 LONGEST_NAME = 100  # characters of a category's value
 NUMERIC_FROM = 0.9  # share of cells that are numbers, for a column to be of numbers
 MOSTLY_ZERO = 0.75  # a column of numbers with more zeros than that is of counts, and stays as it is
 DENSE_ENOUGH = 0.5  # features stay numbers from this share of non-zero entries on
+WORDS_OF_A_TEXT = 3  # on average, in a column that nobody called text
 YES_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"}, {"t", "f"}, {"y", "n"}, {"0.0", "1.0"})
 YES = {"true", "yes", "1", "t", "y", "1.0"}
 
@@ -36,7 +37,7 @@ class Column:
     """How one column becomes features.
 
     kind:   "number", "count" (mostly zero), "yes/no" or "category".
-    cuts:   of a number, between its ranges.    centre, spread: of a number, over the nodes first seen.
+    cuts:   of a number, its quintiles.         centre, spread: of a number, over the nodes first seen.
     values: of a category, those with a feature of their own.
     """
 
@@ -53,16 +54,13 @@ class Column:
         if self.kind == "category":
             names = [f"{self.name}={value}" for value in self.values] + [f"{self.name}=other"] * self.has_other
         elif self.kind == "number" and cut:
-            c = [f"{value:.12g}" for value in self.cuts]
-            middle = [f"{low}<={self.name}<{high}" for low, high in pairwise(c)]
-            names = [f"{self.name}<{c[0]}", *middle, f"{self.name}>={c[-1]}"]
+            names = [f"{self.name}>={value:.12g}" for value in self.cuts]
         else:
             names = [self.name]
         return names + [f"{self.name} is missing"] * self.has_missing
 
     def block(self, cells: Sequence[str], cut: bool, source: str) -> tuple[sp.csr_array, int]:
         """(N, its features), and how many cells hold what this column has no feature for."""
-        n, width = len(cells), len(self.feature_names(cut))
         missing = np.array([is_missing(cell) for cell in cells])
         unknown = 0
         if self.kind == "category":
@@ -71,25 +69,25 @@ class Column:
             column = np.array([place.get(cell.strip(), other) for cell in cells])
             column[missing] = -1
             unknown = int(((column == -1) & ~missing).sum())
-            value = np.ones(n)
+            rows = np.flatnonzero(column >= 0)
+            entries = (np.ones(len(rows)), (rows, column[rows]))
+            own = sp.csr_array(entries, shape=(len(cells), len(self.values) + self.has_other))
         elif self.kind == "yes/no":
-            column = np.array([0 if cell.strip().lower() in YES else -1 for cell in cells])
-            value = np.ones(n)
+            own = _column([cell.strip().lower() in YES for cell in cells])
         else:
             value = numbers(cells, self.name, source)[0]
             missing = np.isnan(value)
             if self.kind == "number" and cut:
-                column, value = np.searchsorted(self.cuts, value, side="right"), np.ones(n)
+                own = sp.csr_array(value[:, None] >= np.array(self.cuts))  # NaN is above no cut
             else:
-                column = np.zeros(n, dtype=np.int64)
-                value = value if self.kind == "count" else (value - self.centre) / self.spread
-            column = np.where(missing | (value == 0), -1, column)
+                own = _column(np.where(missing, 0, value if self.kind == "count" else (value - self.centre) / self.spread))
         if self.has_missing:
-            column = np.where(missing, width - 1, column)
-            value = np.where(missing, 1.0, value)
-        rows = np.flatnonzero(column >= 0)
-        entries = (value[rows].astype(np.float32), (rows, column[rows]))
-        return sp.csr_array(entries, shape=(n, width)), unknown
+            own = sp.hstack([own, _column(missing)])
+        return sp.csr_array(own, dtype=np.float32), unknown
+
+
+def _column(values: Sequence[bool] | np.ndarray) -> sp.csr_array:
+    return sp.csr_array(np.asarray(values, dtype=np.float32)[:, None])
 
 
 def numbers(
@@ -142,7 +140,11 @@ def understand(table: Table, name: str, chosen: bool, notes: list[str]) -> Colum
             )
             notes.append(f"{where}: {odd:,} cells are not numbers and count as missing, first: {clipped(first)}")
         return _number(name, values, chosen, where, notes)
-    if not chosen and sum(len(cell.split()) for cell in present) >= 4 * len(present) and len(counts) > len(present) / 2:
+    if (
+        not chosen
+        and sum(len(cell.split()) for cell in present) >= WORDS_OF_A_TEXT * len(present)
+        and len(counts) > len(present) / 2
+    ):
         notes.append(f"{where} holds sentences; used as text")
         return "text"
     kept = [value for value, _ in counts.most_common(MOST_VALUES) if len(value) <= LONGEST_NAME]
@@ -170,7 +172,7 @@ def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list
         notes.append(f"{where} has another whole number in every row, as ids have; used nevertheless")
     if (known == 0).mean() > MOSTLY_ZERO:
         return Column(name, "count", has_missing=missing)
-    # Quantiles that are values of the column; the lowest would leave the first range empty.
+    # Quantiles that are values of the column; every node is above the lowest.
     cuts = np.unique(np.quantile(known, np.arange(1, RANGES) / RANGES, method="higher"))
     cuts = cuts[cuts > known.min()]
     cuts = cuts if len(cuts) else np.array([known.max()])

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from nodenova.data.answers import UNKNOWN, Labelled
 from nodenova.data.tables import DELIMITERS, Rows, Table, text_of
-from nodenova.data.text_files import check_file, read_text
+from nodenova.data.text_files import check_file, text_file
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 
@@ -70,19 +70,18 @@ def is_edge_list(edges: Any) -> bool:
     ending = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
     if ending != ".txt" or not path.is_file():
         return ending in EDGE_LISTS
-    text, _ = read_text(path, "latin-1", [])
-    with text:
-        return not any(sign in text.readline() for sign in DELIMITERS)
+    with text_file(path, "latin-1", []) as (text, _):
+        first = text.readline()
+    return not any(sign in first for sign in DELIMITERS)
 
 
 def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
     """Two ids a line, separated by spaces, tabs or a comma; what follows them is not read; # begins a comment."""
     path, notes = Path(edges), []  # type: Path, list[str]
     check_file(path)
-    text, _ = read_text(path, encoding, notes)
 
     def rows() -> Iterator[tuple[int, list[str]]]:
-        with text:
+        with text_file(path, encoding, notes) as (text, _):
             for line, content in enumerate(text, start=1):
                 cells = content.split("#", 1)[0].replace(",", " ").split(maxsplit=2)
                 if len(cells) == 1:

@@ -16,7 +16,7 @@ from nodenova.data.edges import read_edges
 from nodenova.data.nodes import read_nodes
 from nodenova.data.recipe import MOST_WORDS, Recipe, learn
 from nodenova.data.tables import Progress, Table, no_progress
-from nodenova.data.text_files import check_file, read_text
+from nodenova.data.text_files import check_file, text_file
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import Graph
 
@@ -184,8 +184,7 @@ def _listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
     if isinstance(new_nodes, (str, PathLike)):
         path = Path(new_nodes)
         check_file(path)
-        text, _ = read_text(path, None, [])
-        with text:
+        with text_file(path, None, []) as (text, _):
             wanted, where = [line.strip() for line in text if line.strip()], path.name
     else:
         wanted, where = [str(node) for node in new_nodes], "new_nodes"

@@ -1,4 +1,4 @@
-"""A user's own graph as tasks: what phase 1 learns from, what phase 2 must discover in, and the exam if there are answers."""
+"""A user's own graph as tasks: what phase 1 learns from, what phase 2 discovers in, and the exam if there are answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VALIDATION = 500
 def own_tasks(loaded: Loaded, num_new: int, *, seed: int = 0) -> tuple[OldTask, NewTask, Exam | None]:
     """Phase 1 learns from labelled nodes that are not new, phase 2 sees the ids of all new nodes and no label.
 
-    Every fifth labelled node of a class, drawn with `seed` and at most 500 in all, is kept for validation. The exam asks for
+    A fifth of the labelled nodes of a class, drawn with `seed` and at most 500 in all, is for validation. The exam asks for
     the new nodes that have a label; it is None when none has.
     """
     y, name = loaded.y, loaded.name

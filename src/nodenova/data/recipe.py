@@ -23,7 +23,7 @@ COMMON = 0.5  # a word that more than this share of the nodes have says nothing
 class Recipe:
     """Learned from one file with :func:`learn`; gives the same features, in the same order, for any later one.
 
-    cut:        numbers are cut into ranges (they stand among words), or not.
+    cut:        numbers are cut at their quintiles (they stand among words), or stay numbers.
     neighbours: ids of nodes; being linked to one is a feature. Only where a graph has no others.
     """
 

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from nodenova.data.text_files import check_file, read_text
+from nodenova.data.text_files import check_file, text_file
 from nodenova.errors import GraphError
 
 Progress: TypeAlias = "Callable[[str, float], None]"  # what is being done, and which share of it is done
@@ -109,8 +109,7 @@ def _delimited(path: Path, source: str, delimiter: str | None, encoding: str | N
         if delimiter not in named:
             raise GraphError(f"{source}: a delimiter is one character (or comma, tab, semicolon, pipe), not {delimiter!r}")
         delimiter = named[delimiter]
-    text, _ = read_text(path, encoding, notes)
-    with text:
+    with text_file(path, encoding, notes) as (text, _):
         try:
             start = list(islice(text, SNIFFED_LINES))
         except UnicodeError as error:
@@ -152,9 +151,8 @@ def _csv_rows(
     path: Path, source: str, delimiter: str, encoding: str | None, notes: list[str], progress: Progress
 ) -> Iterator[tuple[int, list[str]]]:
     """The header first, then every row; blank lines are left out."""
-    text, share = read_text(path, encoding, [])
     width, short, number = 0, 0, 0
-    with text:
+    with text_file(path, encoding, []) as (text, share):
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         while True:
             line = reader.line_num + 1

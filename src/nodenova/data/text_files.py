@@ -6,7 +6,8 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,19 +29,20 @@ def check_file(path: Path) -> None:
         raise GraphError(f"{path}: no permission to read it") from None
 
 
-def read_text(path: Path, encoding: str | None, notes: list[str]) -> tuple[IO[str], Callable[[], float]]:
+@contextmanager
+def text_file(path: Path, encoding: str | None, notes: list[str]) -> Iterator[tuple[IO[str], Callable[[], float]]]:
     """The file as text, unpacked and decoded, and a function that says which share of it has been read."""
-    size = max(path.stat().st_size, 1)
     packed = _is_gzip(path, notes)
     chosen = encoding or _encoding(path, packed, notes)
-    raw = path.open("rb")
-    stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
     try:
-        text = io.TextIOWrapper(stream, encoding=chosen, newline="")
+        codecs.lookup(chosen)
     except LookupError:
-        raw.close()
         raise GraphError(f"{path.name}: unknown encoding {encoding!r}; try utf-8, cp1252 or utf-16") from None
-    return text, lambda: raw.tell() / size
+    size = max(path.stat().st_size, 1)
+    with path.open("rb") as raw:
+        stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        with io.TextIOWrapper(stream, encoding=chosen, newline="") as text:
+            yield text, lambda: raw.tell() / size
 
 
 def _is_gzip(path: Path, notes: list[str]) -> bool:
