@@ -147,10 +147,10 @@ def check(
     Runs it on small graphs, among them one new class, an isolated node and a class of two nodes. Exit code 1 if it fails.
     """
     from nodenova.evaluation.rules import CHECKS, problem
-    from nodenova.experiments.contenders import contender, encoder_for
+    from nodenova.experiments.contenders import contender, encoder_for, is_given_labels
 
     candidate = contender(method, dict(settings_of(set_ or [])))
-    if not hasattr(candidate, "discover"):
+    if is_given_labels(candidate):
         raise SettingError(f"{method} is given labels in phase 2: there is no leak to look for")
     preferred = encoder_for(method, None)
     wanted = _names("--encoders", encoders) if encoders else ["prism"] if preferred == "prism" else ["gcn", "gat", "sage"]

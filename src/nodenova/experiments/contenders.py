@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nodenova.labelled import LABELLED
 from nodenova.methods import METHODS, choose_encoder, make_method
 from nodenova.methods.own import is_own, own_method
 
-CONTENDERS: dict[str, type[Any]] = METHODS
+CONTENDERS: dict[str, type[Any]] = METHODS | LABELLED
+
+
+def is_given_labels(method: Any) -> bool:
+    """Whether a method enters by the other door, which hands it labels and says so in the row."""
+    return type(method) in LABELLED.values()
 
 
 def contender(name: str, settings: Mapping[str, str]) -> Any:

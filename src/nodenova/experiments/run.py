@@ -13,16 +13,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nodenova.data.answers import Exam, Labelled, OldTask
-from nodenova.data.splits import redrawn, split
+from nodenova.data.answers import Exam, Labelled
+from nodenova.data.splits import given_task, redrawn, split
 from nodenova.discovery import discover
 from nodenova.errors import one_of
 from nodenova.evaluation.grade import forgetting, grade
 from nodenova.evaluation.metrics import MATCHINGS
-from nodenova.experiments.contenders import contender, title
+from nodenova.experiments.contenders import contender, is_given_labels, title
 from nodenova.fitting import fit
+from nodenova.labelled.door import teach
 from nodenova.model import Model
-from nodenova.task import NewTask
 from nodenova.training import Watcher
 
 Row: TypeAlias = "dict[str, Any]"
@@ -81,8 +81,9 @@ def tasks(labelled: Labelled, plan: Plan, seed: int) -> tuple[OldTask, NewTask, 
 def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -> Learnt:
     """Phase 1 alone. It does not depend on the plan's method."""
     clock = time.perf_counter()
+    old, _, _ = split(drawn(labelled, plan, seed), plan.old, num_new=plan.num_new, visibility=plan.visibility)
     model = fit(
-        tasks(labelled, plan, seed)[0],
+        old,
         plan.encoder,
         seed=seed,
         device=plan.device,
@@ -98,10 +99,15 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
     `watch(seed, phase)` gives the watcher for "fit" and for "discover".
     """
     method = contender(plan.method, dict(plan.method_settings))
-    _, new, exam = tasks(labelled, plan, seed)
+    ready = drawn(labelled, plan, seed)
+    _, new, exam = split(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
     learnt = learnt or learn(labelled, plan, seed, watch)
     before, clock = learnt.model, time.perf_counter()
-    after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
+    if is_given_labels(method):
+        given = given_task(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
+        after = teach(before, given, method, seed=seed, watcher=watch(seed, "discover"))
+    else:
+        after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
     discover_seconds = time.perf_counter() - clock
     grades = [grade(before, exam), grade(after, exam)]
     aa, af = forgetting(grades)
