@@ -16,7 +16,6 @@ from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
     from nodenova.data.answers import Loaded
-    from nodenova.data.recipe import Recipe
 
 GraphPath = Annotated[
     Path | None,
@@ -72,27 +71,16 @@ Encoding = Annotated[str | None, typer.Option("--encoding", help="Of the text fi
 
 
 def load_files(
-    graph: Path | None = None,
-    nodes: Path | None = None,
-    edges: Path | None = None,
+    graph: Path | None,
+    nodes: Path | None,
+    edges: Path | None,
     *,
-    id_column: str | None = None,
-    label_column: str | None = None,
     text_columns: list[str] | None = None,
     features: str | None = None,
-    new_nodes: Path | None = None,
-    new_column: str | None = None,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    weight_column: str | None = None,
-    min_weight: float | None = None,
-    drop_unknown_edges: bool = False,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    recipe: Recipe | None = None,
     show: bool = False,
+    **options: Any,
 ) -> Loaded:
-    """The graph that the options above describe. With show=True a bar is drawn while files are read."""
+    """The graph that the options above describe; `options` are those of `load_graph`. With show=True a bar is drawn."""
     from nodenova.data.load import load_graph
 
     if (graph is None) == (nodes is None and edges is None):
@@ -102,21 +90,10 @@ def load_files(
             graph,
             nodes=nodes,
             edges=edges,
-            id_column=id_column,
-            label_column=label_column,
             text_columns=tuple(text_columns or ()),
             features=None if features is None else [name.strip() for name in features.split(",") if name.strip()],
-            new_nodes=new_nodes,
-            new_column=new_column,
-            source_column=source_column,
-            target_column=target_column,
-            weight_column=weight_column,
-            min_weight=min_weight,
-            drop_unknown_edges=drop_unknown_edges,
-            delimiter=delimiter,
-            encoding=encoding,
-            recipe=recipe,
             progress=progress,
+            **options,
         )
 
 
