@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nodenova.classes.node_class import NodeClass as NodeClass
+from nodenova.classes.node_class import unused_names
 from nodenova.encoders import Encoder
-from nodenova.errors import GraphError, needs_training
+from nodenova.errors import GraphError, SettingError, needs_training
 from nodenova.graph import Graph
 from nodenova.heads import CosineHead, Head
 from nodenova.prototypes import Prototypes
@@ -21,20 +23,10 @@ from nodenova.randomness import fixed_threads
 from nodenova.training import History
 from nodenova.views import Views
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 UNSURE = -1
-
-
-@dataclass(frozen=True)
-class NodeClass:
-    """One class of the joint head. `stage` 0 was learnt from labels, stage s > 0 was discovered by the s-th `discover`."""
-
-    id: int
-    name: str
-    stage: int
-
-    @property
-    def is_new(self) -> bool:
-        return self.stage > 0
 
 
 @dataclass(frozen=True)
@@ -53,6 +45,11 @@ class Model:
     """One classifier for all classes known so far. `fit` makes one, `discover` makes a bigger one of it.
 
     The parts are kept private and handed out as copies, so that a method cannot damage the model it starts from.
+
+    classes: in the order of stages, and by id within one.
+    columns: for every column of the joint head the id of the class it belongs to. As discovered, a class is a column; a
+             merged class has several, and its probability is their sum.
+    edits:   what was renamed, merged, split and rejected since, in that order, as plain dictionaries.
     """
 
     _encoder: Encoder | Views
@@ -61,6 +58,12 @@ class Model:
     _prototypes: Prototypes
     classes: tuple[NodeClass, ...]
     stages: tuple[Stage, ...] = ()
+    columns: tuple[int, ...] = ()
+    edits: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            object.__setattr__(self, "columns", tuple(c.id for c in self.classes))
 
     def encoder(self) -> Encoder | Views:
         """A copy of g, to be trained further."""
@@ -88,6 +91,25 @@ class Model:
         return self._head.linear.weight.device
 
     @property
+    def num_columns(self) -> int:
+        """Columns of the joint head, and classes that prototypes remember: what a method counts."""
+        return len(self.columns)
+
+    @property
+    def next_id(self) -> int:
+        """The id of the next class that is found: above all that were ever given out."""
+        used = [id_ for edit in self.edits for id_ in (edit.get("class"), *edit.get("classes", ()), *edit.get("parts", ()))]
+        return 1 + max([c.id for c in self.classes] + [id_ for id_ in used if id_ is not None])
+
+    def class_of(self, class_id: int) -> NodeClass:
+        """The class with this id."""
+        for c in self.classes:
+            if c.id == class_id:
+                return c
+        known = ", ".join(str(c.id) for c in self.classes)
+        raise SettingError(f"there is no class {class_id}; the model has {known}")
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.classes)
 
@@ -112,8 +134,10 @@ class Model:
         history: History | None = None,
     ) -> Model:
         """The model a method returns: new parts, the old classes, and one more class for every further row of `head`."""
-        n, stage = len(self.classes), max(c.stage for c in self.classes) + 1
-        found = tuple(NodeClass(i, f"new-{i}", stage) for i in range(n, head.num_classes))
+        stage = max(len(self.stages), 1 + max(c.stage for c in self.classes))
+        ids = range(self.next_id, self.next_id + head.num_classes - self.num_columns)
+        names = unused_names([f"new-{i}" for i in ids], self.class_names)
+        found = tuple(NodeClass(i, name, stage) for i, name in zip(ids, names, strict=True))
         return Model(
             _encoder=frozen(encoder),
             _head=frozen(head),
@@ -122,6 +146,8 @@ class Model:
             classes=self.classes + found,
             # The door knows the method, its settings and the seed; it replaces this placeholder.
             stages=(*self.stages, Stage("", {}, 0, (), history or {})),
+            columns=self.columns + tuple(ids),
+            edits=self.edits,
         )
 
     def with_last_stage(self, stage: Stage) -> Model:
@@ -145,28 +171,78 @@ class Model:
         return self._run(graph, lambda z: z)
 
     def predict_proba(self, graph: Graph) -> np.ndarray:
-        """(N, classes) probability of each class for each node, from the joint head."""
-        return self._run(graph, lambda z: self._head(z).softmax(dim=1))
+        """(N, classes) probability of each class for each node, from the joint head, in the order of `model.classes`."""
+        return self._run(graph, lambda z: self._logits(z).softmax(dim=1))
+
+    def embed_and_predict(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+        """`embed` and `predict_proba` for the price of one."""
+        z = self.embed(graph)
+        with torch.no_grad(), fixed_threads():
+            return z, self._logits(torch.from_numpy(z).to(self.device)).softmax(dim=1).cpu().numpy()
 
     def predict(self, graph: Graph, unsure_below: float = 0.0) -> np.ndarray:
-        """(N,) id of the most likely class of each node; `model.classes[id]` says what it is.
+        """(N,) id of the most likely class of each node; `model.class_of(id)` says what it is.
 
         Nodes whose most likely class has a probability under `unsure_below` get `UNSURE` (-1) instead.
         """
+        ids = np.array([c.id for c in self.classes])
         if unsure_below <= 0:
-            return self._run(graph, lambda z: self._head(z).argmax(dim=1))
+            return ids[self._run(graph, lambda z: self._logits(z).argmax(dim=1))]
         probabilities = self.predict_proba(graph)
-        return np.where(probabilities.max(axis=1) < unsure_below, UNSURE, probabilities.argmax(axis=1))
+        return np.where(probabilities.max(axis=1) < unsure_below, UNSURE, ids[probabilities.argmax(axis=1)])
 
     def predict_new(self, graph: Graph) -> np.ndarray:
         """(N,) id of the most likely class among the newest stage's only, by h^u when there is one (New-N)."""
         n_old = self.num_old
         if n_old == len(self.classes):
             raise GraphError("the model has no discovered classes yet: call discover first")
+        new_ids = np.array([c.id for c in self.classes[n_old:]])
         if self._novel_head is not None:
             novel_head = self._novel_head
-            return n_old + self._run(graph, lambda z: novel_head(z).argmax(dim=1))
-        return n_old + self._run(graph, lambda z: self._head(z)[:, n_old:].argmax(dim=1))
+            return new_ids[self._run(graph, lambda z: novel_head(z).argmax(dim=1))]
+        return new_ids[self._run(graph, lambda z: self._logits(z)[:, n_old:].argmax(dim=1))]
+
+    def rename(self, class_id: int, name: str) -> Model:
+        """The same model with another name for one class. No two classes have the same name."""
+        from nodenova.classes.edits import rename
+
+        return rename(self, class_id, name)
+
+    def merge(self, class_ids: Sequence[int], name: str | None = None) -> Model:
+        """A model in which several classes are one: it has the id of the oldest of them, and their probabilities added up.
+
+        Its name is that of the oldest unless `name` says otherwise.
+        """
+        from nodenova.classes.edits import merge
+
+        return merge(self, class_ids, name)
+
+    def reject(self, class_id: int) -> Model:
+        """A model without a discovered class: its nodes go to the next likely of the others.
+
+        A class that was learnt from labels cannot be rejected: it is what the user said, not what was found.
+        """
+        from nodenova.classes.edits import reject
+
+        return reject(self, class_id)
+
+    def split(self, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
+        """A model in which one class is several, by k-means of the nodes of `graph` that the model puts in it.
+
+        Every part has an id of its own; the old id is not used again. No label is asked.
+        """
+        from nodenova.classes.edits import split
+
+        return split(self, class_id, graph, into, seed)
+
+    def class_info(self, graph: Graph | None = None, **settings: Any) -> pd.DataFrame:
+        """What is in each class, a row a class: see :class:`nodenova.classes.info.ClassInfo` for the columns.
+
+        Without a graph only what the model itself knows; what asks for nodes is then empty.
+        """
+        from nodenova.classes.info import class_info, info_table
+
+        return info_table(class_info(self, graph, **settings))
 
     def check(self, graph: Graph) -> None:
         """Raise unless the graph has the features this model was trained on."""
@@ -179,6 +255,14 @@ class Model:
         from nodenova.storage import save_model
 
         save_model(self, folder)
+
+    def _logits(self, z: Tensor) -> Tensor:
+        """(N, classes): the joint head's columns, those of a merged class added up as probabilities are."""
+        logits: Tensor = self._head(z)  # (N, columns)
+        if self.columns == tuple(c.id for c in self.classes):
+            return logits
+        of = torch.tensor(self.columns, device=z.device)
+        return torch.stack([logits[:, of == c.id].logsumexp(dim=1) for c in self.classes], dim=1)
 
     def _run(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
         self.check(graph)

@@ -31,7 +31,8 @@ from nodenova.prototypes import Prototypes
 from nodenova.views import Views, ViewsSpec
 
 FORMAT = "nodenova model"
-VERSION = 1
+# 2 says which class each column of the head belongs to. A model whose classes are its columns is written as 1.
+VERSION = 2
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -85,19 +86,19 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
             replaced = folder / _document(folder)["weights"]
         except StorageError as error:
             raise StorageError(f"{folder} exists and is not a saved model; nothing was written") from error
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()}
-    weights = save_tensors(tensors)
-    digest = hashlib.sha256(weights).hexdigest()
+    weights, digest = _weights(model)
     weights_path = folder / f"weights-{digest[:16]}.safetensors"
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1 if model.columns == tuple(range(len(model.classes))) else 2,
         "weights": weights_path.name,
         "sha256": digest,
         "encoder": asdict(model.frozen_encoder().spec),
         "head": model.head().description(),
         "classes": [asdict(c) for c in model.classes],
         "stages": [asdict(stage) for stage in model.stages],
+        "columns": list(model.columns),
+        "edits": list(model.edits),
     }
     content = to_json(document)
     try:
@@ -137,14 +138,24 @@ def _document(folder: Path) -> dict[str, Any]:
         raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StorageError(f"{path}: not a model of nodenova")
-    if document.get("version") != VERSION:
-        raise StorageError(f"{path}: format {document.get('version')} of another nodenova; this one reads format {VERSION}")
+    if document.get("version") not in range(1, VERSION + 1):
+        raise StorageError(f"{path}: format {document.get('version')} of another nodenova; this one reads up to {VERSION}")
     for key in ("weights", "sha256"):
         if not isinstance(document.get(key), str):
             raise StorageError(f"{path}: damaged, {key} is missing")
     if not re.fullmatch(r"weights-[0-9a-f]+\.safetensors", document["weights"]):
         raise StorageError(f"{path}: damaged, {document['weights']!r} is not the name of a weights file")
     return document
+
+
+def weights_digest(model: Model) -> str:
+    """The sha256 that `model.json` says when this model is saved: of all its numbers."""
+    return _weights(model)[1]
+
+
+def _weights(model: Model) -> tuple[bytes, str]:
+    weights = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()})
+    return weights, hashlib.sha256(weights).hexdigest()
 
 
 def _tensors(model: Model) -> dict[str, Tensor]:
@@ -175,13 +186,19 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     head.load_state_dict(state("head"))
     if novel is not None:
         novel.load_state_dict(novel_state)
-    if head.num_classes != len(document["classes"]):
-        raise ValueError(f"the head is for {head.num_classes} classes, {len(document['classes'])} are named")
+    classes = tuple(NodeClass(**c) for c in document["classes"])
+    columns = tuple(document.get("columns", [c.id for c in classes]))
+    if set(columns) != {c.id for c in classes}:
+        raise ValueError(f"the columns are of the classes {sorted(set(columns))}, named are {[c.id for c in classes]}")
+    if head.num_classes != len(columns):
+        raise ValueError(f"the head is for {head.num_classes} classes, {len(columns)} are named")
     return Model(
         _encoder=frozen(encoder),
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
         _prototypes=Prototypes(**state("prototypes")),
-        classes=tuple(NodeClass(**c) for c in document["classes"]),
+        classes=classes,
         stages=tuple(Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]),
+        columns=columns,
+        edits=tuple(document.get("edits", ())),
     )

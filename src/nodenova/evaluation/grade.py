@@ -64,15 +64,30 @@ class Grade:
 def grade(model: Model, exam: Exam) -> Grade:
     """Let the model classify the exam's test nodes with its joint head, no task id, and count."""
     # For stages the model has not been through it has empty columns: nobody can be said to be in them.
-    predicted = model.sizes + exam.sizes[len(model.sizes) :]
-    confusion = metrics.confusion_matrix(exam.y, model.predict(exam.graph)[exam.ids], sum(exam.sizes), sum(predicted))
+    predicted = (exam.sizes[0], *model.sizes[1:], *exam.sizes[len(model.sizes) :])
+    places = _places(model, exam.sizes[0])
+    said = np.array([places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64)
+    confusion = metrics.confusion_matrix(exam.y, said, sum(exam.sizes), sum(predicted))
     confusion_new = None
     if len(model.sizes) == len(exam.sizes) > 1:
         n_old = sum(exam.sizes[:-1])
         is_new = exam.y >= n_old
-        said = model.predict_new(exam.graph)[exam.ids[is_new]] - model.num_old
+        new_ids = [c.id for c in model.classes[model.num_old :]]
+        said = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
         confusion_new = metrics.confusion_matrix(exam.y[is_new] - n_old, said, exam.sizes[-1], model.sizes[-1])
     return Grade(confusion, confusion_new, exam.sizes, predicted)
+
+
+def _places(model: Model, n_old: int) -> dict[int, int]:
+    """Where each class is counted: labelled classes at their ids, parts of one at its id, discovered ones behind them."""
+    whole = {part: edit["class"] for edit in model.edits if edit["do"] == "split" for part in edit["parts"]}
+    places: dict[int, int] = {}
+    for c in model.classes:
+        origin = c.id
+        while c.stage == 0 and origin in whole:
+            origin = whole[origin]
+        places[c.id] = n_old + sum(place >= n_old for place in places.values()) if c.is_new else origin
+    return places
 
 
 def forgetting(grades: Sequence[Grade], matching: str = "block") -> tuple[float, float]:

@@ -21,7 +21,7 @@ def predictions_csv(model: Model, graph: Graph, unsure_below: float = 0.0) -> tu
     for node, c, p in zip(graph.node_ids, predicted, probabilities.max(axis=1), strict=True):
         found = model.classes[c]
         writer.writerow(
-            [node, c, found.name, "new" if found.is_new else "old", f"{p:.4f}", "yes" if p < unsure_below else "no"]
+            [node, found.id, found.name, "new" if found.is_new else "old", f"{p:.4f}", "yes" if p < unsure_below else "no"]
         )
     counts = np.bincount(predicted, minlength=len(model.classes))
     return text.getvalue().encode(), counts, int((probabilities.max(axis=1) < unsure_below).sum())

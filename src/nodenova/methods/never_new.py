@@ -23,7 +23,7 @@ class NeverNew:
         g, h_a = model.encoder(), grow(trained_head(model, "never_new"), task.num_new)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
-            h_a.linear.weight[len(model.classes) :] = 0.0
-            h_a.linear.bias[len(model.classes) :] = -1e4
+            h_a.linear.weight[model.num_columns :] = 0.0
+            h_a.linear.bias[model.num_columns :] = -1e4
         new = Prototypes.remember(g, task.graph, ids, torch.zeros_like(ids), task.num_new)
         return model.grown(encoder=g, head=h_a, prototypes=model.prototypes.followed_by(new))

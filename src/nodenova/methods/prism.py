@@ -44,7 +44,7 @@ class Prism:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, old, ranks = model.frozen_encoder(), model.prototypes, (self.rank_low, self.rank_high)
-        n = len(model.classes) + task.num_new
+        n = model.num_columns + task.num_new
         with torch.no_grad():
             z_u = g(task.graph)[torch.from_numpy(task.ids).to(model.device)]  # (n_u, views * view_size)
         groups = self.group(ladder_at(g.spec, z_u, n, ranks), task.num_new)

@@ -66,7 +66,7 @@ class Sword:
     def discover(self, model: Model, task: NewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "sword"), task.num_new)
         h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
-        n_old, prototypes = len(model.classes), model.prototypes
+        n_old, prototypes = model.num_columns, model.prototypes
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_old = model.frozen_encoder()(task.graph)  # (N, hidden), the same in every epoch

@@ -45,7 +45,7 @@ class Taught:
         check_settings(self, counts=("epochs",), not_negative=("lr", "weight_decay"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        views, n = model.frozen_encoder(), len(model.classes) + task.num_new
+        views, n = model.frozen_encoder(), model.num_columns + task.num_new
         with torch.no_grad():
             z = views(task.graph)
             z_u = z[torch.from_numpy(task.ids).to(model.device)]

@@ -1,0 +1,185 @@
+"""Renaming, merging, rejecting and splitting classes: a Model in, a new Model out, and no other class changes its id.
+
+The joint head is linear, z -> one logit a column, and a class is a set of columns. Merging unites the sets: probabilities
+add up. Rejecting takes columns away: a softmax over the rest is the rest renormalised. Splitting puts columns of the
+parts in place of those of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodenova.classes.node_class import NodeClass, unused_names
+from nodenova.closed_form import PRIOR, ladder_at
+from nodenova.clustering import cluster
+from nodenova.errors import SettingError
+from nodenova.graph import Graph
+from nodenova.heads import Head, LadderHead, build_head
+from nodenova.joining import joined
+from nodenova.model import Model, frozen
+from nodenova.prototypes import Prototypes, rung_columns
+from nodenova.randomness import repeatable, sample
+
+SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at the most
+
+
+def rename(model: Model, class_id: int, name: str) -> Model:
+    """See :meth:`nodenova.Model.rename`."""
+    old = model.class_of(class_id)
+    renamed = replace(old, name=_free_name(model, name, but_for=(class_id,)))
+    classes = tuple(renamed if c == old else c for c in model.classes)
+    return _edited(model, {"do": "rename", "class": old.id, "name": renamed.name, "was": old.name}, classes=classes)
+
+
+def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Model:
+    """See :meth:`nodenova.Model.merge`."""
+    ids = list(class_ids)
+    if len(ids) < 2 or len(set(ids)) < len(ids):
+        raise SettingError(f"merging takes two or more different classes, not {ids}")
+    members = sorted((model.class_of(c) for c in ids), key=lambda c: (c.stage, c.id))
+    oldest = members[0]
+    one = replace(oldest, name=oldest.name if name is None else _free_name(model, name, but_for=ids))
+    gone = [c.id for c in members[1:]]
+    return _edited(
+        model,
+        {"do": "merge", "classes": [c.id for c in members], "class": one.id, "name": one.name},
+        classes=tuple(one if c == oldest else c for c in model.classes if c.id not in gone),
+        columns=tuple(one.id if c in gone else c for c in model.columns),
+        _novel_head=None,  # h^u tells apart what is one class now
+    )
+
+
+def reject(model: Model, class_id: int) -> Model:
+    """See :meth:`nodenova.Model.reject`."""
+    bad = model.class_of(class_id)
+    if not bad.is_new:
+        raise SettingError(
+            f"class {bad.id} ({bad.name}) was learnt from labels; only discovered classes can be rejected (or merge it)"
+        )
+    keep = [i for i, c in enumerate(model.columns) if c != bad.id]
+    with repeatable(0, "edit"):
+        head = _with_rows(model.head(), keep)
+    return _edited(
+        model,
+        {"do": "reject", "class": bad.id, "name": bad.name},
+        classes=tuple(c for c in model.classes if c != bad),
+        columns=tuple(model.columns[i] for i in keep),
+        _head=head,
+        _novel_head=None,
+        _prototypes=_with_classes(model.prototypes, keep),
+    )
+
+
+def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
+    """See :meth:`nodenova.Model.split`.
+
+    The nodes are grouped where Prism groups them. The columns of the parts are those of their means: on a Gaussian head
+    with the covariance that it has, on a cosine head as `joining` makes them. All are raised or lowered by one number so
+    that the parts together hold as much probability in `graph` as the class did, lest they take nodes from other classes.
+    """
+    whole = model.class_of(class_id)
+    if isinstance(into, bool) or not isinstance(into, int) or into < 2:
+        raise SettingError(f"a class is split into two or more parts, not {into!r}")
+    model.check(graph)
+    g = model.frozen_encoder()
+    keep = [i for i, c in enumerate(model.columns) if c != whole.id]
+    with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
+        z = g(graph)
+        logits = model._logits(z)  # (N, classes)
+        mine = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
+        ids = mine[sample(len(mine), SPLIT_NODES, mine.device)].sort().values.to(z.device)
+        u = ladder_at(g.spec, z[ids], model.num_columns + into)
+        if len(ids) < into or len(torch.unique(u, dim=0)) < into:
+            raise SettingError(
+                f"class {whole.id} ({whole.name}) cannot be split into {into}: "
+                f"it has {len(mine)} nodes in this graph, too few or too alike"
+            )
+        parts = Prototypes.remember(g, graph, ids, cluster(u, into), into)
+        head = _with_parts(model, parts, keep)
+        there = logits.softmax(dim=1)[:, model.classes.index(whole)].double().sum()
+        head.linear.bias[len(keep) :] += head.temperature * _shift(head(z), len(keep), there)
+    new = range(model.next_id, model.next_id + into)
+    default = whole.name == f"new-{whole.id}"
+    names = [f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)]
+    others = tuple(c for c in model.classes if c != whole)
+    found = [
+        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in others]), strict=True)
+    ]
+    kept = _with_classes(model.prototypes, keep)
+    behind = {name: torch.cat([getattr(kept, name), getattr(parts, name)]) for name in ("mean", "var", "centre")}
+    return _edited(
+        model,
+        {"do": "split", "class": whole.id, "parts": list(new), "names": [c.name for c in found], "was": whole.name},
+        classes=tuple(sorted((*others, *found), key=lambda c: (c.stage, c.id))),
+        columns=(*(model.columns[i] for i in keep), *new),
+        _head=frozen(head),
+        _novel_head=None,
+        _prototypes=replace(kept, **behind),  # the scatter within classes has seen these nodes already
+    )
+
+
+def _edited(model: Model, record: Mapping[str, Any], **changes: Any) -> Model:
+    """`after` is the number of stages that went before: with the order of records, when it was done."""
+    return replace(model, edits=(*model.edits, {**record, "after": len(model.stages)}), **changes)
+
+
+def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise SettingError(f"the name of a class must be a text that is not empty, not {name!r}")
+    stripped = name.strip()
+    for c in model.classes:
+        if c.name == stripped and c.id not in but_for:
+            raise SettingError(f"class {c.id} is called {stripped!r} already; merge the two, or choose another name")
+    return stripped
+
+
+def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None) -> Head:
+    """The head with some of its rows, and others behind them."""
+    w, b = head.linear.weight[keep], head.linear.bias[keep]
+    if weight is not None and bias is not None:
+        w, b = torch.cat([w, weight.to(w.dtype)]), torch.cat([b, bias.to(b.dtype)])
+    changed = build_head({**head.description(), "classes": len(w)}).to(w.device)
+    with torch.no_grad():
+        changed.linear.weight.copy_(w)
+        changed.linear.bias.copy_(b)
+    return frozen(changed)
+
+
+def _with_parts(model: Model, parts: Prototypes, keep: Sequence[int]) -> Head:
+    head, known = model.head(), model.prototypes
+    if isinstance(head, LadderHead):
+        spec = model.frozen_encoder().spec
+        columns = rung_columns(spec.views, spec.rungs, head.rungs).to(model.device)
+        prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
+        covariance = known.covariance(columns, float(prior))  # type: ignore[arg-type]
+        shape = {**head.description(), "classes": len(parts.centre)}
+        gaussian = build_head(shape).to(model.device)
+        assert isinstance(gaussian, LadderHead)
+        gaussian.set_gaussian(parts.centre[:, columns], covariance)
+        return _with_rows(head, keep, gaussian.linear.weight, gaussian.linear.bias)
+    n = head.num_classes
+    grown = joined(head, known, parts, "concatenated")
+    return _with_rows(head, keep, grown.linear.weight[n:], grown.linear.bias[n:])
+
+
+def _with_classes(known: Prototypes, keep: Sequence[int]) -> Prototypes:
+    """What is remembered of some classes only."""
+    return replace(known, mean=known.mean[keep], var=known.var[keep], centre=known.centre[keep])
+
+
+def _shift(logits: Tensor, n: int, there: Tensor) -> float:
+    """What to add to the columns from the n-th on so that all nodes together give them the probability `there`."""
+    if n == 0:
+        return 0.0
+    lead = (logits[:, n:].logsumexp(dim=1) - logits[:, :n].logsumexp(dim=1)).double()  # (N,)
+    low, high = -float(lead.max()) - 50.0, -float(lead.min()) + 50.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (lead + middle).sigmoid().sum() < there else (low, middle)
+    return (low + high) / 2
