@@ -33,6 +33,8 @@ def positions(z: np.ndarray, progress: Callable[[int, int], None] = lambda done,
     if n >= FEWEST:
         with fixed_threads():
             y = _descend(1e-4 * y, _affinities(z, NEIGHBOURS), progress)
+    # The long side of the map lies across: screens are wider than high.
+    y = (y - y.mean(axis=0)) @ np.linalg.eigh(np.cov(y.T))[1][:, ::-1] if n > 1 else y
     low, span = y.min(axis=0), np.ptp(y, axis=0).max() or 1.0
     return (y - low) / span + (1 - np.ptp(y, axis=0) / span) / 2
 
