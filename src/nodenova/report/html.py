@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 
 
 def text(value: object) -> str:
@@ -61,3 +62,8 @@ def data_block(name: str, value: object) -> str:
 def policy_hash(content: str) -> str:
     """What a content security policy calls an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def asset(name: str) -> str:
+    """A style sheet, script or piece of HTML that comes with the package."""
+    return files("nodenova.report").joinpath("assets", name).read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ The HTML is written here and in `review_sections`; the scripts in `assets` draw 
 from __future__ import annotations
 
 import base64
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from nodenova.graph import Graph
 from nodenova.model import Model
 from nodenova.report import review_sections as sections
-from nodenova.report.html import data_block, policy_hash, text
+from nodenova.report.html import asset, data_block, policy_hash, text
 from nodenova.report.story import Story, tell
 from nodenova.storage import write_atomically
 
@@ -31,7 +30,7 @@ def write_review_page(model: Model, graph: Graph, path: Path, **told: Any) -> St
 
 def review_page(story: Story, served: bool = False) -> str:
     """The page. Equal stories give equal pages. A served one may send the review to where it came from, else nothing."""
-    scripts, style = [_asset(name) for name in SCRIPTS], _asset("review.css")
+    scripts, style = [asset(name) for name in SCRIPTS], asset("review.css")
     body = "\n".join(
         [
             sections.header(story),
@@ -48,7 +47,7 @@ def review_page(story: Story, served: bool = False) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(story.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<a class="skip" href="#classes">Skip the map</a>\n<main>\n{body}\n</main>\n{sections.DESK}\n'
+        f'<a class="skip" href="#classes">Skip the map</a>\n<main>\n{body}\n</main>\n{asset("desk.html")}\n'
         f"{data_block('story', _data(story, served))}\n"
         + "".join(f"<script>{script}</script>\n" for script in scripts)
         + "</body>\n</html>\n"
@@ -67,10 +66,6 @@ def _policy(scripts: list[str], style: str, served: bool) -> str:
         "form-action": "'none'",
     }
     return "; ".join(f"{rule} {allowed}" for rule, allowed in rules.items())
-
-
-def _asset(name: str) -> str:
-    return files("nodenova.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _data(story: Story, served: bool) -> dict[str, Any]:

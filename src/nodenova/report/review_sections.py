@@ -10,23 +10,11 @@ import numpy as np
 from nodenova.classes.info import ClassInfo
 from nodenova.evaluation import metrics
 from nodenova.report.curves import loss_curves
-from nodenova.report.html import count, facts, scrolling, section, table, text
+from nodenova.report.html import asset, count, facts, scrolling, section, table, text
 from nodenova.report.scores import scores
 from nodenova.report.story import Doubt, Story
 
 BAR = 100  # width of the longest bar, in the units of its drawing
-
-DESK = """<div id="desk" role="region" aria-label="Review">
-<details><summary><span id="tally" aria-live="polite">No decisions yet</span></summary><ol id="decisions"></ol></details>
-<span id="message" role="status"></span>
-<div class="actions"><button id="undo" disabled>Undo</button><button id="merge" disabled>Merge ticked classes</button>
-<button id="save" class="main" disabled>Save review.json</button></div>
-</div>
-<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h3 id="ask-title"></h3><p id="ask-text" class="quiet"></p>
-<label><span id="ask-label"></span> <input id="ask-input" autocomplete="off"></label><p id="ask-error" role="alert"></p>
-<div class="actions"><button id="ask-cancel" type="button">Cancel</button><button id="ask-ok" class="main">Decide</button></div>
-</form></dialog>
-<div id="tip" role="tooltip" hidden></div>"""
 
 
 def header(story: Story) -> str:
@@ -35,8 +23,8 @@ def header(story: Story) -> str:
     lead = f"{count(old, 'class was', 'classes were')} known and {count(new, 'was', 'were')} discovered"
     lead += f" among {count(story.num_nodes, 'node')} and {count(story.num_edges, 'edge')}."
     share = story.num_unsure / max(story.num_nodes, 1)
-    lead += f" {count(story.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): less than {story.unsure_below:.0%} likely"
-    lead += " to be in the class they are put in."
+    lead += f" {count(story.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): "
+    lead += f"less than {story.unsure_below:.0%} likely to be in the class they are put in."
     said = ""
     if len(story.nodes.names) < story.num_nodes:
         said = (
@@ -54,21 +42,7 @@ def node_map(story: Story) -> str:
         f"{text(label)}</label>"
         for value, label in views.items()
     )
-    return f"""<section id="map-section" aria-labelledby="map-title">
-<h2 id="map-title">Map</h2>
-<div class="tools"><div class="search"><input id="search" type="search" role="combobox" aria-expanded="false" autocomplete="off"
- aria-controls="found" aria-autocomplete="list" placeholder="Find a node by name" aria-label="Find a node by name">
-<ul id="found" role="listbox" aria-label="Nodes found" hidden></ul></div>
-<fieldset><legend>Colour by</legend>{choice}</fieldset>
-<span class="zoom"><button id="closer" aria-label="Zoom in">+</button><button id="farther" aria-label="Zoom out">−</button>
-<button id="whole">Whole map</button></span></div>
-<div class="board"><div class="canvas"><canvas id="map" tabindex="0" role="img" aria-describedby="map-help"
- aria-label="Map of the nodes, coloured by class"></canvas></div>
-<aside><div id="card" aria-live="polite" hidden></div><ul id="legend" aria-label="Classes on the map"></ul></aside></div>
-<p id="map-help" class="quiet">Near on the map means alike to the model; distances between groups mean little (t-SNE of the
-embeddings). Circles are known classes, diamonds discovered ones. Drag to move, scroll to zoom, click a node. With the
-keyboard: arrows move, + and − zoom, 0 shows all, Enter opens the node nearest to the cross.</p>
-</section>"""
+    return asset("map.html").replace("<!-- views -->", choice)
 
 
 def cards(story: Story) -> str:

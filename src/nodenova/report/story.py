@@ -101,7 +101,7 @@ def tell(
     versions: Mapping[str, str] | None = None,
     max_nodes: int = MAX_NODES,
     unsure_below: float = 0.5,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    layout: Callable[[np.ndarray], np.ndarray] = positions,
 ) -> Story:
     """The story of `model` on `graph`.
 
@@ -109,6 +109,8 @@ def tell(
     known:   (N,) id of the class that a node was labelled with, -1 for none.
     rows:    graded seeds, whose scores are shown.
     facts, versions: shown at the end, as they are.
+    max_nodes: of a graph with more nodes the map shows a sample, every class by its share.
+    layout:  embeddings to places; `partial(positions, progress=...)` to be told how far it is.
     """
     for what, values in (("answers", answers and answers[0]), ("known", known)):
         if values is not None and len(values) != graph.num_nodes:
@@ -147,7 +149,7 @@ def tell(
         classes=classes,
         nodes=Nodes(
             names=tuple(_short(str(name)) for name in graph.node_ids[shown].tolist()),
-            xy=positions(z[shown], progress),
+            xy=layout(z[shown]),
             **{key: value[shown] for key, value in (("first", first), ("second", second), ("p1", p1), ("p2", p2))},
             **{key: value[shown] for key, value in (("degree", degree), ("near", near), ("near_count", near_count))},
             start=start,

@@ -2,7 +2,10 @@
 // How a class looks: colour and shape, readable by every kind of colour vision (palettes of Paul Tol). Discovered classes
 // are diamonds in strong colours, known ones circles in light colours; where colours run out, they come back hollow.
 
-const STRONG = ["#ee7733", "#0077bb", "#ee3377", "#009988", "#cc3311", "#33bbee"];
+const STRONG = {
+  day: ["#ee7733", "#0077bb", "#ee3377", "#009988", "#cc3311", "#33bbee"],
+  night: ["#ee7733", "#3399dd", "#ee3377", "#00b39f", "#e0523a", "#55ccff"],
+};
 const LIGHT = {
   day: ["#77aadd", "#bbaa33", "#44bb99", "#d98bb0", "#99b84d", "#7ba7bc", "#c79a7b", "#9d8cc9", "#a9a9a9"],
   night: ["#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#ee8866", "#b6a6e8", "#bbbbbb"],
@@ -21,14 +24,14 @@ story.classes.forEach((c, i) => { places[i] = c.isNew ? news++ : olds++; });
 
 function look(i) {
   if (i < 0 || i === NOBODY) return {colour: "#8a8f98", shape: "cross", hollow: false};
-  const isNew = story.classes[i].isNew, colours = isNew ? STRONG : isDark() ? LIGHT.night : LIGHT.day, k = places[i];
+  const isNew = story.classes[i].isNew, colours = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"], k = places[i];
   return {colour: colours[k % colours.length], shape: isNew ? "diamond" : "circle", hollow: Math.floor(k / colours.length) % 2 === 1};
 }
 
 // Where true classes are known: the look of the class that stands for one, or, when there is none, a look of its own.
 function trueLook(t) {
   if (t === NOBODY) return look(-1);
-  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG[(news + t) % STRONG.length], shape: "cross", hollow: false};
+  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG.day[(news + t) % STRONG.day.length], shape: "cross", hollow: false};
 }
 
 function outline(shape, x, y, r) {
