@@ -126,8 +126,8 @@ def test_localhost_is_this_machine_too(server: ReviewServer, desk: Desk) -> None
 def test_other_paths_are_refused(server: ReviewServer, path: str) -> None:
     cookie = enter(server)
     status, content, _ = ask(server, "GET", path, Cookie=cookie)
-    assert status == (200 if path == "/?/../x" else 404)
-    assert content == PAGE or PAGE not in content
+    assert status == 404
+    assert PAGE not in content
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"])

@@ -27,12 +27,14 @@ def header(story: Story) -> str:
     lead += f"less than {story.unsure_below:.0%} likely to be in the class they are put in."
     said = ""
     if len(story.nodes.names) < story.num_nodes:
+        sample = count(len(story.nodes.names), "node")
         said = (
-            f'<p class="mark">The map shows a sample of {count(len(story.nodes.names), "node")}, every class by its share; '
+            f'<p class="mark">The map shows a sample of {sample}, every class by its share; cards and tables count all.</p>'
         )
-        said += "the cards and tables count all nodes.</p>"
-    edits = f"<p class='quiet'>{count(story.edits, 'earlier decision is', 'earlier decisions are')} part of this model.</p>"
-    return f'<header>\n<h1>{text(story.title)}</h1>\n<p class="lead">{text(lead)}</p>\n{said}{edits if story.edits else ""}</header>'
+    if story.edits:
+        edits = count(story.edits, "earlier decision is", "earlier decisions are")
+        said += f'<p class="quiet">{edits} part of this model.</p>'
+    return f'<header>\n<h1>{text(story.title)}</h1>\n<p class="lead">{text(lead)}</p>\n{said}</header>'
 
 
 def node_map(story: Story) -> str:
