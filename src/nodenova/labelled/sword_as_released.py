@@ -34,7 +34,8 @@ class SwordAsReleased:
       and 1.2 in the versions without.
 
     What differs from the script: phase 1 is everybody's. The script trains a plain linear head first and reads it as a
-    cosine head afterwards. From such a phase 1 this gives its figures (docs/methods.md); from ours it forgets more.
+    cosine head afterwards. From such a phase 1 this gives the script's figures; from ours, a cosine head all along, it
+    forgets more of the old classes and learns more of the new ones.
     """
 
     prefers: ClassVar[str] = "gcn"
