@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nodenova.cli import bench, predict, run  # importing a file adds its commands; --help lists them in this order
+from nodenova.cli import bench, files, predict, run  # importing a file adds its commands; --help lists them in this order
 from nodenova.cli.app import app, fail
 from nodenova.errors import NodenovaError
 
-__all__ = ["app", "bench", "main", "predict", "run"]
+__all__ = ["app", "bench", "files", "main", "predict", "run"]
 
 
 def main() -> None:

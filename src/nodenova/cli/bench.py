@@ -92,9 +92,10 @@ def bench(
 
 def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path, quiet: bool) -> None:
     from nodenova.experiments.cells import TABLES as KNOWN
-    from nodenova.report.bench_page import write_outputs
+    from nodenova.report.bench_outputs import write_outputs, write_page
 
     written = [path for name in (KNOWN if table == "all" else [table]) for path in write_outputs(name, rows, folder)]
+    written.append(write_page(rows, folder))
     wanted = {cell.key for cell in cells}
     failed = {row["key"]: row for row in rows if row["key"] in wanted}
     failures = [row for row in failed.values() if row["status"] == "failed"]
@@ -104,8 +105,7 @@ def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path,
             err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
         if failures:
             err.print(f"{len(failures)} of {len(wanted)} runs failed; --retry runs them again.", highlight=False)
-        for path in dict.fromkeys(written):
-            out.print(escape(str(path)), soft_wrap=True, highlight=False)
+        out.print("Written: " + escape(", ".join(str(path) for path in written)), soft_wrap=True, highlight=False)
 
 
 def _names(option: str, text: str) -> list[str]:

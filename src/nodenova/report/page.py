@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +12,13 @@ from plotly.offline import get_plotlyjs
 from nodenova.errors import StorageError
 from nodenova.evaluation import metrics
 from nodenova.experiments.folder import RunFolder
-from nodenova.experiments.results import mean_std
 from nodenova.experiments.run import Row
 from nodenova.model import Stage
 from nodenova.report import figures
-from nodenova.report.tables import cell, number
+from nodenova.report.html import count, facts, policy_hash, section, table, text
+from nodenova.report.scores import scores
 from nodenova.storage import write_atomically
 
-SCORES = {
-    "old": ("Old", "how many test nodes of old classes got their class"),
-    "new": ("New", "how many test nodes of new classes got the class that stands for theirs"),
-    "all": ("All", "how many of all test nodes are right; it can look good while no new class is found at all"),
-    "h": ("H", "harmonic mean of Old and New: high only when both are, and 0 when either is"),
-    "gate": ("Gate", "how many test nodes land on the right side, old or new, whichever class it is there"),
-    "nmi": ("NMI", "normalised mutual information of true and predicted classes; needs no matching"),
-    "ari": ("ARI", "adjusted Rand index: pairs of nodes rightly kept together or apart; 0 is chance, needs no matching"),
-    "new_n": ("New-N", "the same as New in an easier exam: new nodes only, told apart by the head for new classes"),
-}
-MATCHED = {
-    "block": "old classes keep their names and discovered classes are paired with true new ones as well as possible; "
-    "an old node called new, or a new node called old, is wrong. The headline.",
-    "identity": "the discovered class with number i has to be the true class with number i. Without labels a method "
-    "cannot know those numbers, so New is a matter of luck here; only for comparison with papers that count so.",
-    "global": "all predicted classes, old ones too, are paired with true classes as well as possible.",
-}
-OVERALL = {
-    "aa": ("AA", "average accuracy: the mean of Old and New (block matching) after the last phase"),
-    "af": ("AF", "average forgetting: Old after phase 2 minus Old after phase 1; negative means forgotten"),
-    "fit": ("Seconds, phase 1", "time to learn the old classes"),
-    "discover": ("Seconds, phase 2", "time to discover the new ones"),
-}
 SEEN = {
     "graph": "the graph (features and edges)",
     "new_ids": "which nodes are the unlabelled ones, and how many classes to find",
@@ -65,10 +39,10 @@ def page(rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np
     """The page of one run: its rows, and of the first of them the phases and, if kept, the embeddings of some nodes."""
     first = rows[0]
     title = f"{first['dataset']} · {first['method']} · {first['encoder']}"
-    sections = [_header(rows, title), _scores(rows), _losses(first, stages), _confusions(first), _map(rows, node_map)]
+    sections = [_header(rows, title), scores(rows), _losses(first, stages), _confusions(first), _map(rows, node_map)]
     body = "\n".join([*sections, _record(rows)])
     scripts = [get_plotlyjs().replace("\r", ""), figures.SCRIPT]
-    policy = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    policy = " ".join(policy_hash(script) for script in scripts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         # Only the two scripts below may run, and nothing may be fetched.
@@ -76,7 +50,7 @@ def page(rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np
         "style-src 'unsafe-inline'; img-src data: blob:\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
+        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
         + "".join(f"<script>{script}</script>\n" for script in scripts)
         + "</body>\n</html>\n"
     )
@@ -86,14 +60,14 @@ def _header(rows: Sequence[Row], title: str) -> str:
     first = rows[0]
     n_old, n_true, told, nodes = first["num_old"], first["sizes"][-1], first["num_new"], first["nodes"]
     found = any(np.array(row["confusion"])[:, n_old:].any() for row in rows)
-    among = f"among {_count(nodes['unlabelled_new'], 'unlabelled node')}"
+    among = f"among {count(nodes['unlabelled_new'], 'unlabelled node')}"
     new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
-    lead = f"{_count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
+    lead = f"{count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
     lead += f"{new} discovered {among}, " if found else f"{new} looked for {among} but no test node was put into one, "
-    lead += f"graded on {_count(nodes['test'], 'test node')}."
+    lead += f"graded on {count(nodes['test'], 'test node')}."
     if told != n_true:
-        lead += f" In truth there {_was(n_true)} {_count(n_true, 'new class', 'new classes')}."
-    facts = {
+        lead += f" In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
+    listed = {
         "Dataset": first["dataset"],
         "Method": first["method"],
         "Encoder": first["encoder"],
@@ -104,39 +78,8 @@ def _header(rows: Sequence[Row], title: str) -> str:
         "Seeds": ", ".join(str(row["seed"]) for row in rows),
     }
     given = [what for what in first["sees"] if "label" in what]
-    warning = f'<p class="mark">This method was given labels in phase 2 ({_text(", ".join(given))}).</p>' if given else ""
-    return f'<header>\n<h1>{_text(title)}</h1>\n<p class="lead">{_text(lead)}</p>\n{warning}{_facts(facts)}\n</header>'
-
-
-def _scores(rows: Sequence[Row]) -> str:
-    head = ["Matching", *(name for name, _ in SCORES.values())]
-    body = [
-        [
-            f"{matching} (headline)" if matching == "block" else matching,
-            *(_mean(row["scores"][matching].get(score) for row in rows) for score in SCORES),
-        ]
-        for matching in MATCHED
-    ]
-    overall = [_mean(_overall(row, key) for row in rows) for key in OVERALL]
-    each = [
-        [str(row["seed"]), *(number(row["scores"]["block"].get(score)) for score in SCORES)]
-        + [number(_overall(row, key)) for key in OVERALL]
-        for row in rows
-    ]
-    n = f"mean ± standard deviation over {len(rows)} seeds" if len(rows) > 1 else "one seed, so there is no spread to show"
-    names = [name for name, _ in OVERALL.values()]
-    words = [*SCORES.values(), *OVERALL.values(), *((f"Matching: {name}", why) for name, why in MATCHED.items())]
-    meaning = "".join(f"<dt>{_text(name)}</dt><dd>{_text(why)}</dd>" for name, why in words)
-    return _section(
-        "Scores",
-        f"<p>In percent of the test nodes, {n}. – means that there was nothing to measure.</p>\n"
-        + _table("Scores by matching", head, body, "scores")
-        + _table("Over both phases", ["Seeds", *names], [[str(len(rows)), *overall]], "overall")
-        + f'<details open><summary>What the scores mean</summary><dl class="meaning">{meaning}</dl></details>\n'
-        "<details><summary>Each seed (block matching)</summary>\n"
-        + _table("Each seed", ["Seed", *head[1:], *names], each, "seeds")
-        + "</details>",
-    )
+    warning = f'<p class="mark">This method was given labels in phase 2 ({text(", ".join(given))}).</p>' if given else ""
+    return f'<header>\n<h1>{text(title)}</h1>\n<p class="lead">{text(lead)}</p>\n{warning}{facts(listed)}\n</header>'
 
 
 def _losses(first: Row, stages: Sequence[Stage]) -> str:
@@ -147,9 +90,9 @@ def _losses(first: Row, stages: Sequence[Stage]) -> str:
             plot = figures.embedded(f"loss-{i + 1}", figures.loss_curves(stage.history), f"Loss curves of phase {i + 1}")
         else:
             plot = '<p class="quiet">No losses were recorded: this phase trained nothing.</p>'
-        parts.append(f"<div><h3>{_text(phase)}</h3>{plot}</div>")
+        parts.append(f"<div><h3>{text(phase)}</h3>{plot}</div>")
     note = f"Seed {first['seed']}. Each line is one term of the loss times its weight; their sum is what is minimised."
-    return _section("Losses", f'<p>{note}</p>\n<div class="pair">{"".join(parts)}</div>')
+    return section("Losses", f'<p>{note}</p>\n<div class="pair">{"".join(parts)}</div>')
 
 
 def _confusions(first: Row) -> str:
@@ -172,15 +115,15 @@ def _confusions(first: Row) -> str:
         f"Test nodes of seed {first['seed']} by true class (rows) and predicted class (columns). The shade is the share of "
         "the true class; orange lines part old classes from new."
     )
-    return _section("Confusion matrix", f'<p>{note}</p>\n<div class="pair">{pair}</div>')
+    return section("Confusion matrix", f'<p>{note}</p>\n<div class="pair">{pair}</div>')
 
 
 def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> str:
     if kept is None:
-        return _section("Map", '<p class="quiet">No embeddings were kept with this run (map.npz), so there is no map.</p>')
+        return section("Map", '<p class="quiet">No embeddings were kept with this run (map.npz), so there is no map.</p>')
     xy = figures.positions(kept["z"])
     if xy is None:
-        return _section("Map", '<p class="quiet">There is no map: too few nodes, or their embeddings do not differ.</p>')
+        return section("Map", '<p class="quiet">There is no map: too few nodes, or their embeddings do not differ.</p>')
     n_old, names, n_predicted = rows[0]["num_old"], rows[0]["class_names"], rows[0]["num_old"] + rows[0]["num_new"]
     y, predicted, seed = kept["y"], kept["predicted"], int(kept["seed"])
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
@@ -190,14 +133,14 @@ def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> str:
     matched = metrics.match_block(counts, rows[0]["sizes"], rows[0]["predicted_sizes"])
     figure = figures.node_map(xy, kept["node_ids"].tolist(), y, predicted, names, n_old, matched)
     note = (
-        f"{_count(len(y), 'test node')} of seed {seed}, laid out by t-SNE of their embeddings: neighbours on the map are "
+        f"{count(len(y), 'test node')} of seed {seed}, laid out by t-SNE of their embeddings: neighbours on the map are "
         "alike, distances between groups mean little. Circles are old classes, diamonds new ones; a discovered class has "
         "the colour of the true class it stands for. Drag to zoom, double-click to go back."
     )
     radio = '<label><input type="radio" name="view" autocomplete="off" value='
     choice = f'{radio}"true" checked> true class</label>{radio}"predicted"> predicted class</label>'
     plot = figures.embedded("map", figure, "Map of the test nodes")
-    return _section("Map", f"<p>{note}</p>\n<fieldset><legend>Colour by</legend>{choice}</fieldset>\n{plot}")
+    return section("Map", f"<p>{note}</p>\n<fieldset><legend>Colour by</legend>{choice}</fieldset>\n{plot}")
 
 
 def _record(rows: Sequence[Row]) -> str:
@@ -208,58 +151,20 @@ def _record(rows: Sequence[Row]) -> str:
             seeds.setdefault(str(value), []).append(str(row["seed"]))
         return next(iter(seeds)) if len(seeds) == 1 else "; ".join(f"{v} (seed {', '.join(s)})" for v, s in seeds.items())
 
-    def table(caption: str, key: str) -> str:
+    def settings(caption: str, key: str) -> str:
         names = dict.fromkeys(name for row in rows for name in row[key])
         lines = [[name, shared([row[key].get(name, "–") for row in rows])] for name in names]
-        return f"<div>{_table(caption, ['Name', 'Value'], lines, key)}</div>"
+        return f"<div>{table(caption, ['Name', 'Value'], lines, key)}</div>"
 
-    facts = {"Phase 2 was shown": "; ".join(SEEN.get(what, what) for what in rows[0]["sees"])}
-    facts["Fingerprint of the data"] = shared([row["data"] for row in rows])
-    phase_2 = table(f"Phase 2: {rows[0]['method']}", "settings")
-    tables = table("Phase 1", "fit_settings") + phase_2 + table("Versions", "versions")
-    return _section("How it was made", f'{_facts(facts)}\n<div class="pair">{tables}</div>')
-
-
-def _overall(row: Row, key: str) -> float | None:
-    return row["seconds"][key] if key in ("fit", "discover") else row[key]
-
-
-def _mean(values: Iterable[float | None]) -> str:
-    return cell(mean_std(list(values)))
-
-
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n} {one if n == 1 else many or one + 's'}"
+    listed = {"Phase 2 was shown": "; ".join(SEEN.get(what, what) for what in rows[0]["sees"])}
+    listed["Fingerprint of the data"] = shared([row["data"] for row in rows])
+    phase_2 = settings(f"Phase 2: {rows[0]['method']}", "settings")
+    tables = settings("Phase 1", "fit_settings") + phase_2 + settings("Versions", "versions")
+    return section("How it was made", f'{facts(listed)}\n<div class="pair">{tables}</div>')
 
 
 def _was(n: int) -> str:
     return "was" if n == 1 else "were"
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
-
-
-def _facts(facts: Mapping[str, object]) -> str:
-    items = "".join(f"<div><dt>{_text(key)}</dt><dd>{_text(value)}</dd></div>" for key, value in facts.items())
-    return f'<dl class="facts">{items}</dl>'
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section>\n<h2>{_text(title)}</h2>\n{content}\n</section>"
-
-
-def _table(caption: str, head: Sequence[str], body: Sequence[Sequence[str]], name: str) -> str:
-    """A table that scrolls in its own box where the screen is narrow; the first cell of a line names it."""
-    columns = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in head)
-    lines = "".join(
-        f'<tr><th scope="row">{_text(line[0])}</th>{"".join(f"<td>{_text(cell)}</td>" for cell in line[1:])}</tr>\n'
-        for line in body
-    )
-    return (
-        f'<div class="scroll" role="region" aria-label="{_text(caption)}" tabindex="0"><table id="{name}">'
-        f"<caption>{_text(caption)}</caption>\n<thead><tr>{columns}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>\n"
-    )
 
 
 STYLE = """

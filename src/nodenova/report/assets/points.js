@@ -1,0 +1,74 @@
+"use strict";
+// How a class looks: colour and shape, readable by every kind of colour vision (palettes of Paul Tol). Discovered classes
+// are diamonds in strong colours, known ones circles in light colours; where colours run out, they come back hollow.
+
+const STRONG = {
+  day: ["#ee7733", "#0077bb", "#ee3377", "#009988", "#cc3311", "#33bbee"],
+  night: ["#ee7733", "#3399dd", "#ee3377", "#00b39f", "#e0523a", "#55ccff"],
+};
+const LIGHT = {
+  day: ["#77aadd", "#bbaa33", "#44bb99", "#d98bb0", "#99b84d", "#7ba7bc", "#c79a7b", "#9d8cc9", "#a9a9a9"],
+  night: ["#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#ee8866", "#b6a6e8", "#bbbbbb"],
+};
+const SURENESS = [{from: 0.9, name: "90 % or more", colour: "#9aa3ad"}, {from: story.unsureBelow, colour: "#ee9933"}, {from: 0, colour: "#cc3311"}];
+SURENESS[1].name = `${percent(story.unsureBelow)} to 90 %`;
+SURENESS[2].name = `less than ${percent(story.unsureBelow)}`;
+
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+let printing = false;
+const isDark = () => darkQuery.matches && !printing;
+
+const places = {};  // the how-maniest class of its kind
+let news = 0, olds = 0;
+story.classes.forEach((c, i) => { places[i] = c.isNew ? news++ : olds++; });
+
+function look(i) {
+  if (i < 0 || i === NOBODY) return {colour: "#8a8f98", shape: "cross", hollow: false};
+  const isNew = story.classes[i].isNew, colours = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"], k = places[i];
+  return {colour: colours[k % colours.length], shape: isNew ? "diamond" : "circle", hollow: Math.floor(k / colours.length) % 2 === 1};
+}
+
+// Where true classes are known: the look of the class that stands for one, or, when there is none, a look of its own.
+function trueLook(t) {
+  if (t === NOBODY) return look(-1);
+  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG.day[(news + t) % STRONG.day.length], shape: "cross", hollow: false};
+}
+
+function outline(shape, x, y, r) {
+  const path = new Path2D();
+  if (shape === "circle") path.arc(x, y, r, 0, 2 * Math.PI);
+  else if (shape === "diamond") {
+    const d = r * 1.3;
+    path.moveTo(x, y - d); path.lineTo(x + d, y); path.lineTo(x, y + d); path.lineTo(x - d, y); path.closePath();
+  } else { const d = r * 0.9; path.moveTo(x - d, y - d); path.lineTo(x + d, y + d); path.moveTo(x + d, y - d); path.lineTo(x - d, y + d); }
+  return path;
+}
+
+function paint(context, {colour, shape, hollow}, x, y, r) {
+  const path = outline(shape, x, y, r);
+  if (shape === "cross" || hollow) {
+    context.strokeStyle = colour; context.lineWidth = Math.max(1, r * 0.45); context.stroke(path);
+  } else { context.fillStyle = colour; context.fill(path); }
+}
+
+// A small canvas with one drawn point, to be stamped many times.
+function stamp(appearance, r, scale) {
+  const side = Math.ceil(2 * (1.4 * r + 1) * scale), canvas = element("canvas", {width: side, height: side});
+  const context = canvas.getContext("2d");
+  context.scale(scale, scale);
+  paint(context, appearance, side / scale / 2, side / scale / 2, r);
+  return canvas;
+}
+
+// The same as a picture in the text.
+function glyph(appearance) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), {colour, shape, hollow} = appearance;
+  svg.setAttribute("viewBox", "0 0 16 16"); svg.setAttribute("class", "glyph"); svg.setAttribute("aria-hidden", "true");
+  const mark = document.createElementNS(svg.namespaceURI, "path");
+  mark.setAttribute("d", {circle: "M2.5 8a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0", diamond: "M8 1L15 8L8 15L1 8Z", cross: "M3 3L13 13M13 3L3 13"}[shape]);
+  const open = hollow || shape === "cross";
+  mark.setAttribute("fill", open ? "none" : colour);
+  if (open) { mark.setAttribute("stroke", colour); mark.setAttribute("stroke-width", "2.4"); }
+  svg.append(mark);
+  return svg;
+}
