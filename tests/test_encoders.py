@@ -41,6 +41,21 @@ def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: f
     assert float((ours - theirs).abs().max()) <= tolerance * scale
 
 
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("name", list(ENCODERS))
+def test_z_of_some_nodes_needs_only_the_graph_around_them(make_graph, name: str, layers: int) -> None:
+    graph = make_graph(nodes=200, edges=220)
+    encoder = make(name, graph, layers=layers)
+    ids = np.array([3, 50, 120, 199])  # 199 is isolated
+    field, where = graph.around(ids, layers + 1)
+    assert field.num_nodes < graph.num_nodes
+    with torch.no_grad():
+        assert torch.allclose(encoder(field)[where], encoder(graph)[ids], atol=1e-6)
+        alone, zero = graph.around(ids[-1:], layers + 1)
+        assert alone.num_nodes == 1
+        assert torch.allclose(encoder(alone)[zero], encoder(graph)[ids[-1:]], atol=1e-6)
+
+
 @pytest.mark.parametrize("row_normalise", [True, False])
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("layers", [1, 2, 8])

@@ -87,6 +87,34 @@ def test_subgraph_of_sparse_features() -> None:
     assert part.num_edges == 0
 
 
+PATH = [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]  # 0 - 1 - 2 - 3 - 4 - 5, and 6 alone
+
+
+@pytest.mark.parametrize(
+    ("ids", "hops", "nodes"),
+    [([2], 0, [2]), ([2], 1, [1, 2, 3]), ([2, 5], 1, [1, 2, 3, 4, 5]), ([0], 99, [0, 1, 2, 3, 4, 5]), ([6], 3, [6])],
+)
+def test_around(ids: list[int], hops: int, nodes: list[int]) -> None:
+    graph = Graph.of(np.arange(14.0).reshape(7, 2) + 1, PATH, node_ids=list("abcdefg"))
+    part, where = graph.around(np.array(ids), hops)
+    assert part.node_ids.tolist() == [graph.node_ids[node] for node in nodes]
+    assert part.node_ids[where].tolist() == graph.node_ids[ids].tolist()
+    assert part.edge_index.tolist() == graph.subgraph(np.array(nodes)).edge_index.tolist()
+
+
+def test_around_is_the_graph_itself_when_everything_is_reached() -> None:
+    graph = Graph.of(np.ones((7, 2)), PATH)
+    ids = np.array([3, 6])
+    part, where = graph.around(ids, 3)
+    assert part is graph  # with all the operators that were built for it
+    assert where.tolist() == ids.tolist()
+
+
+def test_around_of_nodes_in_any_order_and_twice() -> None:
+    part, where = Graph.of(np.ones((7, 2)), PATH).around(np.array([5, 2, 5]), 0)
+    assert part.node_ids[where].tolist() == [5, 2, 5]
+
+
 def test_a_graph_has_no_field_for_a_label() -> None:
     assert [field.name for field in dataclasses.fields(Graph)] == ["x", "edge_index", "node_ids", "feature_names"]
     assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))

@@ -92,6 +92,25 @@ class Graph:
         edges = edges[:, (edges >= 0).all(axis=0)]
         return Graph(self.x[ids], edges, self.node_ids[ids], self.feature_names)
 
+    def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
+        """The graph induced by all nodes within `hops` steps of `ids`, and where `ids` are in it.
+
+        With one hop more than an encoder has layers, its z at `ids` is that of the whole graph: every node that speaks in
+        it has all its neighbours here, hence its true degree. If everything is reached, it is this graph itself.
+        """
+        reached = np.zeros(self.num_nodes, dtype=bool)
+        reached[ids] = True
+        source, target = self.edge_index
+        for _ in range(hops):
+            before = np.count_nonzero(reached)
+            reached[target[reached[source]]] = True
+            if np.count_nonzero(reached) == before:
+                break
+        if reached.all():
+            return self, ids
+        nodes = np.flatnonzero(reached)
+        return self.subgraph(nodes), np.searchsorted(nodes, ids)
+
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.x) else "dense"
         return f"Graph({self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} {kind} features)"

@@ -1,15 +1,15 @@
 """One classifier from two heads: the old classes' and one that has learnt the new classes apart from them.
 
-Nothing in such a method compares old with new. What is missing is taken from how the old head relates to the old classes'
-means, without a label; m is the mean of z/|z| over the nodes of a class, remembered for old classes, and for new ones over
-the nodes that the method itself puts in the class.
+Nothing in such a method compares old with new. What is missing is how loud the new head speaks; it is set without a label.
+m is the mean of z/|z| over the nodes of a class, remembered for old classes, and for new ones over those nodes that the
+method itself puts in the class. There are two ways, by what the method's own new head is:
 
-A new head that is linear in z/|z| (`rows`) is put behind the old one as it is. A softmax over new classes alone does not
-change when all its logits are raised together; that one free number is set so that both heads are equally loud at home:
+`equally_loud`, for a head that is linear in z/|z|. A softmax over new classes alone does not change when all its logits are
+raised together; that one free number is set so that both heads are equally loud at home:
 
     mean over new k of logit_k(m_k) = mean over old c of logit_c(m_c)
 
-Other new heads (centres), and one that had nothing to learn (one new class), become the rows of a nearest-mean classifier
+`nearest_mean`, for centres, and for a head that had nothing to learn (one new class): the rows of a nearest-mean classifier
 on the old head's scale. Such a classifier has w_c = kappa m_c + v and b_c = beta - kappa |m_c|^2 / 2 for some kappa, v and
 beta that all classes share; they are fitted to the old rows by least squares and applied to the new means. Were the old
 head exactly of this form, every class would win at its own mean.
@@ -41,45 +41,53 @@ def head_for_new(head: CosineHead, num_new: int) -> CosineHead:
     return h_u
 
 
-@torch.no_grad()
-def joined(head: CosineHead, old: Prototypes, new: Prototypes, joint: str, rows: Tensor | None = None) -> CosineHead:
-    """The old head's rows and, behind them, the new head's; "strict" leaves the new ones as `grow` made them, untrained.
-
-    rows: (new, hidden), or None to have them from the means of the new classes.
-    """
-    num_new, n_old = len(new.mean), head.num_classes
-    h_a = grow(head, num_new)
-    if joint == "strict":
-        return h_a
-    w, b = head.linear.weight, head.linear.bias
-    if rows is None or num_new == 1:
-        kappa, v, beta = as_nearest_mean(w, b, old.centre)
-        rows, bias = kappa * new.centre + v, beta - 0.5 * kappa * new.centre.square().sum(dim=1)
-    else:
-        at_home = ((w * old.centre).sum(dim=1) + b).mean()
-        bias = at_home - (rows * new.centre).sum(dim=1).mean()
-    h_a.linear.weight[n_old:] = rows
-    h_a.linear.bias[n_old:] = bias
-    return h_a
-
-
 def joined_model(
     model: Model,
     task: NewTask,
     g: Encoder | Views,
     head: CosineHead,
-    groups: Tensor,
     joint: str,
     *,
-    rows: Tensor | None = None,
+    groups: Tensor | None = None,
     novel_head: nn.Linear | None = None,
+    rows: Tensor | None = None,
     history: History | None = None,
 ) -> Model:
-    """What a method with two heads returns: its encoder, a joint head on the old `head`, the statistics of its groups."""
+    """What a method with two heads returns: its encoder, a joint head on the old `head`, the statistics of its groups.
+
+    groups: (n,) which new class the method puts each new node in; by its `novel_head` if not given.
+    rows:   (new, hidden) of a new head that is linear in z/|z|, if it is.
+    """
     old, ids = model.prototypes, torch.from_numpy(task.ids).to(model.device)
+    if groups is None:
+        assert novel_head is not None
+        with torch.no_grad():
+            groups = novel_head(g.eval()(task.graph)[ids]).argmax(dim=1)
     new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
-    h_a = joined(head, old, new, joint, rows)
+    if rows is None or task.num_new == 1:
+        w_new, b_new = nearest_mean(head, old.centre, new.centre)
+    else:
+        w_new, b_new = rows, equally_loud(head, old.centre, new.centre, rows)
+    h_a = grow(head, task.num_new)
+    if joint == "concatenated":  # "strict" leaves the new rows as `grow` made them, untrained
+        with torch.no_grad():
+            h_a.linear.weight[head.num_classes :] = w_new
+            h_a.linear.bias[head.num_classes :] = b_new
     return model.grown(encoder=g, head=h_a, novel_head=novel_head, prototypes=old.followed_by(new), history=history)
+
+
+@torch.no_grad()
+def equally_loud(head: CosineHead, old: Tensor, new: Tensor, rows: Tensor) -> Tensor:
+    """The bias of the new rows (new, hidden), one number. old, new: (C, hidden) means of the classes."""
+    at_home = ((head.linear.weight * old).sum(dim=1) + head.linear.bias).mean()
+    return at_home - (rows * new).sum(dim=1).mean()
+
+
+@torch.no_grad()
+def nearest_mean(head: CosineHead, old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows (new, hidden) and biases (new,) on the scale of the old head. old, new: (C, hidden) means of the classes."""
+    kappa, v, beta = as_nearest_mean(head.linear.weight, head.linear.bias, old)
+    return kappa * new + v, beta - 0.5 * kappa * new.square().sum(dim=1)
 
 
 def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:

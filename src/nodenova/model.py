@@ -24,7 +24,7 @@ from nodenova.training import History
 from nodenova.views import Views
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from nodenova.classes.info import ClassInfo
 
 UNSURE = -1
 
@@ -235,14 +235,14 @@ class Model:
 
         return split(self, class_id, graph, into, seed)
 
-    def class_info(self, graph: Graph | None = None, **settings: Any) -> pd.DataFrame:
-        """What is in each class, a row a class: see :class:`nodenova.classes.info.ClassInfo` for the columns.
+    def class_info(self, graph: Graph | None = None, **settings: Any) -> list[ClassInfo]:
+        """What is in each class: see :func:`nodenova.classes.info.class_info`. `pandas.DataFrame` makes a table of it.
 
         Without a graph only what the model itself knows; what asks for nodes is then empty.
         """
-        from nodenova.classes.info import class_info, info_table
+        from nodenova.classes.info import class_info
 
-        return info_table(class_info(self, graph, **settings))
+        return class_info(self, graph, **settings)
 
     def check(self, graph: Graph) -> None:
         """Raise unless the graph has the features this model was trained on."""

@@ -64,7 +64,9 @@ def test_the_shipped_citeseer_needs_no_data_root_even_where_one_is_set(tmp_path:
 
 def test_unknown_datasets_list_the_known_ones() -> None:
     for name in ("coar", "cora:nodes=5", ""):
-        with pytest.raises(NodenovaError, match=r"unknown dataset '.*'; known: citeseer, cora, pubmed, synthetic, wikics"):
+        with pytest.raises(
+            NodenovaError, match=r"unknown dataset '.*'; known: citeseer, cora, pubmed, synthetic, wikics, wordnet"
+        ):
             load_dataset(name)
 
 

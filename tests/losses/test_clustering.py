@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.clustering import l_cluster, l_soft_targets, student_t, target_distribution
+from nodenova.losses.clustering import l_cluster, student_t, target_distribution
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -43,16 +43,6 @@ def naive_l_cluster(p: Tensor, q: Tensor) -> float:
         for j in range(p.shape[1]):
             total += float(p[i, j]) * math.log(float(p[i, j]) / float(q[i, j]))
     return total / len(p)
-
-
-def naive_l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> float:
-    total = 0.0
-    for new, old in zip(logits.tolist(), logits_old.tolist(), strict=True):
-        sum_new = sum(math.exp(value / temperature) for value in new)
-        sum_old = sum(math.exp(value / temperature) for value in old)
-        for a, b in zip(new, old, strict=True):
-            total -= math.exp(b / temperature) / sum_old * math.log(math.exp(a / temperature) / sum_new)
-    return total / len(logits)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
@@ -95,17 +85,3 @@ def test_l_cluster_is_zero_at_its_target_and_finite_at_certainty() -> None:
     assert float(l_cluster(p, p)) == pytest.approx(0.0, abs=1e-9)
     sure, wrong = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
     assert 10 < float(l_cluster(sure, wrong)) < 40
-
-
-@pytest.mark.parametrize("temperature", [1.0, 2.0])
-def test_l_soft_targets_is_the_naive_twin(temperature: float) -> None:
-    new, old = random(6, 4), random(6, 4, seed=1)
-    assert float(l_soft_targets(new, old, temperature)) == pytest.approx(naive_l_soft_targets(new, old, temperature))
-    assert torch.autograd.gradcheck(lambda t: l_soft_targets(t, old, temperature), new.requires_grad_())
-
-
-def test_l_soft_targets_is_least_where_nothing_changed() -> None:
-    old = random(6, 4)
-    logits = old.clone().requires_grad_()
-    l_soft_targets(logits, old, 2.0).backward()
-    assert logits.grad.abs().max() < 1e-12

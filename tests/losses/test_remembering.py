@@ -1,4 +1,4 @@
-"""Eq. 10-11 against loops that say what they mean."""
+"""Eq. 10-11 and learning without forgetting against loops that say what they mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.remembering import l_distill, l_replay
+from nodenova.losses.remembering import l_distill, l_replay, l_soft_targets
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -27,6 +27,16 @@ def naive_l_distill(z_old: Tensor, z: Tensor) -> Tensor:
     for i in range(z.shape[0]):
         total = total + sum((z_old[i, k] - z[i, k]) ** 2 for k in range(z.shape[1])) ** 0.5
     return total / z.shape[0]
+
+
+def naive_l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> float:
+    total = 0.0
+    for new, old in zip(logits.tolist(), logits_old.tolist(), strict=True):
+        sum_new = sum(math.exp(value / temperature) for value in new)
+        sum_old = sum(math.exp(value / temperature) for value in old)
+        for a, b in zip(new, old, strict=True):
+            total -= math.exp(b / temperature) / sum_old * math.log(math.exp(a / temperature) / sum_new)
+    return total / len(logits)
 
 
 def test_eq_10_value_and_gradient_are_the_naive_twins() -> None:
@@ -62,3 +72,17 @@ def test_eq_11_has_a_finite_gradient_where_training_starts() -> None:
     loss.backward()
     assert math.isclose(float(loss.detach()), 0, abs_tol=1e-5)
     assert torch.isfinite(z.grad).all()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_l_soft_targets_is_the_naive_twin(temperature: float) -> None:
+    new, old = random(6, 4), random(6, 4, seed=1)
+    assert float(l_soft_targets(new, old, temperature)) == pytest.approx(naive_l_soft_targets(new, old, temperature))
+    assert torch.autograd.gradcheck(lambda t: l_soft_targets(t, old, temperature), new.requires_grad_())
+
+
+def test_l_soft_targets_is_least_where_nothing_changed() -> None:
+    old = random(6, 4)
+    logits = old.clone().requires_grad_()
+    l_soft_targets(logits, old, 2.0).backward()
+    assert logits.grad.abs().max() < 1e-12

@@ -7,7 +7,7 @@ parts in place of those of the class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nodenova.classes.info import read_by
 from nodenova.classes.node_class import NodeClass, unused_names
 from nodenova.closed_form import PRIOR, ladder_at
 from nodenova.clustering import cluster
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.heads import Head, LadderHead, build_head
-from nodenova.joining import joined
+from nodenova.joining import as_nearest_mean
 from nodenova.model import Model, frozen
 from nodenova.prototypes import Prototypes, rung_columns
 from nodenova.randomness import repeatable, sample
@@ -79,9 +80,9 @@ def reject(model: Model, class_id: int) -> Model:
 def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
     """See :meth:`nodenova.Model.split`.
 
-    The nodes are grouped where Prism groups them. The columns of the parts are those of their means: on a Gaussian head
-    with the covariance that it has, on a cosine head as `joining` makes them. All are raised or lowered by one number so
-    that the parts together hold as much probability in `graph` as the class did, lest they take nodes from other classes.
+    The nodes are grouped where Prism groups them, and the column of the class is moved to the mean of each part. All these
+    columns are raised or lowered by one number so that the parts together have as many nodes of `graph` as the class had;
+    at the borders with other classes some nodes still change sides.
     """
     whole = model.class_of(class_id)
     if isinstance(into, bool) or not isinstance(into, int) or into < 2:
@@ -92,31 +93,36 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
         z = g(graph)
         logits = model._logits(z)  # (N, classes)
-        mine = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
-        ids = mine[sample(len(mine), SPLIT_NODES, mine.device)].sort().values.to(z.device)
+        nodes = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
+        ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)
         u = ladder_at(g.spec, z[ids], model.num_columns + into)
         if len(ids) < into or len(torch.unique(u, dim=0)) < into:
             raise SettingError(
                 f"class {whole.id} ({whole.name}) cannot be split into {into}: "
-                f"it has {len(mine)} nodes in this graph, too few or too alike"
+                f"it has {len(nodes)} nodes in this graph, too few or too alike"
             )
-        parts = Prototypes.remember(g, graph, ids, cluster(u, into), into)
-        head = _with_parts(model, parts, keep)
-        there = logits.softmax(dim=1)[:, model.classes.index(whole)].double().sum()
-        head.linear.bias[len(keep) :] += head.temperature * _shift(head(z), len(keep), there)
+        groups = cluster(u, into)
+        if g.spec.is_random:  # as wide as dropout makes the classes that it stands among
+            parts = Prototypes.remember(g, graph, ids, groups, into)
+        else:
+            parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
+        mine = [i for i, c in enumerate(model.columns) if c == whole.id]
+        head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
+        others = logits[:, [c != whole for c in model.classes]]
+        head.linear.bias[len(keep) :] += head.temperature * _shift(head(z)[:, len(keep) :], others, len(nodes))
     new = range(model.next_id, model.next_id + into)
     default = whole.name == f"new-{whole.id}"
     names = [f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)]
-    others = tuple(c for c in model.classes if c != whole)
+    rest = tuple(c for c in model.classes if c != whole)
     found = [
-        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in others]), strict=True)
+        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in rest]), strict=True)
     ]
     kept = _with_classes(model.prototypes, keep)
     behind = {name: torch.cat([getattr(kept, name), getattr(parts, name)]) for name in ("mean", "var", "centre")}
     return _edited(
         model,
         {"do": "split", "class": whole.id, "parts": list(new), "names": [c.name for c in found], "was": whole.name},
-        classes=tuple(sorted((*others, *found), key=lambda c: (c.stage, c.id))),
+        classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
         columns=(*(model.columns[i] for i in keep), *new),
         _head=frozen(head),
         _novel_head=None,
@@ -151,21 +157,37 @@ def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bi
     return frozen(changed)
 
 
-def _with_parts(model: Model, parts: Prototypes, keep: Sequence[int]) -> Head:
+def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], into: int) -> tuple[Tensor, Tensor]:
+    """(into, D) weight and (into,) bias of the parts of a class whose columns are `mine`; z (n, hidden) are nodes of it.
+
+    A classifier by distances to means m in a metric A has w = A m + v and b = beta - m A m / 2. So the row of a part is
+    the row that stood for its nodes, moved from the mean of that row's nodes to the mean of the part.
+    """
+    head = model.head()
+    u = read_by(head, z)  # (n, D)
+    stood = head(z)[:, mine].argmax(dim=1)  # which of the columns
+    metric = _metric(model)
+    weight, bias = [], []
+    for part in range(into):
+        column = int(stood[groups == part].mode().values)
+        here, there = u[groups == part].mean(dim=0), u[stood == column].mean(dim=0)
+        a_here, a_there = metric(torch.stack([here, there]))
+        weight.append(head.linear.weight[mine[column]] + a_here - a_there)
+        bias.append(head.linear.bias[mine[column]] - 0.5 * (here @ a_here - there @ a_there))
+    return torch.stack(weight), torch.stack(bias)
+
+
+def _metric(model: Model) -> Callable[[Tensor], Tensor]:
+    """m -> A m for rows m (n, D): the inverse covariance of a Gaussian head, else the kappa of `joining`."""
     head, known = model.head(), model.prototypes
     if isinstance(head, LadderHead):
         spec = model.frozen_encoder().spec
         columns = rung_columns(spec.views, spec.rungs, head.rungs).to(model.device)
         prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
         covariance = known.covariance(columns, float(prior))  # type: ignore[arg-type]
-        shape = {**head.description(), "classes": len(parts.centre)}
-        gaussian = build_head(shape).to(model.device)
-        assert isinstance(gaussian, LadderHead)
-        gaussian.set_gaussian(parts.centre[:, columns], covariance)
-        return _with_rows(head, keep, gaussian.linear.weight, gaussian.linear.bias)
-    n = head.num_classes
-    grown = joined(head, known, parts, "concatenated")
-    return _with_rows(head, keep, grown.linear.weight[n:], grown.linear.bias[n:])
+        return lambda m: torch.linalg.solve(covariance, m.t().double()).t().to(m.dtype)
+    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, known.centre)[0]
+    return lambda m: kappa * m
 
 
 def _with_classes(known: Prototypes, keep: Sequence[int]) -> Prototypes:
@@ -173,13 +195,10 @@ def _with_classes(known: Prototypes, keep: Sequence[int]) -> Prototypes:
     return replace(known, mean=known.mean[keep], var=known.var[keep], centre=known.centre[keep])
 
 
-def _shift(logits: Tensor, n: int, there: Tensor) -> float:
-    """What to add to the columns from the n-th on so that all nodes together give them the probability `there`."""
-    if n == 0:
+def _shift(parts: Tensor, others: Tensor, size: int) -> float:
+    """What to add to the logits of the parts (N, into) so that one of them is above all others for `size` of the nodes."""
+    if not others.shape[1]:
         return 0.0
-    lead = (logits[:, n:].logsumexp(dim=1) - logits[:, :n].logsumexp(dim=1)).double()  # (N,)
-    low, high = -float(lead.max()) - 50.0, -float(lead.min()) + 50.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if (lead + middle).sigmoid().sum() < there else (low, middle)
-    return (low + high) / 2
+    lead = (parts.max(dim=1).values - others.max(dim=1).values).double().sort(descending=True).values  # (N,)
+    border = (lead[size - 1] + lead[size]) / 2 if size < len(lead) else lead[-1] - 1.0
+    return -float(border)

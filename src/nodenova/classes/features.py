@@ -100,7 +100,8 @@ def characteristic(
     """
     weight, words = weights(graph, groups, num_groups)
     known = graph.feature_names
-    features, names = [], []
+    features: list[tuple[Feature, ...]] = []
+    names: list[str] = []
     for row in weight:
         strength = np.where(words, row, np.abs(row))
         best = [j for j in np.argsort(-strength, kind="stable")[:count].tolist() if strength[j] > 0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +18,6 @@ from nodenova.heads import Head, LadderHead
 from nodenova.model import Model
 from nodenova.prototypes import ladder, rung_columns
 from nodenova.randomness import fixed_threads
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NODES_AT_ONCE = 4096
 
@@ -48,7 +45,8 @@ class ClassInfo:
     unsure:           how many of them have a probability below `unsure_below`.
     cohesion:         mean over these nodes of their cosine to the mean of the class, less the highest to the mean of
                       another class. Near 0 or below: hardly apart from its neighbours.
-    representatives:  ids of nodes nearest to the mean, among the surer half; `representative_nodes` are their numbers.
+    representatives:  ids of nodes nearest to the mean, among the surer half, no two of them linked, so that they do not
+                      all say the same; `representative_nodes` are their numbers.
     features:         the most characteristic features, see `features.log_odds` and `features.mean_difference`.
     own_edges:        share of its nodes' edges that stay in the class.
     neighbours:       the other classes that most of its edges lead to.
@@ -98,7 +96,7 @@ def class_info(
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
         mine = np.flatnonzero(groups == i)
-        best = _medoids(mine, sure, cosine[:, 0], representatives)
+        best = _medoids(graph, mine, sure, cosine[:, 0], representatives)
         infos.append(
             replace(
                 info,
@@ -118,15 +116,7 @@ def class_info(
     return infos
 
 
-def info_table(infos: Sequence[ClassInfo]) -> pd.DataFrame:
-    """The same as a table, a row a class."""
-    import pandas as pd
-
-    rows = [asdict(info) for info in infos]
-    return pd.DataFrame({key: [row[key] for row in rows] for key in ClassInfo.__dataclass_fields__})
-
-
-def _read(head: Head, z: Tensor) -> Tensor:
+def read_by(head: Head, z: Tensor) -> Tensor:
     """(n, D): z as the head reads it, without its length."""
     return ladder(z, head.view_size, head.rungs) if isinstance(head, LadderHead) else F.normalize(z, dim=1)
 
@@ -149,16 +139,19 @@ def _cosines(model: Model, z: Tensor, groups: np.ndarray, means: Tensor) -> tupl
     head, y = model.head().cpu(), torch.from_numpy(groups)
 
     def parts() -> Iterator[tuple[Tensor, Tensor]]:  # what the head reads is wide: never of all nodes at once
-        yield from ((_read(head, some), c) for some, c in zip(z.split(NODES_AT_ONCE), y.split(NODES_AT_ONCE), strict=True))
+        yield from (
+            (read_by(head, some), c)
+            for some, c in zip(torch.split(z, NODES_AT_ONCE), torch.split(y, NODES_AT_ONCE), strict=True)
+        )
 
     total = torch.zeros(means.shape, dtype=torch.double)
     for u, c in parts():
-        total.index_add_(0, c, u.double())
+        total += F.one_hot(c, len(means)).to(u.dtype).t() @ u
     size = torch.bincount(y, minlength=len(means))[:, None]
     means = torch.where(size > 0, (total / size.clamp_min(1)).float(), means)
     unit, cosine = F.normalize(means, dim=1), []
     for u, c in parts():
-        s = F.normalize(u, dim=1) @ unit.t()  # (n, C)
+        s = u @ unit.t() / u.norm(dim=1, keepdim=True).clamp_min(1e-12)  # (n, C)
         own = s.gather(1, c[:, None])
         other = s.scatter(1, c[:, None], -torch.inf).max(dim=1, keepdim=True).values
         cosine.append(torch.cat([own, other], dim=1))
@@ -174,12 +167,21 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
     return [replace(info, nearest=known[other].id, nearest_similarity=value) for info, other, value in pairs]
 
 
-def _medoids(mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int) -> np.ndarray:
-    """Numbers of the nodes with the highest cosine among the surer half of `mine`, best first."""
+def _medoids(graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int) -> np.ndarray:
+    """Numbers of the nodes with the highest cosine among the surer half of `mine`, best first, no two of them linked."""
     if not len(mine):
         return mine
     surer = mine[sure[mine] >= np.median(sure[mine])]
-    return surer[np.argsort(-cosine[surer], kind="stable")[:count]]
+    ranked, links = surer[np.argsort(-cosine[surer], kind="stable")].tolist(), graph.adjacency
+    best: list[int] = []
+    near: set[int] = set()
+    for node in ranked:
+        if len(best) == count:
+            break
+        if node not in near:
+            best.append(node)
+            near.update(links.indices[links.indptr[node] : links.indptr[node + 1]].tolist())
+    return np.array(best, dtype=np.int64)
 
 
 def _edge_counts(graph: Graph, groups: np.ndarray, n: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
+from nodenova.task import NewTask
 
 UNKNOWN = -1
 
@@ -84,6 +85,32 @@ class OldTask:
     val_ids: np.ndarray
     val_y: np.ndarray
     class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenTask:
+    """What phase 2 is given by the door for methods that need labels; the door takes out what a method does not ask for.
+
+    ids, y:         new training nodes, ascending, and their classes 0..num_new-1.
+    old_ids, old_y: labelled nodes of earlier phases, ascending, and their classes as the model numbers them.
+    """
+
+    graph: Graph
+    ids: np.ndarray
+    num_new: int
+    y: np.ndarray | None = None
+    old_ids: np.ndarray | None = None
+    old_y: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", NewTask(self.graph, self.ids, self.num_new).ids)
+        if self.old_ids is not None:
+            object.__setattr__(self, "old_ids", NewTask(self.graph, self.old_ids, 1).ids)
+        elif self.old_y is not None:
+            raise GraphError("labels of old nodes are given without the nodes")
+        for which, ids, y in (("new", self.ids, self.y), ("old", self.old_ids, self.old_y)):
+            if ids is not None and y is not None and (y.shape != ids.shape or y.min() < 0):
+                raise GraphError(f"{len(ids)} {which} nodes need as many labels, numbered from 0; there are {len(y)}")
 
 
 @dataclass(frozen=True, eq=False)

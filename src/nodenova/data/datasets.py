@@ -1,4 +1,4 @@
-"""Datasets by name: one that ships with the package, the paper's four through PyTorch Geometric, and synthetic ones."""
+"""Datasets by name: two that ship with the package, the paper's four through PyTorch Geometric, and synthetic ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DATA_ROOT = "NODENOVA_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset of the paper: its published counts and the paper's class split.
+    """A dataset, its counts and how many of its classes are old: for those of the paper, as published.
 
     Planetoid's edges are counted in both directions, as PyTorch Geometric does; Wiki-CS's are counted once.
     """
@@ -39,8 +39,8 @@ class Dataset:
     features: int
     classes: int
     num_old: int
-    folder: str  # of the raw files, below the data root
-    raw_files: tuple[str, ...]
+    folder: str = ""  # of the raw files, below the data root; none for what only ships
+    raw_files: tuple[str, ...] = ()
     ships: bool = False
 
 
@@ -55,14 +55,16 @@ DATASETS: dict[str, Dataset] = {
     "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, ships=True),
     "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, ships=False),
     "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",)),
+    "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
 }
+PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
 
 def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> Labelled:
-    """Load `cora`, `citeseer`, `pubmed`, `wikics` or `synthetic` (also `synthetic:nodes=5000,classes=8`).
+    """Load `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic` (also `synthetic:nodes=5000,classes=8`).
 
     Raw files below `data_root` (or the folder that NODENOVA_DATA names) are used as they are and nothing is written
-    beside them; what is not there, PyTorch Geometric downloads. `citeseer` needs neither: it ships with the package.
+    beside them; what is not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
     `split` chooses among Wiki-CS's 20 published splits.
     """
     kind, _, options = name.partition(":")
@@ -85,7 +87,7 @@ def find_root(data_root: str | PathLike[str] | None) -> Path | None:
 
 
 def is_on_disk(dataset: Dataset, root: Path) -> bool:
-    return all((root / dataset.folder / name).is_file() for name in dataset.raw_files)
+    return bool(dataset.raw_files) and all((root / dataset.folder / name).is_file() for name in dataset.raw_files)
 
 
 def _shipped(name: str) -> Labelled:

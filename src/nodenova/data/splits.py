@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodenova.data.answers import UNKNOWN, Exam, Labelled, OldTask
+from nodenova.data.answers import UNKNOWN, Exam, GivenTask, Labelled, OldTask
 from nodenova.errors import SettingError, SplitError
 from nodenova.task import NewTask
 
@@ -36,6 +36,27 @@ def split(
         labelled, old, [rest], visibility=visibility, per_class=per_class, seed=seed, num_new=num_new
     )
     return first, news[0], exams[0]
+
+
+def given_task(
+    labelled: Labelled,
+    old: Sequence[int],
+    *,
+    num_new: int | None = None,
+    visibility: str = "transductive",
+    per_class: int = 20,
+    seed: int = 0,
+) -> GivenTask:
+    """The phase 2 of `split` with everything there is to give away: labels of new nodes, old nodes and their labels."""
+    drawn = with_split(labelled, per_class, seed)
+    _, new, _ = split(drawn, old, num_new=num_new, visibility=visibility)
+    assert drawn.train is not None
+    seen = np.arange(new.graph.num_nodes) if visibility == "transductive" else np.flatnonzero(drawn.y != UNKNOWN)
+    y, train = drawn.y[seen], drawn.train[seen]
+    new_classes = [c for c in range(labelled.num_classes) if c not in set(old)]
+    old_ids = np.flatnonzero(train & np.isin(y, list(old)))
+    y_new, y_old = np.searchsorted(new_classes, y[new.ids]), np.searchsorted(sorted(old), y[old_ids])
+    return GivenTask(new.graph, new.ids, new.num_new, y_new, old_ids, y_old)
 
 
 def split_stages(

@@ -9,10 +9,8 @@ runs/cora/report.html
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,12 +19,12 @@ import numpy as np
 
 from nodenova.data.answers import Labelled
 from nodenova.errors import StorageError
+from nodenova.experiments.maps import read_map, write_map
 from nodenova.experiments.run import Outcome, Plan, Row, Watch, run_one, unwatched
 from nodenova.model import Model
 from nodenova.storage import load_model, save_model, to_json, write_atomically
 
 FORMAT = "nodenova run"
-MAP_NODES = 2000
 
 
 class RunFolder:
@@ -72,13 +70,7 @@ class RunFolder:
     def map(self) -> dict[str, np.ndarray] | None:
         """Embeddings z, true classes y, predicted classes, node_ids and the seed they are of; None if not kept."""
         path = self.path / "map.npz"
-        if not path.is_file():
-            return None
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise StorageError(f"{path}: damaged, not readable as npz ({error})") from error
+        return read_map(path) if path.is_file() else None
 
     def run(
         self,
@@ -100,24 +92,9 @@ class RunFolder:
 
     def _write(self, outcome: Outcome, seed: int) -> None:
         if not (self.path / "map.npz").exists():
-            self._write_map(outcome)
+            write_map(outcome, self.path / "map.npz")
         save_model(outcome.model, self.path / f"seed-{seed}")
         write_atomically(self.path / f"seed-{seed}" / "row.json", to_json(outcome.row))
-
-    def _write_map(self, outcome: Outcome) -> None:
-        exam, model = outcome.exam, outcome.model
-        chosen = np.random.default_rng(0).permutation(len(exam.ids))[:MAP_NODES]
-        ids = exam.ids[np.sort(chosen)]
-        content = io.BytesIO()
-        np.savez_compressed(
-            content,
-            z=model.embed(exam.graph)[ids],
-            y=exam.y[np.sort(chosen)],
-            predicted=model.predict(exam.graph)[ids],
-            node_ids=exam.graph.node_ids[ids],
-            seed=np.array(model.stages[-1].seed),
-        )
-        write_atomically(self.path / "map.npz", content.getvalue())
 
     def _seed(self, seed: int | None) -> int:
         seeds = [row["seed"] for row in self.rows()]

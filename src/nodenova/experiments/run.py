@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from nodenova.data.answers import Exam, Labelled
-from nodenova.data.splits import split
+from nodenova.data.splits import given_task, redrawn, split
 from nodenova.discovery import discover
+from nodenova.errors import one_of
 from nodenova.evaluation.grade import forgetting, grade
 from nodenova.evaluation.metrics import MATCHINGS
+from nodenova.experiments.contenders import contender, is_given_labels, title
 from nodenova.fitting import fit
-from nodenova.methods import make_method
+from nodenova.labelled.door import teach
 from nodenova.model import Model
 from nodenova.training import Watcher
 
@@ -42,6 +47,19 @@ class Plan:
     visibility: str = "transductive"
     per_class: int = 20
     device: str = "auto"
+    class_split: int | None = None  # number of a random choice of old classes; None for the paper's
+    draw: str = "published"  # of training nodes; or drawn by the seed: "balanced", "as-it-comes"
+
+
+DRAWS = ("published", "balanced", "as-it-comes")
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """Phase 1 of a plan for one seed. Every method of that seed can start from it: a model cannot be damaged."""
+
+    model: Model
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,32 +69,65 @@ class Outcome:
     row: Row
 
 
-def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -> Outcome:
-    """Both phases and the exam for one seed. `watch(seed, phase)` gives the watcher for "fit" and for "discover"."""
-    method = make_method(plan.method, dict(plan.method_settings))
-    old, new, exam = split(
-        labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class, seed=seed
-    )
+def tasks(labelled: Labelled, plan: Plan, seed: int) -> tuple[OldTask, NewTask, Exam]:
+    """What phase 1 gets, what phase 2 gets, and the exam."""
+    if plan.draw not in DRAWS:
+        raise one_of("draw", plan.draw, DRAWS)
+    if plan.draw != "published":
+        labelled = redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
+    return split(labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class, seed=seed)
+
+
+def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -> Learnt:
+    """Phase 1 alone. It does not depend on the plan's method."""
     clock = time.perf_counter()
-    before = fit(old, plan.encoder, seed=seed, device=plan.device, watcher=watch(seed, "fit"), **dict(plan.fit_settings))
-    fit_seconds, clock = time.perf_counter() - clock, time.perf_counter()
-    after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
+    old, _, _ = split(drawn(labelled, plan, seed), plan.old, num_new=plan.num_new, visibility=plan.visibility)
+    model = fit(
+        old,
+        plan.encoder,
+        seed=seed,
+        device=plan.device,
+        watcher=watch(seed, "fit"),
+        **dict(plan.fit_settings),
+    )
+    return Learnt(model, time.perf_counter() - clock)
+
+
+def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched, learnt: Learnt | None = None) -> Outcome:
+    """Both phases and the exam for one seed, or phase 2 and the exam when phase 1 was `learnt` before.
+
+    `watch(seed, phase)` gives the watcher for "fit" and for "discover".
+    """
+    method = contender(plan.method, dict(plan.method_settings))
+    ready = drawn(labelled, plan, seed)
+    _, new, exam = split(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
+    learnt = learnt or learn(labelled, plan, seed, watch)
+    before, clock = learnt.model, time.perf_counter()
+    if is_given_labels(method):
+        given = given_task(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
+        after = teach(before, given, method, seed=seed, watcher=watch(seed, "discover"))
+    else:
+        after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
     discover_seconds = time.perf_counter() - clock
     grades = [grade(before, exam), grade(after, exam)]
     aa, af = forgetting(grades)
     row: Row = {
         "dataset": plan.dataset,
-        "method": plan.method,
+        "method": title(plan.method),
         "encoder": plan.encoder,
         "seed": seed,
         "num_old": len(plan.old),
         "num_new": plan.num_new,
         "old_classes": list(plan.old),
         "class_names": list(exam.class_names),
+        "class_split": plan.class_split,
+        "draw": plan.draw,
         "split": "published" if labelled.has_split else f"seeded, {plan.per_class} training nodes a class",
         "visibility": plan.visibility,
         "nodes": {"unlabelled_new": len(new.ids), "test": len(exam.ids)},
-        "settings": asdict(method),  # type: ignore[call-overload]
+        "settings": asdict(method),
+        "changed": changed(method),
+        "fit_changed": dict(plan.fit_settings),
         "fit_settings": dict(after.stages[0].settings),
         "sees": list(after.stages[-1].sees),
         "scores": {matching: grades[-1].scores(matching) for matching in MATCHINGS},
@@ -86,12 +137,36 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched)
         "confusion_fit": grades[0].confusion.tolist(),
         "sizes": list(exam.sizes),
         "predicted_sizes": list(after.sizes),
-        "seconds": {"fit": fit_seconds, "discover": discover_seconds},
+        "seconds": {"fit": learnt.seconds, "discover": discover_seconds},
         "device": str(after.device),
         "versions": versions(),
+        "commit": commit(),
         "data": labelled.fingerprint(),
     }
     return Outcome(after, exam, row)
+
+
+def changed(method: Any) -> dict[str, object]:
+    """The settings in which a method differs from its defaults."""
+    defaults = asdict(type(method)())
+    return {name: value for name, value in asdict(method).items() if value != defaults[name]}
+
+
+@cache
+def commit() -> str | None:
+    """The git commit of the code that runs, marked where files differ from it; None for an installed package."""
+    here = Path(__file__)
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here.parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", here.name)  # a package installed inside somebody else's repository is not in it
+        differs = git("status", "--porcelain", "--untracked-files=no", "--", str(here.parent.parent))
+        return git("rev-parse", "HEAD") + ("+changed" if differs else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def versions() -> Mapping[str, str]:

@@ -1,8 +1,7 @@
-"""Clusters as soft assignments to centres (Xie et al. 2016; Han et al. 2019), and holding on to an old head's answers."""
+"""Clusters as soft assignments to centres (Xie et al. 2016; Han et al. 2019)."""
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -27,12 +26,3 @@ def target_distribution(q: Tensor) -> Tensor:
 def l_cluster(p: Tensor, q: Tensor, eps: float = 1e-12) -> Tensor:
     """KL(p || q) = sum_j p_ij log(p_ij / q_ij), mean over nodes; both (n, C), p without gradient."""
     return (p * ((p + eps).log() - (q + eps).log())).sum(dim=1).mean()
-
-
-def l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> Tensor:
-    """Learning without forgetting: - sum_c p_ic log p'_ic with p = softmax(logits_old / T), p' = softmax(logits / T).
-
-    Both (n, C), logits_old without gradient; mean over nodes.
-    """
-    p = F.softmax(logits_old.detach() / temperature, dim=1)
-    return -(p * torch.log_softmax(logits / temperature, dim=1)).sum(dim=1).mean()

@@ -1,4 +1,4 @@
-"""Keeping the old classes without their nodes (Eq. 10-11)."""
+"""Keeping the old classes without their nodes (Eq. 10-11), and an old head's answers."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def l_distill(z_old: Tensor, z: Tensor) -> Tensor:
     """Eq. 11 with a plus sign: mean over nodes of |g^l(i) - g(i)|_2; both (n, hidden), z_old without gradient."""
     # The norm has no gradient at zero, where training starts; the small constant gives it one.
     return ((z_old - z).square().sum(dim=1) + 1e-12).sqrt().mean()
+
+
+def l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> Tensor:
+    """Learning without forgetting (Li & Hoiem 2016): - sum_c p_ic log p'_ic, mean over nodes.
+
+    p = softmax(logits_old / T) without gradient, p' = softmax(logits / T); both (n, C).
+    """
+    p = F.softmax(logits_old.detach() / temperature, dim=1)
+    return -(p * F.log_softmax(logits / temperature, dim=1)).sum(dim=1).mean()

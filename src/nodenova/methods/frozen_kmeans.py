@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from nodenova.clustering import cluster
 from nodenova.joining import JOINTS, joined_model
 from nodenova.model import Model, trained_head
+from nodenova.reach import within_reach
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 
@@ -38,8 +39,9 @@ class FrozenKmeans:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "frozen_kmeans"), model.frozen_encoder()
+        task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
         groups = cluster(z_u, task.num_new, self.restarts)
-        return joined_model(model, task, g, head, groups, self.joint)
+        return joined_model(model, task, g, head, self.joint, groups=groups)

@@ -18,6 +18,7 @@ from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import sample
+from nodenova.reach import within_reach
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
@@ -33,31 +34,35 @@ class Ncl:
         N       = hard negatives: the memory's least similar entries mixed with old features, the most similar mixtures kept
         L       = L_BCE + omega(t) L_MSE + beta l(z, M)
 
+    Numbers are the released code's, where scripts differ those for CIFAR-10 (for CIFAR-100 omega = 50 and T = 150).
     What differs from the paper:
+
     - L_CE and supervised contrast are gone with the old nodes; N mixes with features drawn from the old prototypes,
       which are as surely of another class as the paper's labelled images are. Nothing else holds the old classes.
-    - The memory is the present features of all the other new nodes: a full batch needs no queue of older ones. Sizes are
-      the released code's in proportion: m is half a class, N a fifth of the memory.
-    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it. Adam, full batch.
-    - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind the old head's as they
-      are; `joining` says how loud. One new class: contrast alone, and its row is the mean of the new nodes.
+    - The memory is the present features of all the other new nodes, not a queue of the last 2000: there are fewer nodes,
+      and all are in the batch. Sizes are the released code's in proportion: m is half of a class, N a fifth of the memory,
+      made of a fifth of it (the code's share unless there are five new classes; then it is 1/40, one node or two here).
+    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the fourth.
+    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it.
+    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `AutoNovel`; so is the joint head.
+    - One new class: nothing to tell apart (every negative would be of the same class), nothing is trained.
     """
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = 200
+    epochs: int = 200  # released scripts
     lr: float = 0.01
     weight_decay: float = 5e-4
-    pairwise: float = 1.0  # weight of L_BCE
-    lam: float = 0.95  # cosine above which two nodes count as the same class
-    omega: float = 50.0  # weight of L_MSE once it is in
-    rampup_epochs: int = 150
-    contrast: float = 1.0  # beta
-    alpha: float = 0.2  # share of the node's own second view; the neighbours have the rest
-    neighbours: int = 0  # m; 0 is half of what a new class has on average
-    hard: float = 0.2  # size of N in shares of the memory; 0 does without
-    tau: float = 0.05  # temperature of the contrast
-    eta: float = 0.2  # size of the perturbation
+    pairwise: float = 1.0  # weight of L_BCE; released code
+    lam: float = 0.95  # cosine above which two nodes count as the same class; released code
+    omega: float = 5.0  # weight of L_MSE once it is in; released script for CIFAR-10
+    rampup_epochs: int = 50  # T; released script for CIFAR-10
+    contrast: float = 1.0  # beta; released code
+    alpha: float = 0.2  # share of the node's own second view, the neighbours have the rest; released code
+    neighbours: int = 0  # m; 0 is half of what a new class has on average, as in the released code
+    hard: float = 0.2  # size of N in shares of the memory, 400 of 2000 in the released code; 0 does without
+    tau: float = 0.05  # temperature of the contrast; released code
+    eta: float = 0.2  # size of the perturbation, SWORD's
     joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
     pair_nodes: int = 1024  # above this many new nodes, each epoch takes a random sample of them
 
@@ -73,31 +78,29 @@ class Ncl:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, old = model.encoder(), trained_head(model, "ncl"), model.prototypes
-        h_u = head_for_new(head, task.num_new)
+        task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
-        several = task.num_new > 1  # of one class h^u is always sure: constants, whose only effect would be weight decay
+        h_u = head_for_new(head, task.num_new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            some = ids[sample(len(ids), self.pair_nodes, model.device)]
-            z_u = g(task.graph)[some]  # (n, hidden)
+            z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
             z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
             parts = {}
-            if self.pairwise and several:
+            if self.pairwise:
                 s = similarity_softmax(logits, logits_prime)
                 parts["pairwise"] = self.pairwise * l_pseudo(s, same_direction(z_u, self.lam))
-            if self.omega and several:
+            if self.omega:
                 parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_perturb(logits, logits_prime)
             if self.contrast:
                 unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1).detach()
                 parts["contrast"] = self.contrast * self._contrast(unit, unit_prime, task.num_new, old)
             return parts
 
-        history = minimise(terms, [g, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        with torch.no_grad():
-            groups = h_u(g(task.graph)[ids]).argmax(dim=1)
-        rows = h_u.linear.weight
-        return joined_model(model, task, g, head, groups, self.joint, rows=rows, novel_head=h_u.linear, history=history)
+        epochs = self.epochs if task.num_new > 1 else 0
+        history = minimise(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        novel_head, rows = h_u.linear, h_u.linear.weight
+        return joined_model(model, task, g, head, self.joint, novel_head=novel_head, rows=rows, history=history)
 
     def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: Prototypes) -> Tensor:
         """l(z, M) of unit-length z (n, hidden) against its second view, the other nodes and hard negatives."""

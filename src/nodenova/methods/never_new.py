@@ -10,6 +10,7 @@ import torch
 from nodenova.heads import grow
 from nodenova.model import Model, trained_head
 from nodenova.prototypes import Prototypes
+from nodenova.reach import within_reach
 from nodenova.task import NewTask
 
 
@@ -21,6 +22,7 @@ class NeverNew:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "never_new"), task.num_new)
+        task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             h_a.linear.weight[model.num_columns :] = 0.0

@@ -1,0 +1,89 @@
+"""What every command shares: the app, its two consoles, options that several commands take, and their texts read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from nodenova.errors import SettingError
+
+if TYPE_CHECKING:  # torch takes seconds to import: commands import what they need, so that --help is quick
+    from nodenova.data.answers import Labelled
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Discover new classes of nodes on a graph.\n\n"
+    "Start with [bold]nodenova demo[/]; then [bold]nodenova run --graph my.npz --num-old 5[/] on a graph of your own.",
+)
+out = Console()
+err = Console(stderr=True)
+
+DataRoot = Annotated[
+    Path | None, typer.Option(help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA).")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodenova run` wrote.")]
+
+
+def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:
+    """The graph, and how many of its classes are old by default."""
+    from nodenova.data.datasets import DATASETS, load_dataset
+    from nodenova.data.npz import load_graph
+
+    if (dataset is None) == (graph is None):
+        raise SettingError("give either --dataset NAME or --graph FILE.npz")
+    if graph is not None:
+        return load_graph(graph), None
+    assert dataset is not None
+    labelled = load_dataset(dataset, data_root, split=split)
+    return labelled, DATASETS[dataset].num_old if dataset in DATASETS else (labelled.num_classes + 1) // 2
+
+
+def old_classes(labelled: Labelled, old: str | None, num_old: int | None) -> tuple[int, ...]:
+    if old is not None and num_old is not None:
+        raise SettingError("give either --old or --num-old, not both")
+    if old is not None:
+        return tuple(whole_numbers("--old", old))
+    if num_old is None:
+        raise SettingError(f"{labelled.name}: say which classes are old, with --num-old N or --old 0,2,5")
+    if not 1 <= num_old < labelled.num_classes:
+        raise SettingError(
+            f"--num-old is {num_old}, but {labelled.name} has {labelled.num_classes} classes: "
+            "at least one must be old and at least one new"
+        )
+    return tuple(range(num_old))
+
+
+def settings_of(pairs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise SettingError(f"--set takes name=value, not {pair!r}")
+    return tuple((name, value) for name, _, value in (pair.partition("=") for pair in pairs))
+
+
+def seeds_of(text: str) -> list[int]:
+    numbers = whole_numbers("--seeds", text)
+    seeds = numbers if "," in text else list(range(numbers[0]))
+    if not seeds:
+        raise SettingError("--seeds must be at least 1")
+    return sorted(set(seeds))
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise SettingError(f"{option} takes whole numbers like 3 or 4,7, not {text!r}")
+    return [int(part) for part in parts]
+
+
+def fail(message: str, code: int) -> NoReturn:
+    err.print(f"[red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+    sys.exit(code)

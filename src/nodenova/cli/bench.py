@@ -1,0 +1,234 @@
+"""nodenova bench and check: tables of the paper from rows, and whether a method keeps the rules."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from nodenova.cli.app import DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
+from nodenova.errors import SettingError, one_of
+
+if TYPE_CHECKING:
+    from nodenova.data.answers import Labelled
+    from nodenova.experiments.cells import Cell
+    from nodenova.experiments.run import Row
+    from nodenova.experiments.sweep import News
+
+TABLES = "comparison, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
+
+
+@app.command()
+def bench(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}.")],
+    datasets: Annotated[str | None, typer.Option(help="Datasets by name or as npz files, with commas (default: the paper's that are on this machine).")] = None,
+    encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
+    methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
+    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
+    num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
+    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
+    data_root: DataRoot = None,
+    split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for rows and tables; a stopped bench goes on there.")] = Path("results"),
+    retry: Annotated[bool, typer.Option(help="Run failed runs again.")] = False,
+    write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the rows there are.")] = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Run a table of the paper, or go on with it, and write it: Markdown, LaTeX, CSV, and one page with the figures.
+
+    Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
+    command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs.
+    """
+    from nodenova.experiments.cells import TABLES as KNOWN
+    from nodenova.experiments.cells import Choice, cells_of
+    from nodenova.experiments.contenders import CONTENDERS, contender, encoder_for
+    from nodenova.experiments.rowfile import RowFile
+    from nodenova.experiments.sweep import Source, sweep, unfinished
+    from nodenova.fitting import check_settings
+
+    if table not in KNOWN and table != "all":
+        raise one_of("table", table, [*KNOWN, "all"])
+    chosen_methods = _names("--methods", methods) if methods else list(CONTENDERS)
+    for name in chosen_methods:
+        contender(name, {})
+        encoder_for(name, None)
+    chosen_encoders = _names("--encoders", encoders)
+    fit_settings = () if fit_epochs is None else (("epochs", fit_epochs),)
+    for name in chosen_encoders:
+        if name == "prism":
+            raise SettingError("--encoders takes gcn, gat and sage; methods that prefer prism's run on it anyway")
+        check_settings(name, dict(fit_settings))
+    source = Source(None if data_root is None else str(data_root), split)
+    chosen_data = [_dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)]
+    choice = Choice(chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings)
+    cells = cells_of(table, choice)
+    file = RowFile(folder / "rows.jsonl")
+    with file.writing():
+        todo = [] if write_only else unfinished(cells, file.read(), retry)
+        board = Board(cells, todo, jobs)
+        try:
+            shown = not quiet and err.is_terminal
+            with Live(board, console=err, refresh_per_second=4, transient=True) if shown else nullcontext():
+                sweep(todo, source, file, jobs, board.hear)
+        except KeyboardInterrupt:
+            fail(f"stopped with {board.done} of {len(cells)} runs done; the same command goes on from there", 130)
+        rows = file.read()
+    _write(table, cells, rows, folder, quiet)
+
+
+def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path, quiet: bool) -> None:
+    from nodenova.experiments.cells import TABLES as KNOWN
+    from nodenova.report.bench_page import write_outputs
+
+    written = [path for name in (KNOWN if table == "all" else [table]) for path in write_outputs(name, rows, folder)]
+    wanted = {cell.key for cell in cells}
+    failed = {row["key"]: row for row in rows if row["key"] in wanted}
+    failures = [row for row in failed.values() if row["status"] == "failed"]
+    if not quiet:
+        for row in failures[:5]:
+            what = f"{row['dataset']} {row['encoder']} {row['method']} seed {row['seed']}"
+            err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
+        if failures:
+            err.print(f"{len(failures)} of {len(wanted)} runs failed; --retry runs them again.", highlight=False)
+        for path in dict.fromkeys(written):
+            out.print(escape(str(path)), soft_wrap=True, highlight=False)
+
+
+def _names(option: str, text: str) -> list[str]:
+    parts = re.split(r",(?!\w+=)", text)  # a comma inside synthetic:nodes=200,classes=4 parts nothing
+    names = [name.strip() for name in parts if name.strip()]
+    if not names:
+        raise SettingError(f"{option} is empty")
+    return list(dict.fromkeys(names))
+
+
+def _datasets(text: str | None, data_root: Path | None) -> list[str]:
+    from nodenova.data.datasets import DATASETS, PAPER, find_root, is_on_disk
+
+    if text is not None:
+        return _names("--datasets", text)
+    root = find_root(data_root)
+    return [name for name in PAPER if DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))]
+
+
+def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labelled, int]:
+    from nodenova.data.datasets import DATASETS
+
+    default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
+    count = default if num_old is None else num_old
+    if not 1 <= count < labelled.num_classes:
+        raise SettingError(f"--num-old is {count}, but {name} has {labelled.num_classes} classes")
+    return replace(labelled, name=name), count
+
+
+@app.command()
+def check(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or a method by name.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
+    encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, with commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Does a method keep the rules? No label of a new node reaches it, and the same seed gives the same result.
+
+    Runs it on small graphs, among them one new class, an isolated node and a class of two nodes. Exit code 1 if it fails.
+    """
+    from nodenova.evaluation.rules import CHECKS, problem
+    from nodenova.experiments.contenders import contender, encoder_for, is_given_labels
+
+    candidate = contender(method, dict(settings_of(set_ or [])))
+    if is_given_labels(candidate):
+        raise SettingError(f"{method} is given labels in phase 2: there is no leak to look for")
+    preferred = encoder_for(method, None)
+    wanted = _names("--encoders", encoders) if encoders else ["prism"] if preferred == "prism" else ["gcn", "gat", "sage"]
+    found = 0
+    for encoder in wanted:
+        for name in CHECKS:
+            wrong = problem(candidate, name, encoder_for(method, encoder))
+            found += wrong is not None
+            if wrong is not None:
+                err.print(f"[red]fails[/] {encoder}, {name}: {escape(wrong)}", highlight=False, soft_wrap=True)
+            elif not quiet:
+                out.print(f"[green]passes[/] {encoder}, {name}", highlight=False)
+    if found:
+        fail(f"{method}: {found} of {len(wanted) * len(CHECKS)} checks failed", 1)
+
+
+class Board:
+    """The live table: what is done, what is running, and how long is left."""
+
+    def __init__(self, cells: Sequence[Cell], todo: Sequence[Cell], jobs: int) -> None:
+        self.total, self.done, self.failed, self.jobs = len(cells), len(cells) - len(todo), 0, jobs
+        self.places = Counter(_place(cell) for cell in cells)
+        self.ended = self.places - Counter(_place(cell) for cell in todo)
+        self.left = Counter(_kind(cell) for cell in todo)
+        self.running: dict[int, tuple[Cell, str]] = {}
+        self.seconds: dict[tuple[str, ...], list[float]] = {}
+        self.since: dict[int, float] = {}
+
+    def hear(self, news: News) -> None:
+        cell, worker = news.cell, news.worker
+        if news.what == "start":
+            self.running[worker], self.since[worker] = (cell, "starting"), time.monotonic()
+        elif news.what == "epoch":
+            phase = {"fit": "phase 1", "discover": "phase 2"}[news.detail["phase"]]
+            self.running[worker] = (cell, f"{phase}, epoch {news.detail['epoch']} of {news.detail['epochs']}")
+        else:
+            self.running.pop(worker, None)
+            self.done += 1
+            self.failed += news.detail["status"] == "failed"
+            self.ended[_place(cell)] += 1
+            self.left[_kind(cell)] -= 1
+            self.seconds.setdefault(_kind(cell), []).append(time.monotonic() - self.since.get(worker, time.monotonic()))
+
+    def remaining(self) -> float | None:
+        """Seconds left, by what runs of the same kind took; of kinds not met yet, by the mean of all."""
+        means = {kind: sum(took) / len(took) for kind, took in self.seconds.items()}
+        if not means:
+            return None
+        typical = sum(means.values()) / len(means)
+        return sum(count * means.get(kind, typical) for kind, count in self.left.items()) / self.jobs
+
+    def __rich__(self) -> Group:
+        left = self.remaining()
+        head = Text(f"{self.done} of {self.total} runs done")
+        if self.failed:
+            head.append(f", {self.failed} failed", style="yellow")
+        head.append(f", about {_duration(left)} left" if left is not None else ", time left not known yet")
+        table = Table("", "encoder", "done", "", box=None, pad_edge=False)
+        for (dataset, encoder), total in self.places.items():
+            ended = self.ended[dataset, encoder]
+            table.add_row(escape(dataset), encoder, f"{ended}/{total}", ProgressBar(total=total, completed=ended, width=24))
+        now = [Text(f"  {_describe(cell)}: {doing}", style="cyan") for cell, doing in self.running.values()]
+        return Group(head, table, *now)
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    return cell.plan.dataset, cell.plan.encoder
+
+
+def _kind(cell: Cell) -> tuple[str, ...]:
+    return (*_place(cell), cell.plan.method, *(f"{k}={v}" for k, v in cell.plan.fit_settings))
+
+
+def _describe(cell: Cell) -> str:
+    given = [f"{name}={value}" for name, value in (*cell.plan.method_settings, *cell.plan.fit_settings)]
+    return " ".join([*_place(cell), cell.plan.method, *given, f"seed {cell.seed}"])
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = round(seconds / 60), round(seconds / 3600, 1)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{hours} h"

@@ -1,0 +1,170 @@
+"""A table of the paper is a function that returns its runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from nodenova.data.answers import Labelled
+from nodenova.experiments.contenders import contender, encoder_for
+from nodenova.experiments.run import Plan
+from nodenova.methods.own import is_own, source_hash
+
+# The rows of the paper's ablation table, by zero weights.
+ABLATION: tuple[tuple[str, ...], ...] = (
+    (),
+    ("omega",),
+    ("replay",),
+    ("replay", "omega"),
+    ("alpha1",),
+    ("alpha1", "replay", "omega"),
+    ("alpha2",),
+    ("pseudo",),
+)
+# The paper's figure shows alpha1, alpha2, eta and lambda without their values in print; k is ours to add.
+SENSITIVITY: dict[str, tuple[float, ...]] = {
+    "alpha1": (0.02, 0.05, 0.08, 0.1, 0.2),
+    "alpha2": (1.0, 3.0, 4.0, 5.0, 7.0),
+    "eta": (0.05, 0.1, 0.2, 0.5, 1.0),
+    "lam": (0.1, 0.2, 0.4, 0.7, 1.0),
+    "k": (1, 2, 3, 4, 5),
+}
+LAYERS = (2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a table: a plan, a seed, and whether the embeddings are kept for a figure. `data` is the graph's hash."""
+
+    plan: Plan
+    seed: int
+    data: str
+    keep_map: bool = False
+
+    @property
+    def key(self) -> str:
+        """The same for the same run, whichever table asks for it: settings count as they are resolved."""
+        p = self.plan
+        method = contender(p.method, dict(p.method_settings))
+        what = asdict(p) | {"method_settings": asdict(method), "seed": self.seed, "data": self.data, "map": self.keep_map}
+        if is_own(p.method):
+            what |= {"method": p.method.rpartition(":")[2], "source": source_hash(p.method)}
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def phase_1(self) -> tuple[object, ...]:
+        """Cells that are equal in this start from the same model of the old classes."""
+        return replace(self.plan, method="", method_settings=(), num_new=0), self.seed, self.data
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a bench was asked for. Datasets come with how many of their classes are old."""
+
+    datasets: Sequence[tuple[Labelled, int]]
+    encoders: Sequence[str]
+    methods: Sequence[str]
+    seeds: Sequence[int]
+    fit_settings: tuple[tuple[str, int], ...] = ()
+    method_settings: tuple[tuple[str, str], ...] = ()
+
+
+Settings = tuple[tuple[str, str], ...]
+
+
+def comparison(choice: Choice) -> list[Cell]:
+    """Every method on every encoder and dataset; a method with a closed-form encoder of its own runs on that, once."""
+    return _cells(choice, [(method, encoder) for method in choice.methods for encoder in _encoders(method, choice)])
+
+
+def heads(choice: Choice) -> list[Cell]:
+    """New nodes by the head for new classes alone (New-N)."""
+    wanted = [m for m in choice.methods if m not in ("never_new", "oracle")]
+    return comparison(replace(choice, methods=wanted))
+
+
+def ablation(choice: Choice) -> list[Cell]:
+    """SWORD with some of its losses weighted zero."""
+    settings = [tuple((name, "0") for name in zero) for zero in ABLATION]
+    return [cell for given in settings for cell in _sword(choice, given)]
+
+
+def sensitivity(choice: Choice) -> list[Cell]:
+    """SWORD with one setting moved at a time."""
+    return [c for name, values in SENSITIVITY.items() for v in values for c in _sword(choice, ((name, f"{v:g}"),))]
+
+
+def layers(choice: Choice) -> list[Cell]:
+    """SWORD on encoders of 2 to 64 layers."""
+    depths = [() if depth == 2 else (("layers", depth),) for depth in LAYERS]
+    return [cell for given in depths for cell in _sword(replace(choice, fit_settings=choice.fit_settings + given), ())]
+
+
+def tsne(choice: Choice) -> list[Cell]:
+    """One seed of each method with the embeddings of its test nodes kept."""
+    return [replace(cell, keep_map=True) for cell in comparison(replace(choice, seeds=choice.seeds[:1]))]
+
+
+def class_splits(choice: Choice) -> list[Cell]:
+    """Old classes drawn at random: one draw a seed. Unlabelled nodes evenly of all new classes, and as they come."""
+    found = []
+    for cell in comparison(choice):
+        labelled = next(graph for graph, _ in choice.datasets if graph.name == cell.plan.dataset)
+        order = np.random.default_rng([cell.seed, 42]).permutation(labelled.num_classes)
+        old = tuple(sorted(order[: len(cell.plan.old)].tolist()))
+        for draw in ("balanced", "as-it-comes"):
+            found.append(replace(cell, plan=replace(cell.plan, old=old, class_split=cell.seed, draw=draw)))
+    return found
+
+
+TABLES: dict[str, Callable[[Choice], list[Cell]]] = {
+    "comparison": comparison,
+    "heads": heads,
+    "ablation": ablation,
+    "forgetting": comparison,
+    "sensitivity": sensitivity,
+    "layers": layers,
+    "confusion": comparison,
+    "tsne": tsne,
+    "class-splits": class_splits,
+}
+
+
+def cells_of(table: str, choice: Choice) -> list[Cell]:
+    """The runs a table is made of, each once; "all" is every table's."""
+    wanted = TABLES if table == "all" else [table]
+    return list({cell.key: cell for name in wanted for cell in TABLES[name](choice)}.values())
+
+
+def _encoders(method: str, choice: Choice) -> Sequence[str]:
+    preferred = encoder_for(method, None)
+    return ["prism"] if preferred == "prism" else choice.encoders
+
+
+def _sword(choice: Choice, settings: Settings) -> list[Cell]:
+    return _cells(replace(choice, method_settings=settings), [("sword", encoder) for encoder in choice.encoders])
+
+
+def _cells(choice: Choice, pairs: Sequence[tuple[str, str]]) -> list[Cell]:
+    """Phase 1 is shared by cells that stand side by side: of one dataset, encoder and seed."""
+    found = []
+    for labelled, num_old in choice.datasets:
+        data = labelled.fingerprint()
+        for encoder in dict.fromkeys(encoder for _, encoder in pairs):
+            for seed in choice.seeds:
+                for method in (method for method, its in pairs if its == encoder):
+                    plan = Plan(
+                        dataset=labelled.name,
+                        method=method,
+                        encoder=encoder,
+                        old=tuple(range(num_old)),
+                        num_new=labelled.num_classes - num_old,
+                        method_settings=choice.method_settings,
+                        fit_settings=() if encoder == "prism" else choice.fit_settings,
+                    )
+                    found.append(Cell(plan, seed, data))
+    return found

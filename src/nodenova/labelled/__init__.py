@@ -1,0 +1,39 @@
+"""Methods that ARE given labels in phase 2, by a door of their own (`door.teach`), and marked † wherever they are shown.
+
+To add one: a frozen dataclass with `needs` (what the door is to hand over, out of NEEDS) and one function, `learn`; then
+its line here. What `needs` does not name, it does not get.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from nodenova.data.answers import GivenTask
+from nodenova.labelled.cpca import Cpca
+from nodenova.labelled.er_gnn import ErGnn
+from nodenova.labelled.gem import Gem
+from nodenova.labelled.oracle import Oracle
+from nodenova.labelled.sword_as_released import SwordAsReleased
+from nodenova.labelled.twp import Twp
+from nodenova.model import Model
+
+NEEDS = ("new_labels", "old_nodes", "old_labels")
+
+
+@runtime_checkable
+class LabelledMethod(Protocol):
+    """A frozen dataclass: its fields are its settings, `needs` what it must be given, `learn` its one function."""
+
+    needs: ClassVar[tuple[str, ...]]
+
+    def learn(self, model: Model, given: GivenTask) -> Model: ...
+
+
+LABELLED: dict[str, type[Any]] = {
+    "gem": Gem,
+    "er_gnn": ErGnn,
+    "twp": Twp,
+    "cpca": Cpca,
+    "sword_as_released": SwordAsReleased,
+    "oracle": Oracle,
+}

@@ -1,0 +1,99 @@
+"""Tables as lists of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import nodenova as nova
+from nodenova.experiments.cells import ABLATION, LAYERS, SENSITIVITY, TABLES, Cell, Choice, cells_of
+from nodenova.experiments.contenders import CONTENDERS
+from nodenova.experiments.run import Plan
+
+
+@pytest.fixture(scope="module")
+def choice() -> Choice:
+    graph = replace(nova.synthetic(nodes=60, classes=5, words=40), name="tiny")
+    return Choice([(graph, 3)], ["gcn", "gat", "sage"], list(CONTENDERS), [0, 1])
+
+
+def test_comparison_has_every_method_on_every_encoder_once_a_seed(choice: Choice) -> None:
+    count = Counter((cell.plan.method, cell.plan.encoder) for cell in cells_of("comparison", choice))
+    trained = [name for name in CONTENDERS if name not in ("prism", "taught")]
+    expected = {(method, encoder) for method in trained for encoder in choice.encoders}
+    assert count == dict.fromkeys(expected | {("prism", "prism"), ("taught", "prism")}, 2)
+
+
+def test_the_ablation_is_the_papers_eight_rows_by_zero_weights(choice: Choice) -> None:
+    cells = cells_of("ablation", replace(choice, encoders=["gcn"], seeds=[0]))
+    assert len(cells) == len(ABLATION) == 8
+    assert all(value == "0" for cell in cells for _, value in cell.plan.method_settings)
+
+
+def test_sensitivity_moves_one_setting_at_a_time_and_shares_the_default(choice: Choice) -> None:
+    cells = cells_of("sensitivity", replace(choice, encoders=["gcn"], seeds=[0]))
+    values = sum(len(values) for values in SENSITIVITY.values())
+    assert len(cells) == values - len(SENSITIVITY) + 1  # the default is on each curve and is run once
+    default = cells_of("ablation", replace(choice, encoders=["gcn"], seeds=[0]))[0]
+    assert default.key in {cell.key for cell in cells}
+
+
+def test_every_curve_of_the_sensitivity_passes_through_the_default() -> None:
+    assert all(getattr(nova.Sword(), name) in values for name, values in SENSITIVITY.items())
+
+
+def test_layers_goes_to_64_and_shares_two_layers_with_the_comparison(choice: Choice) -> None:
+    cells = cells_of("layers", replace(choice, seeds=[0]))
+    assert len(cells) == len(LAYERS) * 3
+    assert {dict(cell.plan.fit_settings).get("layers", 2) for cell in cells} == set(LAYERS)
+    shared = {cell.key for cell in cells} & {cell.key for cell in cells_of("comparison", choice)}
+    assert len(shared) == 3
+
+
+def test_class_splits_draw_the_old_classes_and_say_which(choice: Choice) -> None:
+    cells = cells_of("class-splits", replace(choice, methods=["prism"], seeds=list(range(6))))
+    assert len({cell.plan.old for cell in cells}) > 1
+    assert all(len(cell.plan.old) == 3 and cell.plan.class_split == cell.seed for cell in cells)
+    assert Counter(cell.plan.draw for cell in cells) == {"balanced": 6, "as-it-comes": 6}
+
+
+def test_all_is_every_table_with_no_run_twice(choice: Choice) -> None:
+    small = replace(choice, methods=["sword", "prism"], seeds=[0])
+    keys = [cell.key for cell in cells_of("all", small)]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == {cell.key for name in TABLES for cell in cells_of(name, small)}
+
+
+def test_cells_of_one_seed_stand_together_so_that_phase_1_is_shared(choice: Choice) -> None:
+    groups = [cell.phase_1 for cell in cells_of("comparison", choice)]
+    changes = sum(a != b for a, b in zip(groups, groups[1:], strict=False))
+    assert changes == len(set(groups)) - 1
+
+
+def test_a_key_is_about_resolved_settings_and_data(choice: Choice, tmp_path: Path) -> None:
+    plan = Plan("tiny", "sword", "gcn", (0, 1, 2), 2)
+    same = Cell(replace(plan, method_settings=(("eta", "0.20"),)), 0, "x")
+    assert same.key == Cell(plan, 0, "x").key
+    others = [
+        Cell(plan, 1, "x"),
+        Cell(plan, 0, "y"),
+        Cell(plan, 0, "x", keep_map=True),
+        Cell(replace(plan, method_settings=(("eta", "0.3"),)), 0, "x"),
+        Cell(replace(plan, fit_settings=(("layers", 4),)), 0, "x"),
+        Cell(replace(plan, old=(0, 1, 3)), 0, "x"),
+    ]
+    assert len({cell.key for cell in [same, *others]}) == 7
+
+
+def test_a_method_of_ones_own_that_was_changed_is_another_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    code = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Mine:\n    def discover(self, model, task): ...\n"
+    file.write_text(code)
+    plan = Plan("tiny", f"{file}:Mine", "gcn", (0, 1, 2), 2)
+    before = Cell(plan, 0, "x").key
+    assert before == Cell(plan, 0, "x").key
+    file.write_text(code + "# better\n")
+    assert before != Cell(plan, 0, "x").key

@@ -1,0 +1,130 @@
+"""Many runs in processes that may die: nothing is lost, nothing is run twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nodenova as nova
+from nodenova.experiments.cells import Cell, Choice, cells_of
+from nodenova.experiments.rowfile import RowFile
+from nodenova.experiments.run import run_one
+from nodenova.experiments.sweep import News, Source, sweep, unfinished
+
+DATA = "synthetic:nodes=80,classes=4,words=40"
+METHODS = """
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+from nodenova.methods.never_new import NeverNew
+
+@dataclass(frozen=True)
+class Fails:
+    def discover(self, model, task):
+        raise RuntimeError("no luck")
+
+@dataclass(frozen=True)
+class DiesOnce:
+    mark: str = "MARK"
+    def discover(self, model, task):
+        if not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return NeverNew().discover(model, task)
+
+@dataclass(frozen=True)
+class Dies:
+    def discover(self, model, task):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def cells(methods: list[str], seeds: int = 2) -> list[Cell]:
+    graph = nova.load_dataset(DATA)
+    return cells_of("comparison", Choice([(graph, 2)], ["gcn"], methods, range(seeds), (("epochs", 5),)))
+
+
+def lasting(row: dict[str, Any]) -> str:
+    """A row without what differs from run to run: how long it took."""
+    return json.dumps({key: value for key, value in row.items() if key != "seconds"}, sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own.py").write_text(METHODS.replace("MARK", str(folder / "mark")))
+    return folder / "own.py"
+
+
+def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(tmp_path: Path, own: Path) -> None:
+    file = RowFile(tmp_path / "rows.jsonl")
+    names = ["never_new", f"{own}:Fails", f"{own}:DiesOnce", f"{own}:Dies", "frozen_kmeans"]
+    wanted, news = cells(names), list[News]()
+    with file.writing():
+        sweep(wanted, Source(), file, jobs=2, tell=news.append)
+    rows = {row["key"]: row for row in file.read()}
+    assert len(file.read()) == len(rows) == len(wanted)
+    for cell in wanted:
+        row, method = rows[cell.key], cell.plan.method.rpartition(":")[2]
+        assert row["method"] == method
+        if method == "Fails":
+            assert (row["status"], row["error"]) == ("failed", "RuntimeError: no luck")
+        elif method == "Dies":
+            assert row["status"] == "failed"
+            assert row["error"] == "the process of this run was killed by SIGKILL, 2 times"
+        else:
+            alone = run_one(nova.load_dataset(DATA), cell.plan, cell.seed).row
+            assert row["scores"]["block"] == pytest.approx(alone["scores"]["block"], nan_ok=True)
+            assert row["confusion"] == alone["confusion"]
+    assert [item.what for item in news].count("row") == len(wanted)
+    assert {item.detail["epochs"] for item in news if item.what == "epoch"} == {5}
+    assert unfinished(wanted, file.read()) == []
+    assert {cell.plan.method.rpartition(":")[2] for cell in unfinished(wanted, file.read(), retry=True)} == {"Fails", "Dies"}
+
+
+def test_maps_are_kept_for_cells_that_ask_for_them(tmp_path: Path) -> None:
+    file, [cell] = RowFile(tmp_path / "rows.jsonl"), cells(["never_new"], seeds=1)
+    with file.writing():
+        sweep([replace(cell, keep_map=True)], Source(), file)
+    [row] = file.read()
+    assert (tmp_path / "maps" / row["map"]).is_file()
+
+
+def bench(folder: Path, seeds: int) -> list[str]:
+    options = ["--datasets", DATA, "--encoders", "gcn", "--methods", "frozen_kmeans,never_new,prism", "--num-old", "2"]
+    where = ["--seeds", str(seeds), "--fit-epochs", "5", "--jobs", "2", "--out", str(folder), "--quiet"]
+    return [sys.executable, "-m", "nodenova", "bench", "comparison", *options, *where]
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_and_resumed_the_rows_are_those_of_an_undisturbed_run(tmp_path: Path, kills: int) -> None:
+    rng, seeds = random.Random(kills), 2 * kills
+    subprocess.run(bench(tmp_path / "calm", seeds), check=True, timeout=300)
+    calm = [lasting(row) for row in RowFile(tmp_path / "calm" / "rows.jsonl").read()]
+    # Moments are drawn until after the time that all of it takes here, so that kills fall before, within and after runs.
+    start = time.monotonic()
+    subprocess.run(bench(tmp_path / "timed", seeds), check=True, timeout=300)
+    whole = time.monotonic() - start
+    rough, interrupted = tmp_path / "rough", 0
+    for _ in range(kills):
+        process = subprocess.Popen(bench(rough, seeds), start_new_session=True)
+        try:
+            process.wait(timeout=rng.uniform(0.2, 1.0) * whole)
+        except subprocess.TimeoutExpired:
+            interrupted += 1
+            # Now and then only the parent dies, and its workers must find out for themselves.
+            (os.killpg if rng.random() < 0.7 else os.kill)(process.pid, signal.SIGKILL)
+            process.wait()
+    subprocess.run(bench(rough, seeds), check=True, timeout=300)
+    assert interrupted
+    assert sorted(lasting(row) for row in RowFile(rough / "rows.jsonl").read()) == sorted(calm)
