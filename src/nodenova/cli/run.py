@@ -64,7 +64,7 @@ def datasets(data_root: DataRoot = None) -> None:
 @app.command(rich_help_panel=RESEARCH)
 def run(
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; see `nodenova datasets`.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="A graph of your own as npz (x, edge_index, y).")] = None,
+    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, or a folder with nodes.* and edges.*.")] = None,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
