@@ -41,7 +41,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            os.chmod(temporary, 0o666 & ~_umask())  # readable like any other file the user writes
+            os.chmod(temporary, 0o666 & ~umask())  # readable like any other file the user writes
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -56,7 +56,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def _umask() -> int:
+def umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_all_is_every_table_with_no_run_twice(choice: Choice) -> None:
 
 def test_cells_of_one_seed_stand_together_so_that_phase_1_is_shared(choice: Choice) -> None:
     groups = [cell.phase_1 for cell in cells_of("comparison", choice)]
-    changes = sum(a != b for a, b in zip(groups, groups[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(groups))
     assert changes == len(set(groups)) - 1
 
 

@@ -19,7 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nodenova.cli.app import DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
+from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TABLES = "comparison, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def bench(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}.")],
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or as npz files, with commas (default: the paper's that are on this machine).")] = None,
@@ -135,7 +135,7 @@ def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labell
     return replace(labelled, name=name), count
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def check(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or a method by name.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,

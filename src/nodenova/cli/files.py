@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from nodenova.cli.app import Quiet, app, err, out
+from nodenova.cli.app import OWN, Quiet, app, err, out
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Reading:
         self._bars.stop()
 
 
-@app.command()
+@app.command(rich_help_panel=OWN)
 def inspect(
     graph: GraphPath = None,
     nodes: NodesPath = None,

@@ -109,7 +109,7 @@ def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None
 
 def _repulsion(y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray, ...]]) -> np.ndarray:
     """(n, 2) sum over j of (y_i - y_j) / (1 + d_ij^2)^2, divided by Z, the sum of 1 / (1 + d_ij^2) over all pairs."""
-    n, low, extent = len(y), y.min(axis=0), float(np.ptp(y, axis=0).max())
+    low, extent = y.min(axis=0), float(np.ptp(y, axis=0).max())
     spacing = SPACING
     while extent / spacing > MOST_CELLS - 2:
         spacing *= 2
@@ -128,7 +128,10 @@ def _repulsion(y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray,
             weights.append(np.abs(1 - a - part[:, 0]) * np.abs(1 - b - part[:, 1]))
     density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side).reshape(side, side)
     spectrum = rfft2(density.astype(np.float32), workers=1)
-    total = float((density * irfft2(spectrum * closeness, (side, side), workers=1)).sum()) - n
+    same, beside = 1 - 2 * part * (1 - part), 2 * part * (1 - part)  # (n, 2) a node's own corners meeting each other
+    itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)
+    itself += beside.prod(axis=1) / (1 + 2 * spacing**2)
+    total = float((density * irfft2(spectrum * closeness, (side, side), workers=1)).sum() - itself.sum())
     forces = []
     for kernel in (force_x, force_y):
         field = irfft2(spectrum * kernel, (side, side), workers=1).ravel()

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodenova.classes.info import ClassInfo
 from nodenova.evaluation import metrics
 from nodenova.report.curves import loss_curves
 from nodenova.report.html import asset, count, facts, scrolling, section, table, text
@@ -74,8 +73,9 @@ def _card(story: Story, i: int) -> str:
     if info.nearest is not None:
         nearest = f'<p>Most like <span class="class" data-class="{place[info.nearest]}"></span> '
         nearest += f'<span class="quiet">(cosine {_number(info.nearest_similarity)})</span></p>'
+    typical = "".join(_node(node, story.nodes.names[node]) for node in story.typical[i])
     lists = [
-        ("Typical nodes", f'<p class="chips">{_node_buttons(info, story)}</p>' if info.representatives else ""),
+        ("Typical nodes", f'<p class="chips">{typical}</p>' if typical else ""),
         ("Typical features", _bars([(text(f.name), f.weight, f"{f.weight:.1f}") for f in info.features if f.weight > 0])),
         (
             "Edges lead to",
@@ -98,13 +98,6 @@ def _card(story: Story, i: int) -> str:
         + f'<div class="actions"><label><input type="checkbox" autocomplete="off" data-tick="{i}"> merge</label>'
         f'<button data-do="split">Split…</button>{reject}<button data-show="{i}">Show on map</button></div></article>'
     )
-
-
-def _node_buttons(info: ClassInfo, story: Story) -> str:
-    """Representatives are always on the map: the story sees to it that a sample has them."""
-    number = {name: i for i, name in enumerate(story.nodes.names)}
-    shown = [str(name)[:200] for name in info.representatives]
-    return "".join(_node(number[name], name) for name in shown if name in number)
 
 
 def _node(number: int, name: str) -> str:

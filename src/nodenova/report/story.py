@@ -74,6 +74,7 @@ class Story:
     num_nodes: int  # of the whole graph
     num_edges: int
     classes: tuple[ClassInfo, ...]
+    typical: tuple[tuple[int, ...], ...]  # numbers of the representatives of each class on the map
     nodes: Nodes
     unsure_below: float
     num_unsure: int
@@ -147,6 +148,7 @@ def tell(
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges // 2,
         classes=classes,
+        typical=tuple(tuple(number[list(c.representative_nodes)].tolist()) for c in classes),
         nodes=Nodes(
             names=tuple(_short(str(name)) for name in graph.node_ids[shown].tolist()),
             xy=layout(z[shown]),

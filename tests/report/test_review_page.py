@@ -1,0 +1,193 @@
+"""The review page as a file: what is in it, that names stay text, that it asks for nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.errors import GraphError
+from nodenova.report.curves import loss_curves
+from nodenova.report.html import policy_hash
+from nodenova.report.review_page import review_page, write_review_page
+from nodenova.report.story import LISTED, NOBODY, Story, tell
+
+WITHOUT_CONTENT = {"meta", "link", "input", "rect", "path", "polyline"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of it."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        self.data: dict[str, Any] = {}
+        self.open: list[str] = []
+        self.feed(source)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in WITHOUT_CONTENT:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            if self.tags[-1][1].get("type") == "application/json":
+                self.data = json.loads(data)
+            else:
+                self.scripts.append(data)
+        elif self.open and self.open[-1] == "style":
+            self.styles.append(data)
+        else:
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(story: Story) -> Page:
+    return Page(review_page(story))
+
+
+def numbers(page: Page, key: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(page.data[key]), kind)
+
+
+def test_names_are_text(page: Page, story: Story) -> None:
+    assert not page.open  # every tag that is opened is closed
+    assert not {"i", "u", "img"} & {tag for tag, _ in page.tags}
+    assert "A <script>alert(1)</script>" in page.text
+    assert "</dl><script>alert(3)</script>" in page.text
+    assert page.data["names"][0] == "<script>alert(1)</script>"
+    assert page.data["classes"][0]["name"] == "<i>one</i>"
+    assert "<b>word" in page.text
+    assert not [script for script in page.scripts if "alert(" in script]
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on") or name == "style"]
+
+
+def test_only_its_own_scripts_and_style_run_and_nothing_is_fetched(page: Page, story: Story) -> None:
+    policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
+    assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == ["'none'"]
+    assert rules["script-src"] == [policy_hash(script) for script in page.scripts]
+    assert rules["style-src"] == [policy_hash(style) for style in page.styles]
+    assert "connect-src 'self'" in review_page(story, served=True)
+    for _, attrs in page.tags:
+        assert "src" not in attrs
+        assert (attrs.get("href") or "#").startswith(("#", "data:,"))
+    assert set(re.findall(r"https?://[^\s\"']+", " ".join(page.scripts + page.styles))) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_equal_stories_give_equal_pages(story: Story, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    again = tell(
+        model,
+        labelled.graph,
+        title=story.title,
+        model_hash=story.model,
+        answers=(labelled.y, labelled.class_names),
+        facts=story.facts,
+        versions=story.versions,
+    )
+    assert review_page(again) == review_page(story)
+
+
+def test_it_says_what_the_model_says(page: Page, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    p = model.predict_proba(labelled.graph)
+    ids = [c["id"] for c in page.data["classes"]]
+    assert [ids[i] for i in numbers(page, "first", "<u2")] == model.predict(labelled.graph).tolist()
+    np.testing.assert_allclose(numbers(page, "p1", "<u2") / 65535, p.max(axis=1), atol=1e-4)
+    np.testing.assert_allclose(numbers(page, "p2", "<u2") / 65535, np.sort(p, axis=1)[:, -2], atol=1e-4)
+    assert numbers(page, "true", "<u2").tolist() == labelled.y.tolist()
+    degree = np.bincount(labelled.graph.edge_index[0], minlength=240)
+    assert numbers(page, "degree", "<u4").tolist() == degree.tolist()
+    start, targets = numbers(page, "start", "<u4"), numbers(page, "targets", "<u4")
+    for i in range(240):
+        listed = targets[start[i] : start[i + 1]]
+        assert len(listed) == min(LISTED, degree[i])
+        assert labelled.graph.adjacency[[i]].toarray()[0, listed].all()
+    near, counts = numbers(page, "near", "<u2").reshape(-1, 3), numbers(page, "nearCount", "<u4").reshape(-1, 3)
+    around = labelled.graph.adjacency.toarray() @ np.eye(len(ids))[numbers(page, "first", "<u2")]
+    for i in range(240):
+        for c, count in zip(near[i], counts[i], strict=True):
+            assert count == (0 if c == NOBODY else around[i, c])
+
+
+def test_moved_nodes_and_doubts(story: Story, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    p = model.predict_proba(labelled.graph)
+    for i, c in enumerate(story.classes):
+        assert sum(story.moved[i]) == (c.size if c.kind == "new" else 0)
+    assert story.num_unsure == (p.max(axis=1) < 0.5).sum()
+    for d in story.border:
+        assert (story.classes[d.first].kind == "new") != (story.classes[d.second].kind == "new")
+        neighbours = labelled.graph.adjacency[[d.node]].indices
+        assert d.in_first == (p.argmax(axis=1)[neighbours] == d.first).sum()
+        assert d.in_second == (p.argmax(axis=1)[neighbours] == d.second).sum()
+        assert d.degree == len(neighbours)
+    margins = [d.p1 - d.p2 for d in story.border]
+    assert margins == sorted(margins)
+
+
+def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    told = tell(model, labelled.graph, title="t", model_hash="h", max_nodes=60, layout=lambda z: np.zeros((len(z), 2)))
+    shown = len(told.nodes.names)
+    assert shown < 240
+    assert f"a sample of {shown} nodes" in Page(review_page(told)).text
+    assert sum(c.size or 0 for c in told.classes) == 240
+    assert set(told.nodes.first.tolist()) == {i for i, c in enumerate(told.classes) if c.size}
+    for c in told.classes:
+        assert {str(name) for name in c.representatives} <= set(told.nodes.names)
+    assert told.nodes.targets.max() < shown
+
+
+def test_writes_the_file(hostile: tuple[nova.Model, nova.Labelled], tmp_path: Path) -> None:
+    model, labelled = hostile
+    told = {"title": "t", "model_hash": "h", "layout": lambda z: np.zeros((len(z), 2))}
+    story = write_review_page(model, labelled.graph, tmp_path / "review.html", **told)
+    assert (tmp_path / "review.html").read_text(encoding="utf-8") == review_page(story)
+    assert (tmp_path / "review.html").stat().st_size < 250_000
+
+
+def test_answers_for_another_graph_are_refused(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    with pytest.raises(GraphError, match="answers are given for 3 nodes, but the graph has 240"):
+        tell(model, labelled.graph, title="t", model_hash="h", answers=(np.zeros(3, int), ["a"]))
+
+
+def test_the_name_of_a_node_is_cut(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    ids = labelled.graph.node_ids.astype(object)
+    ids[5] = "x" * 1_000_000
+    graph = replace(labelled.graph, node_ids=ids.astype(str))
+    told = tell(model, graph, title="t", model_hash="h", layout=lambda z: np.zeros((len(z), 2)))
+    assert told.nodes.names[5] == "x" * 199 + "…"
+
+
+def test_loss_curves_leave_out_what_is_not_finite() -> None:
+    drawn = loss_curves({"a < b": [1.0, float("nan"), 0.5, 0.25], "c": [3.0, 2.0, 1.0, float("inf")]}, "Losses")
+    assert drawn.count("<polyline") == 2
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+    assert "a &lt; b" in drawn
+    assert loss_curves({}, "Losses") == loss_curves({"a": [1.0]}, "Losses") == ""
+    assert "polyline" in loss_curves({"flat": [0.0, 0.0, 0.0]}, "Losses")
