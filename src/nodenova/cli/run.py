@@ -1,4 +1,4 @@
-"""nodenova run, demo, report: a method under the protocol, graded against labels held back."""
+"""nodenova run, report, datasets: a method under the protocol, graded against labels held back."""
 
 from __future__ import annotations
 
@@ -28,21 +28,6 @@ from nodenova.errors import SettingError
 if TYPE_CHECKING:
     from nodenova.data.answers import Labelled
     from nodenova.experiments.run import Plan, Row
-
-
-@app.command()
-def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "3",
-    quiet: Quiet = False,
-) -> None:
-    """Discover two classes of CiteSeer that nobody labelled: data that ships, both phases, a table, a report."""
-    if not quiet:
-        out.print("CiteSeer: papers, citations, words. Four classes are labelled; two are there, but nobody named them.")
-        out.print("Phase 1 learns the four and then forgets the nodes. Phase 2 sees 40 unlabelled papers and the graph.\n")
-    run(dataset="citeseer", seeds=seeds, folder=folder, quiet=quiet)
-    if not quiet:
-        out.print(f"\nTry next: nodenova predict {escape(str(folder))} --dataset citeseer --out predictions.csv")
 
 
 @app.command(rich_help_panel=RESEARCH)
