@@ -5,7 +5,8 @@ const map = (() => {
   const canvas = $("map"), context = canvas.getContext("2d"), tip = $("tip"), CELLS = 200;
   const x = new Float32Array(count), y = new Float32Array(count);
   for (let i = 0; i < count; i++) { x[i] = story.xy[2 * i] / 65535; y[i] = 1 - story.xy[2 * i + 1] / 65535; }
-  const order = [...Array(count).keys()].sort((a, b) => story.classes[story.first[a]].isNew - story.classes[story.first[b]].isNew || a - b);
+  const isNewIn = i => story.classes[story.best[i * story.likely]].isNew;
+  const order = [...Array(count).keys()].sort((a, b) => isNewIn(a) - isNewIn(b) || a - b);
   let width = 0, height = 0, dots = 1, zoom = 1, left = 0, top = 0;  // screen = coordinate * zoom + (left, top)
   let mode = "class", lit = null, selected = -1, cross = false, drawn = null, later = 0, asked = 0;
 
