@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nodenova.data.answers import Exam as Exam
     from nodenova.data.answers import Labelled as Labelled
+    from nodenova.data.answers import Loaded as Loaded
     from nodenova.data.answers import OldTask as OldTask
     from nodenova.data.datasets import load_dataset as load_dataset
-    from nodenova.data.npz import load_graph as load_graph
+    from nodenova.data.load import load_graph as load_graph
     from nodenova.data.pyg import from_pyg as from_pyg
     from nodenova.data.splits import split as split
     from nodenova.data.splits import split_stages as split_stages
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
-    "data.answers": ("Exam", "Labelled", "OldTask"),
+    "data.answers": ("Exam", "Labelled", "Loaded", "OldTask"),
     "data.datasets": ("load_dataset",),
-    "data.npz": ("load_graph",),
+    "data.load": ("load_graph",),
     "data.pyg": ("from_pyg",),
     "data.splits": ("split", "split_stages"),
     "data.synthetic": ("synthetic",),

@@ -41,14 +41,16 @@ class Graph:
         *,
         node_ids: object = None,
         feature_names: Sequence[str] | None = None,
+        dense: bool | None = None,
         source: str = "graph",
     ) -> Graph:
         """Check features and edges and put them into the one form the rest of the package relies on.
 
         Edges are made undirected: both directions are stored, duplicates and self-loops are dropped.
+        `dense` keeps the features in that form; without it, their share of non-zero entries decides.
         `source` is what error messages call the input, usually the file's name.
         """
-        features = _features(x, source)
+        features = _features(x, dense, source)
         n, d = features.shape
         names = _node_ids(node_ids, n, source)
         if feature_names is not None and len(feature_names) != d:
@@ -92,6 +94,22 @@ class Graph:
         edges = edges[:, (edges >= 0).all(axis=0)]
         return Graph(self.x[ids], edges, self.node_ids[ids], self.feature_names)
 
+    def aligned(self, feature_names: Sequence[str]) -> tuple[Graph, int, int]:
+        """The same graph with the features `feature_names`, in that order: those a model knows.
+
+        Also how many features of this graph are not among them (ignored), and how many of them it lacks (zero).
+        """
+        if self.feature_names is None:
+            raise GraphError("features are matched by name, and this graph's features have no names")
+        own = {name: place for place, name in enumerate(self.feature_names)}
+        place = np.array([own.get(name, -1) for name in feature_names], dtype=np.int64)
+        there = np.flatnonzero(place >= 0)
+        dense, entries = isinstance(self.x, np.ndarray), np.ones(len(there), dtype=np.float32)
+        moved = sp.csr_array((entries, (place[there], there)), shape=(self.num_features, len(feature_names)))
+        x = Graph.of(self.x @ moved, self.edge_index[:, :0], dense=dense).x
+        graph = Graph(x, self.edge_index, self.node_ids, tuple(feature_names))
+        return graph, self.num_features - len(there), len(feature_names) - len(there)
+
     def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
         """The graph induced by all nodes within `hops` steps of `ids`, and where `ids` are in it.
 
@@ -116,7 +134,7 @@ class Graph:
         return f"Graph({self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} {kind} features)"
 
 
-def _features(x: object, source: str) -> Features:
+def _features(x: object, dense: bool | None, source: str) -> Features:
     if sp.issparse(x):
         matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
         matrix.sum_duplicates()
@@ -131,7 +149,7 @@ def _features(x: object, source: str) -> Features:
     if not np.isfinite(values).all():
         raise GraphError(f"{source}: {_first_not_finite(matrix)}")
     share = np.count_nonzero(values) / (matrix.shape[0] * matrix.shape[1])
-    if share < DENSE_FROM:
+    if not (share >= DENSE_FROM if dense is None else dense):
         sparse = sp.csr_array(matrix)
         sparse.eliminate_zeros()
         sparse.sort_indices()

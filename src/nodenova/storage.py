@@ -31,7 +31,7 @@ from nodenova.prototypes import Prototypes
 from nodenova.views import Views, ViewsSpec
 
 FORMAT = "nodenova model"
-# 2 says which class each column of the head belongs to. A model whose classes are its columns is written as 1.
+# 2 knows of edited classes: which column of the head belongs to which, and which ids are gone. Others are written as 1.
 VERSION = 2
 
 
@@ -41,7 +41,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            os.chmod(temporary, 0o666 & ~_umask())  # readable like any other file the user writes
+            os.chmod(temporary, 0o666 & ~umask())  # readable like any other file the user writes
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -56,7 +56,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def _umask() -> int:
+def umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -90,7 +90,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
     weights_path = folder / f"weights-{digest[:16]}.safetensors"
     document = {
         "format": FORMAT,
-        "version": 1 if model.columns == tuple(range(len(model.classes))) else 2,
+        "version": 2 if model.edits else 1,
         "weights": weights_path.name,
         "sha256": digest,
         "encoder": asdict(model.frozen_encoder().spec),

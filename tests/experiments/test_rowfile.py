@@ -57,9 +57,8 @@ def test_damage_in_the_middle_is_named_and_nothing_is_written(tmp_path: Path, li
 
 def test_a_second_writer_is_refused_and_the_lock_ends_with_the_first(tmp_path: Path) -> None:
     first, second = RowFile(tmp_path / "rows.jsonl"), RowFile(tmp_path / "rows.jsonl")
-    with first.writing():
-        with pytest.raises(StorageError, match="another bench is writing there"), second.writing():
-            pass
+    with first.writing(), pytest.raises(StorageError, match="another bench is writing there"), second.writing():
+        pass
     with second.writing():
         second.append({"key": "a"})
 

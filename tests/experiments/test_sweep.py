@@ -89,7 +89,8 @@ def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(tmp_pat
     assert [item.what for item in news].count("row") == len(wanted)
     assert {item.detail["epochs"] for item in news if item.what == "epoch"} == {5}
     assert unfinished(wanted, file.read()) == []
-    assert {cell.plan.method.rpartition(":")[2] for cell in unfinished(wanted, file.read(), retry=True)} == {"Fails", "Dies"}
+    again = unfinished(wanted, file.read(), retry=True)
+    assert {cell.plan.method.rpartition(":")[2] for cell in again} == {"Fails", "Dies"}
 
 
 def test_maps_are_kept_for_cells_that_ask_for_them(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_of_one_new_class_nothing_is_learnt_and_the_encoder_stays(name: str, lab
 
 @every_method
 def test_only_what_is_around_the_new_nodes_is_trained_on(name: str, labelled) -> None:
-    """Two more such graphs beside it, which no new node reaches, change nothing to the last bit: no dropout is drawn there."""
+    """Two more such graphs beside it, which no new node reaches, change not a bit: not even dropout is drawn there."""
     alone = labelled.graph
     edges = np.concatenate([alone.edge_index + 120 * part for part in range(3)], axis=1)
     beside = nova.Graph.of(np.tile(alone.x.toarray(), (3, 1)), edges)
@@ -140,7 +140,7 @@ def test_restune_trains_the_last_layer_only_and_distillation_holds_the_old_answe
     new = tasks[1]
 
     def moved(alpha: float) -> tuple[nova.Model, float]:
-        model = nova.discover(fitted, new, nova.ResTune(epochs=40, alpha=alpha, joint="strict"))
+        model = nova.discover(fitted, new, nova.ResTune(epochs=200, alpha=alpha))
         before, after = fitted.predict_proba(new.graph), model.predict_proba(new.graph)[:, :2]
         return model, float(np.abs(after / after.sum(axis=1, keepdims=True) - before).mean())
 
@@ -149,6 +149,22 @@ def test_restune_trains_the_last_layer_only_and_distillation_holds_the_old_answe
     was, now = fitted.frozen_encoder().state_dict(), held.frozen_encoder().state_dict()
     same = {key for key in was if torch.equal(was[key], now[key])}
     assert same == {key for key in was if key.startswith("convs.0.")}
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "sage"])
+def test_restune_s_residual_is_where_the_old_head_does_not_look(encoder: str, tasks) -> None:
+    fitted = nova.fit(tasks[0], encoder, hidden=8, epochs=5)
+    model = nova.discover(fitted, tasks[1], nova.ResTune(epochs=10))
+    was, now = (torch.from_numpy(m.embed(tasks[1].graph)) for m in (fitted, model))
+    w = fitted.head().linear.weight.detach()
+    assert float((now - was).abs().max()) > 0.01
+    assert torch.allclose(now @ w.t(), was @ w.t(), atol=1e-5)
+
+
+def test_restune_without_room_for_a_residual_leaves_the_encoder(tasks) -> None:
+    fitted = nova.fit(tasks[0], "gcn", hidden=2, epochs=5)
+    model = nova.discover(fitted, tasks[1], nova.ResTune(epochs=10))
+    assert np.allclose(model.embed(tasks[1].graph), fitted.embed(tasks[1].graph), atol=1e-6)
 
 
 def test_dtc_s_head_decides_as_its_centres_do(fitted, tasks) -> None:

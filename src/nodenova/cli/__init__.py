@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from nodenova.cli import bench, predict, run  # importing a file adds its commands; --help lists them in this order
+from nodenova.cli import (
+    bench,
+    files,
+    own,
+    predict,
+    run,
+)  # importing a file adds its commands; --help lists them in this order
 from nodenova.cli.app import app, fail
 from nodenova.errors import NodenovaError
 
-__all__ = ["app", "bench", "main", "predict", "run"]
+__all__ = ["app", "bench", "files", "main", "own", "predict", "run"]
 
 
 def main() -> None:

@@ -21,8 +21,9 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     help="Discover new classes of nodes on a graph.\n\n"
-    "Start with [bold]nodenova demo[/]; then [bold]nodenova run --graph my.npz --num-old 5[/] on a graph of your own.",
+    "Start with [bold]nodenova demo[/]; then [bold]nodenova discover --nodes nodes.csv --edges edges.csv --num-new 3[/].",
 )
+OWN, RESEARCH = "A graph of your own", "Research: methods under one protocol"
 out = Console()
 err = Console(stderr=True)
 
@@ -36,10 +37,10 @@ RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nod
 def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:
     """The graph, and how many of its classes are old by default."""
     from nodenova.data.datasets import DATASETS, load_dataset
-    from nodenova.data.npz import load_graph
+    from nodenova.data.load import load_graph
 
     if (dataset is None) == (graph is None):
-        raise SettingError("give either --dataset NAME or --graph FILE.npz")
+        raise SettingError("give either --dataset NAME or --graph FILE")
     if graph is not None:
         return load_graph(graph), None
     assert dataset is not None
@@ -82,6 +83,11 @@ def whole_numbers(option: str, text: str) -> list[int]:
     if not parts or not all(part.isdecimal() for part in parts):
         raise SettingError(f"{option} takes whole numbers like 3 or 4,7, not {text!r}")
     return [int(part) for part in parts]
+
+
+def check_probability(unsure_below: float) -> None:
+    if not 0 <= unsure_below <= 1:
+        raise SettingError(f"--unsure-below is a probability from 0 to 1, not {unsure_below}")
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -19,7 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nodenova.cli.app import DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
+from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 TABLES = "comparison, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def bench(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}.")],
-    datasets: Annotated[str | None, typer.Option(help="Datasets by name or as npz files, with commas (default: the paper's that are on this machine).")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
     encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
     methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
@@ -92,9 +92,10 @@ def bench(
 
 def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path, quiet: bool) -> None:
     from nodenova.experiments.cells import TABLES as KNOWN
-    from nodenova.report.bench_page import write_outputs
+    from nodenova.report.bench_outputs import write_outputs, write_page
 
     written = [path for name in (KNOWN if table == "all" else [table]) for path in write_outputs(name, rows, folder)]
+    written.append(write_page(rows, folder))
     wanted = {cell.key for cell in cells}
     failed = {row["key"]: row for row in rows if row["key"] in wanted}
     failures = [row for row in failed.values() if row["status"] == "failed"]
@@ -104,8 +105,7 @@ def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path,
             err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
         if failures:
             err.print(f"{len(failures)} of {len(wanted)} runs failed; --retry runs them again.", highlight=False)
-        for path in dict.fromkeys(written):
-            out.print(escape(str(path)), soft_wrap=True, highlight=False)
+        out.print("Written: " + escape(", ".join(str(path) for path in written)), soft_wrap=True, highlight=False)
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -135,7 +135,7 @@ def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labell
     return replace(labelled, name=name), count
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def check(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or a method by name.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,

@@ -1,46 +1,159 @@
-"""nodenova predict: a saved model on a graph."""
+"""nodenova predict and export: a saved model on the graph it knows, or on one that has changed or grown."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nodenova.cli.app import DataRoot, Quiet, RunPath, app, load_named, out
+from nodenova.cli import files
+from nodenova.cli.app import OWN, DataRoot, Quiet, app, check_probability, err, fail, out
 from nodenova.errors import SettingError
 
+if TYPE_CHECKING:
+    from nodenova.graph import Graph
+    from nodenova.model import Model
 
-@app.command()
+AnyRun = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model.")
+]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")]
+Seed = Annotated[int | None, typer.Option(help="Which seed's model, for a folder of `nodenova run` (default: the first).")]
+FORMS = ("networkx", "pyg", "csv", "embeddings")
+
+
+@app.command(rich_help_panel=OWN)
 def predict(
-    run_path: RunPath,
-    graph: Annotated[Path | None, typer.Option(help="The graph to classify, as npz.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Or a dataset by name.")] = None,
+    run_path: AnyRun,
+    graph: files.GraphPath = None,
+    nodes: files.NodesPath = None,
+    edges: files.EdgesPath = None,
+    id_column: files.IdColumn = None,
+    source_column: files.SourceColumn = None,
+    target_column: files.TargetColumn = None,
+    weight_column: files.WeightColumn = None,
+    min_weight: files.MinWeight = None,
+    drop_unknown_edges: files.DropUnknown = False,
+    delimiter: files.Delimiter = None,
+    encoding: files.Encoding = None,
+    dataset: DatasetName = None,
     data_root: DataRoot = None,
-    path: Annotated[Path, typer.Option("--out", help="CSV file for the predictions.")] = Path("predictions.csv"),
-    seed: Annotated[int | None, typer.Option(help="Which seed's model (default: the first).")] = None,
+    path: Annotated[Path, typer.Option("--out", help="Table of predictions: .csv or .parquet.")] = Path("predictions.csv"),
+    seed: Seed = None,
     unsure_below: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
+    max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
     quiet: Quiet = False,
-) -> None:
-    """Classify every node of a graph with a saved model: node, class id, class name, old or new, probability, unsure."""
-    from nodenova.experiments.folder import RunFolder
-    from nodenova.experiments.predictions import predictions_csv
-    from nodenova.storage import load_model, write_atomically
+) -> None:  # fmt: skip
+    """Classify every node: node, class id, name, old or new, probability, unsure.
 
-    model = load_model(run_path) if (run_path / "model.json").is_file() else RunFolder.open(run_path).model(seed)
-    labelled, _ = load_named(dataset, graph, data_root, 0)
-    if not 0 <= unsure_below <= 1:
-        raise SettingError(f"--unsure-below is a probability from 0 to 1, not {unsure_below}")
-    content, counts, unsure = predictions_csv(model, labelled.graph, unsure_below)
-    write_atomically(path, content)
+    Without files, on the graph that the run keeps. A changed or grown graph is given as for `nodenova discover`; its features
+    are matched by name. Exit code 0, or 3 when --max-unsure is exceeded: the sign that a new discovery may be due.
+    """
+    from nodenova.experiments.predictions import Predictions
+    from nodenova.storage import to_json, write_atomically
+
+    check_probability(unsure_below)
+    if max_unsure is not None and not 0 <= max_unsure <= 1:
+        raise SettingError(f"--max-unsure is a share from 0 to 1, not {max_unsure}")
+    model, data, notes = _model_and_graph(
+        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, id_column=id_column, source_column=source_column,
+        target_column=target_column, weight_column=weight_column, min_weight=min_weight,
+        drop_unknown_edges=drop_unknown_edges, delimiter=delimiter, encoding=encoding,
+    )  # fmt: skip
+    found = Predictions.of(model, data, unsure_below)
+    write_atomically(path, found.content(path))
+    unsure, total = int(found.unsure.sum()), data.num_nodes
+    counts = [
+        {"id": c.id, "name": c.name, "kind": "new" if c.is_new else "old", "nodes": count}
+        for c, count in zip(model.classes, found.counts.tolist(), strict=True)
+    ]
+    if json_path is not None:
+        summary = {"nodes": total, "unsure": unsure, "unsure_below": unsure_below, "classes": counts, "notes": notes}
+        write_atomically(json_path, to_json(summary))
     if not quiet:
         table = Table("class", "name", "", "nodes", box=None)
-        for c, count in zip(model.classes, counts, strict=True):
-            table.add_row(str(c.id), escape(c.name), "new" if c.is_new else "old", f"{count:,}")
+        for c in counts:
+            table.add_row(str(c["id"]), escape(c["name"]), c["kind"], f"{c['nodes']:,}")
         out.print(table)
-        out.print(
-            f"\n{unsure:,} of {len(labelled.graph.node_ids):,} nodes are unsure (probability below {unsure_below:g})."
-        )
+        out.print(f"\n{unsure:,} of {total:,} nodes are unsure (probability below {unsure_below:g}).")
         out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
+    if max_unsure is not None and unsure > max_unsure * total:
+        fail(f"{unsure:,} of {total:,} nodes are unsure, more than --max-unsure {max_unsure:g} allows", 3)
+
+
+@app.command(rich_help_panel=OWN)
+def export(
+    run_path: AnyRun,
+    to: Annotated[str, typer.Option("--to", help="networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv) or embeddings.")],
+    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv. Embeddings: .npz, .csv or .parquet.")],
+    graph: files.GraphPath = None,
+    nodes: files.NodesPath = None,
+    edges: files.EdgesPath = None,
+    dataset: DatasetName = None,
+    data_root: DataRoot = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """The graph with its classes for other tools, or the embeddings of its nodes."""
+    from nodenova.experiments.exports import EXPORTS
+
+    if to not in FORMS:
+        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
+    model, data, _ = _model_and_graph(run_path, seed, dataset, data_root, graph, nodes, edges, quiet)
+    EXPORTS[to](model, data, path)
+    if not quiet:
+        out.print(f"Written: {escape(str(path))}", soft_wrap=True)
+
+
+def _model_and_graph(
+    run_path: Path,
+    seed: int | None,
+    dataset: str | None,
+    data_root: Path | None,
+    graph: Path | None,
+    nodes: Path | None,
+    edges: Path | None,
+    quiet: bool,
+    **options: Any,
+) -> tuple[Model, Graph, list[str]]:
+    """The saved model, and the graph to use it on with the features it knows; what did not match is said."""
+    from nodenova.data.datasets import load_dataset
+    from nodenova.experiments.folder import RunFolder
+    from nodenova.experiments.own_run import OwnRun
+    from nodenova.storage import load_model
+
+    own = OwnRun(run_path) if (run_path / "features.json").is_file() else None
+    if own is not None:
+        model = own.model()
+    else:
+        model = load_model(run_path) if (run_path / "model.json").is_file() else RunFolder.open(run_path).model(seed)
+    files_given = graph is not None or nodes is not None or edges is not None
+    if dataset is not None and files_given:
+        raise SettingError("give either --dataset or files of your own, not both")
+    if dataset is not None:
+        return model, load_dataset(dataset, data_root).graph, []
+    if not files_given:
+        if own is None:
+            raise SettingError(
+                f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, or --nodes FILE and --edges FILE"
+            )
+        return model, own.graph(), []
+    names, recipe = (None, None) if own is None else own.features()
+    is_table = nodes is not None or edges is not None or (graph is not None and graph.suffix.lower() != ".npz")
+    if is_table and recipe is not None:
+        options["recipe"] = recipe
+    loaded = files.load_files(graph, nodes, edges, show=not quiet and err.is_terminal, **options)
+    data, notes = loaded.graph, list(loaded.notes)
+    if names is not None and data.feature_names is not None and data.feature_names != names:
+        data, ignored, missing = data.aligned(names)
+        notes.append(
+            f"{ignored:,} features are not known to the model and ignored, {missing:,} that it knows are missing and zero"
+        )
+    if not quiet:
+        for note in notes:
+            err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+    return model, data, notes

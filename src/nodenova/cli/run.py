@@ -9,7 +9,20 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from nodenova.cli.app import DataRoot, Quiet, RunPath, app, err, fail, load_named, old_classes, out, seeds_of, settings_of
+from nodenova.cli.app import (
+    RESEARCH,
+    DataRoot,
+    Quiet,
+    RunPath,
+    app,
+    err,
+    fail,
+    load_named,
+    old_classes,
+    out,
+    seeds_of,
+    settings_of,
+)
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -32,7 +45,7 @@ def demo(
         out.print(f"\nTry next: nodenova predict {escape(str(folder))} --dataset citeseer --out predictions.csv")
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def datasets(data_root: DataRoot = None) -> None:
     """What can be loaded by name, how large it is, and whether it is on this machine."""
     from nodenova.data.datasets import DATASETS, find_root, is_on_disk
@@ -48,10 +61,10 @@ def datasets(data_root: DataRoot = None) -> None:
     out.print(table)
 
 
-@app.command()
+@app.command(rich_help_panel=RESEARCH)
 def run(
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; see `nodenova datasets`.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="A graph of your own as npz (x, edge_index, y).")] = None,
+    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, or a folder with nodes.* and edges.*.")] = None,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
@@ -132,7 +145,7 @@ def run(
             out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
 
 
-@app.command("report")
+@app.command("report", rich_help_panel=RESEARCH)
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write a run's report.html anew: scores, losses, confusion, map. One file, opens offline."""
     from nodenova.experiments.folder import RunFolder

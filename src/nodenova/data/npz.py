@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -57,6 +58,21 @@ def load_graph(path: str | PathLike[str]) -> Labelled:
         test=_mask(arrays, "test_mask"),
         name=source,
     )
+
+
+def graph_npz(graph: Graph) -> bytes:
+    """The content of an npz file that :func:`load_graph` reads: the graph, with no label in it."""
+    x = graph.x
+    arrays = {"edge_index": graph.edge_index, "node_ids": graph.node_ids}
+    if isinstance(x, np.ndarray):
+        arrays["x"] = x
+    else:
+        arrays |= dict(zip(CSR_PARTS, (x.data, x.indices, x.indptr, np.array(x.shape)), strict=True))
+    if graph.feature_names is not None:
+        arrays["feature_names"] = np.array(graph.feature_names)
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    return content.getvalue()
 
 
 def _read(path: Path) -> Mapping[str, np.ndarray]:

@@ -1,27 +1,72 @@
-"""Predictions for every node of a graph as CSV."""
+"""What a model says of every node of a graph, as a table."""
 
 from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model import Model
 
+COLUMNS = ("node", "class", "name", "kind", "probability", "unsure")
 
-def predictions_csv(model: Model, graph: Graph, unsure_below: float = 0.0) -> tuple[bytes, np.ndarray, int]:
-    """The file's content (node, class, name, kind, probability, unsure), nodes in each class, and how many are unsure."""
-    probabilities = model.predict_proba(graph)
-    predicted = probabilities.argmax(axis=1)
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One entry a node: its class (a row of `model.classes`), the probability of that, and whether that is too little."""
+
+    model: Model
+    node_ids: np.ndarray
+    row: np.ndarray
+    probability: np.ndarray
+    unsure: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model, graph: Graph, unsure_below: float = 0.0) -> Predictions:
+        p = model.predict_proba(graph)
+        highest = p.max(axis=1)
+        return cls(model, graph.node_ids, p.argmax(axis=1), highest, highest < unsure_below)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(classes,) nodes in each class."""
+        return np.bincount(self.row, minlength=len(self.model.classes))
+
+    def columns(self) -> dict[str, list[object]]:
+        """The table, by column."""
+        classes = [self.model.classes[row] for row in self.row]
+        return {
+            "node": self.node_ids.tolist(),
+            "class": [c.id for c in classes],
+            "name": [c.name for c in classes],
+            "kind": ["new" if c.is_new else "old" for c in classes],
+            "probability": [round(p, 4) for p in self.probability.tolist()],
+            "unsure": ["yes" if unsure else "no" for unsure in self.unsure],
+        }
+
+    def content(self, path: Path) -> bytes:
+        """The table as a file, Parquet if the name ends so, else CSV."""
+        return table_content(self.columns(), path)
+
+
+def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
+    """A table as a file: Parquet if its name ends with .parquet, else CSV."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise SettingError(f"{path}: Parquet needs pyarrow: pip install 'nodenova[parquet]'") from None
+        content = io.BytesIO()
+        pq.write_table(pa.table(columns), content)
+        return content.getvalue()
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["node", "class", "name", "kind", "probability", "unsure"])
-    for node, c, p in zip(graph.node_ids, predicted, probabilities.max(axis=1), strict=True):
-        found = model.classes[c]
-        writer.writerow(
-            [node, found.id, found.name, "new" if found.is_new else "old", f"{p:.4f}", "yes" if p < unsure_below else "no"]
-        )
-    counts = np.bincount(predicted, minlength=len(model.classes))
-    return text.getvalue().encode(), counts, int((probabilities.max(axis=1) < unsure_below).sum())
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nodenova.data.answers import Exam, Labelled
-from nodenova.data.splits import given_task, redrawn, split
+from nodenova.data.splits import given_task, redrawn, split, with_split
 from nodenova.discovery import discover
 from nodenova.errors import one_of
 from nodenova.evaluation.grade import forgetting, grade
@@ -69,13 +69,13 @@ class Outcome:
     row: Row
 
 
-def tasks(labelled: Labelled, plan: Plan, seed: int) -> tuple[OldTask, NewTask, Exam]:
-    """What phase 1 gets, what phase 2 gets, and the exam."""
+def drawn(labelled: Labelled, plan: Plan, seed: int) -> Labelled:
+    """The graph with the training nodes that a plan asks for."""
     if plan.draw not in DRAWS:
         raise one_of("draw", plan.draw, DRAWS)
-    if plan.draw != "published":
-        labelled = redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
-    return split(labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class, seed=seed)
+    if plan.draw == "published":
+        return with_split(labelled, plan.per_class, seed)
+    return redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
 
 
 def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -> Learnt:

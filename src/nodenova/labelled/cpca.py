@@ -50,7 +50,7 @@ class Cpca:
     replay: float = 1.0
     draws: int = 20  # features drawn around each old prototype, and mixtures of each pair, in an epoch
     augment: float = 1.0
-    distill: float = 10.0
+    distill: float = 2.0
 
     def __post_init__(self) -> None:
         weights = ("replay", "augment", "distill")

@@ -35,6 +35,10 @@ def teach(
     name = {cls: name for name, cls in LABELLED.items()}.get(type(method), type(method).__name__)
     handed = handed_over(given, method.needs, name)
     model.check(given.graph)
+    if model.columns != tuple(range(len(model.classes))):
+        raise SettingError(
+            "methods with labels count classes as they were learnt: not after merging, splitting or rejecting"
+        )
     n_old, found = len(model.classes), 0 if handed.y is None else len(np.unique(handed.y))
     if handed.y is not None and (found != given.num_new or handed.y.max() >= given.num_new):
         raise SettingError(f"num_new is {given.num_new}, but the labels of the new nodes name {found} classes")

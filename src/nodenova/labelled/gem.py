@@ -118,4 +118,4 @@ def with_gradient(loss: Tensor, parameters: Sequence[Tensor], gradient: Tensor) 
     """Something with the value of `loss` and the gradient `gradient` (P,), to be minimised by the ordinary loop."""
     pieces = torch.split(gradient.detach(), [p.numel() for p in parameters])
     linear = torch.stack([(p.flatten() * piece).sum() for p, piece in zip(parameters, pieces, strict=True)]).sum()
-    return loss.detach() + linear - linear.detach()
+    return loss.detach() + (linear - linear.detach())

@@ -39,8 +39,10 @@ class ResTune:
 
     - The residual is the last layer's, where the paper has a second last block; what is below is shared and frozen. A last
       layer without activation adds up (W^b + W^r; on gcn and sage exactly so), hence one encoder holds the sum and starts
-      at W^r = 0. For the same reason old classes are read from z^b + z^r; the paper reads them from the basic branch, which
-      its code trains as well and holds by the same L_LwF.
+      at W^r = 0. The paper reads old classes from z^b and new ones from z^b + z^r; to have both from one z, the residual is
+      kept where the old head does not look, w_c . z^r = 0 for every old class c. What L_LwF has left to hold is the length
+      of z, by which the cosine head divides (on gat also the attention). Without room (as many old classes as z has
+      dimensions) the centres alone are learnt.
     - L_LwF is taken over the new nodes and those around them, which on a graph can be seen; the paper has new images only.
       Teacher and student see the same part of the graph, both without dropout (the paper's ResNet has none): through
       dropout the student would have to be surer than its teacher to give the same answers.
@@ -52,8 +54,7 @@ class ResTune:
       never, so "strict" is the default here: it keeps the old classes, which is what the method is for. Old logits of a GNN
       that was stopped early are themselves about 1, and the rule as it stands would hang on when that was.
       "concatenated" puts rows from the class means of its own assignments behind the old head's (see `joining`) and loses
-      most of Old: distillation holds the old head's answers, but z moves where that head does not look, and the old means
-      are remembered as they were.
+      most of Old: z moves, and the old means are remembered as they were.
     - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. One new class: nothing is trained.
     """
 
@@ -82,8 +83,10 @@ class ResTune:
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "restune").requires_grad_(False), model.encoder()
         assert isinstance(g, Encoder)  # a trained head stands on a trained encoder
-        for layer in list(g.convs)[:-1]:
-            layer.requires_grad_(False)
+        g.requires_grad_(False)
+        last = [p.requires_grad_() for p in g.convs[-1].parameters() if p.shape[0] == g.spec.hidden]  # W, b: no attention
+        basic = [p.detach().clone() for p in last]
+        unseen = orthogonal(head.linear.weight)  # (hidden, hidden)
         task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
@@ -92,8 +95,14 @@ class ResTune:
         centres = start_centres(z_b[ids], task.num_new, self.restarts)
         p = centres.target(g, task)  # (n, new)
 
+        @torch.no_grad()
+        def keep_unseen() -> None:
+            for now, start in zip(last, basic, strict=True):
+                now.copy_(start + unseen @ (now - start))
+
         def terms(epoch: int) -> dict[str, Tensor]:
             nonlocal p
+            keep_unseen()
             if epoch > 1 and (epoch - 1) % self.update == 0:
                 p = centres.target(g, task)
             z = g.eval()(task.graph)  # (nodes around, hidden), without dropout
@@ -118,4 +127,12 @@ class ResTune:
 
         epochs = self.epochs if task.num_new > 1 else 0
         history = minimise(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        keep_unseen()
         return joined_model(model, task, g, head, self.joint, novel_head=centres.decided(), history=history)
+
+
+def orthogonal(rows: Tensor) -> Tensor:
+    """(hidden, hidden) projection onto what is at right angles to all rows (n, hidden)."""
+    _, size, basis = torch.linalg.svd(rows.detach().double(), full_matrices=False)
+    basis = basis[size > 1e-6 * size.max()]
+    return (torch.eye(rows.shape[1], dtype=basis.dtype, device=rows.device) - basis.t() @ basis).to(rows.dtype)

@@ -29,11 +29,19 @@ def write_outputs(table_name: str, rows: Sequence[Row], folder: Path) -> list[Pa
         f"{table_name}.csv": to_csv(tables),
     }
     for figure in figures_of(table_name, rows, folder / "maps"):
-        name = re.sub(r"[^a-z0-9]+", "-", f"{figure.group}-{figure.title.rpartition(';')[0]}".lower()).strip("-")
-        content[f"{table_name}-{name}.svg"] = figure.svg + "\n"
+        name = f"{table_name}-{_file_name(figure.group + ' ' + figure.title.rpartition(';')[0])}"
+        twins = sum(re.fullmatch(re.escape(name) + r"(-\d+)?\.svg", other) is not None for other in content)
+        content[f"{name}-{twins + 1}.svg" if twins else f"{name}.svg"] = figure.svg + "\n"
     for name, text in content.items():
         write_atomically(folder / name, text.encode())
     return [folder / name for name in content]
+
+
+def _file_name(title: str) -> str:
+    """Small letters, digits and hyphens."""
+    for letter, name in {"α": "alpha", "η": "eta", "λ": "lambda"}.items():
+        title = title.replace(letter, name)
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def write_page(rows: Sequence[Row], folder: Path) -> Path:

@@ -147,7 +147,7 @@ def _record(rows: Sequence[Row]) -> str:
         counts: dict[str, int] = {}
         for value in values:
             counts[str(value)] = counts.get(str(value), 0) + 1
-        return "; ".join(f"{value} ({n} runs)" for value, n in sorted(counts.items())) or "–"
+        return "; ".join(f"{value} ({n} {'run' if n == 1 else 'runs'})" for value, n in sorted(counts.items())) or "–"
 
     versions = [", ".join(f"{k} {v}" for k, v in (row.get("versions") or {}).items()) or "unknown" for row in rows]
     facts = {"Commit": counted([row.get("commit") or "unknown" for row in rows]), "Versions": counted(versions)}

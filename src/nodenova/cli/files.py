@@ -1,0 +1,167 @@
+"""Graphs of users' own on the command line: the options that say what is in their files, and nodenova inspect."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+
+from nodenova.cli.app import OWN, Quiet, app, err, out
+from nodenova.errors import SettingError
+
+if TYPE_CHECKING:
+    from nodenova.data.answers import Loaded
+
+GraphPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--graph", help="A graph in one place: npz, GraphML, GML, an edge list, or a folder with nodes.* and edges.*."
+    ),
+]
+NodesPath = Annotated[Path | None, typer.Option("--nodes", help="Table of nodes: CSV, TSV or Parquet, may be gzipped.")]
+EdgesPath = Annotated[Path | None, typer.Option("--edges", help="Table of edges: CSV, TSV, Parquet or an edge list.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id-column", help="Column of the ids of nodes (default: id, or the first).")
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label-column", help="Column of the classes; an empty cell means unlabelled (default: label)."),
+]
+TextColumns = Annotated[
+    list[str] | None, typer.Option("--text-column", help="A column whose words are features. Repeatable.")
+]
+Features = Annotated[
+    str | None, typer.Option("--features", help="Columns that are features: a,b,c (default: all that say something).")
+]
+NewNodes = Annotated[
+    Path | None,
+    typer.Option(
+        "--new-nodes", help="File with the ids of the nodes to discover in, one a line (default: all unlabelled)."
+    ),
+]
+NewColumn = Annotated[str | None, typer.Option("--new-column", help="Or a column that says yes or no.")]
+SourceColumn = Annotated[
+    str | None, typer.Option("--source-column", help="Column with one end of an edge (default: source, or the first).")
+]
+TargetColumn = Annotated[
+    str | None, typer.Option("--target-column", help="Column with the other end (default: target, or the second).")
+]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--weight-column", help="Column with weights of edges: those that are not positive are dropped, others count alike."
+    ),
+]
+MinWeight = Annotated[float | None, typer.Option("--min-weight", help="Drop edges that weigh less.")]
+DropUnknown = Annotated[
+    bool,
+    typer.Option(
+        "--drop-unknown-edges", help="Drop edges to nodes that are not in the table of nodes, instead of refusing them."
+    ),
+]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="comma, tab, semicolon, pipe or any character (default: found out).")
+]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Of the text files (default: found out).")]
+
+
+def load_files(
+    graph: Path | None,
+    nodes: Path | None,
+    edges: Path | None,
+    *,
+    text_columns: list[str] | None = None,
+    features: str | None = None,
+    show: bool = False,
+    **options: Any,
+) -> Loaded:
+    """The graph that the options above describe; `options` are those of `load_graph`. With show=True a bar is drawn."""
+    from nodenova.data.load import load_graph
+
+    if (graph is None) == (nodes is None and edges is None):
+        raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
+    with Reading(err, show) as progress:
+        return load_graph(
+            graph,
+            nodes=nodes,
+            edges=edges,
+            text_columns=tuple(text_columns or ()),
+            features=None if features is None else [name.strip() for name in features.split(",") if name.strip()],
+            progress=progress,
+            **options,
+        )
+
+
+class Reading:
+    """A bar for what `load_graph` is doing; a context manager that gives the function to call."""
+
+    def __init__(self, console: Console, show: bool) -> None:
+        self._bars = Progress(
+            TextColumn("{task.description}"), BarColumn(), console=console, disable=not show, transient=True
+        )
+
+    def __enter__(self) -> Any:
+        self._bars.start()
+        task = self._bars.add_task("reading", total=1.0)
+        return lambda stage, share: self._bars.update(task, description=escape(stage), completed=share)
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()
+
+
+@app.command(rich_help_panel=OWN)
+def inspect(
+    graph: GraphPath = None,
+    nodes: NodesPath = None,
+    edges: EdgesPath = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    text_columns: TextColumns = None,
+    features: Features = None,
+    new_nodes: NewNodes = None,
+    new_column: NewColumn = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
+    min_weight: MinWeight = None,
+    drop_unknown_edges: DropUnknown = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """What was understood of a graph of your own: nodes, edges, features, classes, and what looks wrong with it."""
+    from nodenova.data.describe import describe, lines_of
+
+    loaded = load_files(
+        graph,
+        nodes,
+        edges,
+        id_column=id_column,
+        label_column=label_column,
+        text_columns=text_columns,
+        features=features,
+        new_nodes=new_nodes,
+        new_column=new_column,
+        source_column=source_column,
+        target_column=target_column,
+        weight_column=weight_column,
+        min_weight=min_weight,
+        drop_unknown_edges=drop_unknown_edges,
+        delimiter=delimiter,
+        encoding=encoding,
+        show=not quiet and err.is_terminal,
+    )
+    description = describe(loaded)
+    if json_path is not None:
+        from nodenova.storage import to_json, write_atomically
+
+        write_atomically(json_path, to_json(asdict(description)))
+    if not quiet:
+        for line in lines_of(description):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import nodenova as nova
+from nodenova.classes.review import apply_review
+from nodenova.errors import SettingError
+from nodenova.storage import weights_digest
+
+
+def review(model: nova.Model, /, *decisions: object, **other: object) -> dict:
+    document = {"format": "nodenova review", "version": 1, "model": weights_digest(model), "decisions": list(decisions)}
+    return document | other
+
+
+def test_decisions_are_taken_in_order(case) -> None:
+    document = review(
+        case.model,
+        {"do": "split", "class": 2, "into": 3},
+        {"do": "rename", "class": 4, "name": "plants"},
+        {"do": "merge", "classes": [5, 6], "name": "places"},
+        {"do": "reject", "class": 3},
+        {"do": "merge", "classes": [0, 1]},
+    )
+    by_hand = case.model.split(2, case.graph, 3).rename(4, "plants").merge([5, 6], "places").reject(3).merge([0, 1])
+    reviewed = apply_review(case.model, json.loads(json.dumps(document)), case.graph)
+    assert reviewed.classes == by_hand.classes
+    assert [(c.id, c.name) for c in reviewed.classes] == [(0, "class-0"), (4, "plants"), (5, "places")]
+    assert reviewed.edits == by_hand.edits
+    assert (reviewed.predict_proba(case.graph) == by_hand.predict_proba(case.graph)).all()
+
+
+def test_the_model_of_a_review_is_the_one_that_model_json_names(case, tmp_path) -> None:
+    case.model.save(tmp_path / "m")
+    sha256 = json.loads((tmp_path / "m" / "model.json").read_text())["sha256"]
+    loaded = nova.load_model(tmp_path / "m")
+    document = review(case.model, {"do": "rename", "class": 2, "name": "plants"}, model=sha256)
+    assert apply_review(loaded, document).class_of(2).name == "plants"
+    with pytest.raises(SettingError, match="another model"):
+        apply_review(loaded.reject(3), document)
+
+
+def test_a_review_without_decisions_changes_nothing(case) -> None:
+    assert apply_review(case.model, review(case.model)) is case.model
+
+
+RENAME = {"do": "rename", "class": 2, "name": "x"}
+BAD = [
+    ("there is no class 9; the model has 0, 1, 2, 3", [RENAME, {"do": "reject", "class": 9}], 2),
+    ("there is no class 3", [{"do": "reject", "class": 3}, {"do": "merge", "classes": [2, 3]}], 2),
+    ("'x' already", [RENAME, {"do": "rename", "class": 3, "name": "x"}], 2),
+    ("learnt from labels", [{"do": "reject", "class": 0}], 1),
+    ("needs the graph", [{"do": "split", "class": 2}], 1),
+    ("must say what to do, one of rename, merge, reject, split, not 'drop'", [RENAME, {"do": "drop", "class": 2}], 2),
+    ("must say what to do", [["rename", 2]], 1),
+    ("must say what to do", [{"do": ["rename"], "class": 2}], 1),
+    ("name is missing", [{"do": "rename", "class": 2}], 1),
+    ("classes is missing", [{"do": "merge", "class": 2}], 1),
+    ("unknown key 'why'", [RENAME | {"why": "because"}], 1),
+    ("class must be the id of a class, not '2'", [{"do": "reject", "class": "2"}], 1),
+    ("class must be the id of a class, not True", [{"do": "reject", "class": True}], 1),
+    ("classes must be a list of ids of classes, not 3", [{"do": "merge", "classes": 3}], 1),
+    ("name must be a text, not None", [{"do": "merge", "classes": [2, 3], "name": None}], 1),
+    ("into must be a whole number, not 'two'", [{"do": "split", "class": 2, "into": "two"}], 1),
+    ("different classes", [{"do": "merge", "classes": [2, 2]}], 1),
+]
+
+
+@pytest.mark.parametrize(("message", "decisions", "number"), BAD)
+def test_a_wrong_decision_is_named_and_none_is_taken(cases, message: str, decisions: list, number: int) -> None:
+    model = cases["prism"].model
+    with pytest.raises(SettingError) as error:
+        apply_review(model, review(model, *decisions))
+    assert str(error.value).startswith(f"decision {number}")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert model.class_names == ("class-0", "class-1", "new-2", "new-3")
+
+
+@pytest.mark.parametrize(
+    ("message", "change"),
+    [
+        ("not a review", {"format": "nodenova model"}),
+        ("version 2 of another nodenova", {"version": 2}),
+        ("has extra, which no review has", {"extra": 1}),
+        ("list of decisions", {"decisions": {"do": "rename"}}),
+        ("names its model", {"model": None}),
+        ("another model", {"model": "0" * 64}),
+    ],
+)
+def test_a_wrong_document_is_refused(cases, message: str, change: dict) -> None:
+    model = cases["prism"].model
+    with pytest.raises(SettingError, match=message):
+        apply_review(model, review(model, RENAME, **change))
+
+
+@pytest.mark.parametrize("document", [None, [], "review", 3, {}])
+def test_what_is_no_document_is_refused(cases, document: object) -> None:
+    with pytest.raises(SettingError, match="not a review"):
+        apply_review(cases["prism"].model, document)
