@@ -36,7 +36,7 @@ if CHROMIUM is None:
 @pytest.fixture(scope="module")
 def found() -> tuple[nova.Model, nova.Graph]:
     """Two known classes and three discovered ones; the first node has a script for a name."""
-    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8)
+    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
     ids = np.array([HOSTILE, *(f"node {i}" for i in range(1, 240))])
     labelled = replace(plain, graph=replace(plain.graph, node_ids=ids))
     old, new, _ = nova.split(labelled, [0, 1])

@@ -115,7 +115,7 @@ def test_it_says_what_the_model_says(page: Page, hostile: tuple[nova.Model, nova
     ids = [c["id"] for c in page.data["classes"]]
     best = numbers(page, "best", "<u2").reshape(240, page.data["likely"])
     assert [ids[i] for i in best[:, 0]] == model.predict(labelled.graph).tolist()
-    told = np.exp(-numbers(page, "p", "<u2").reshape(best.shape) / page.data["logSteps"])
+    told = np.exp(-numbers(page, "p", "<u2").reshape(best.shape).astype(float) / page.data["logSteps"])
     np.testing.assert_allclose(told, np.take_along_axis(p, best.astype(int), axis=1), rtol=1e-3, atol=1e-30)
     assert numbers(page, "true", "<u2").tolist() == labelled.y.tolist()
     degree = np.bincount(labelled.graph.edge_index[0], minlength=240)
