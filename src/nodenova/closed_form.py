@@ -63,7 +63,7 @@ def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Ten
         P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,  s_v the cosine of the two nodes in view v, over its ranks
 
     Fitted to all pairs among (z, y), pairs within and between classes counting alike. What matters for comparing nodes of
-    old classes matters for comparing nodes of new ones, and so few numbers say nothing about the old classes themselves.
+    old classes matters for comparing nodes of new ones, if it is as little as a number a view.
     """
     some = torch.argsort(y, stable=True)[:: -(-len(y) // MOST_COMPARED)]  # of every class its share
     pair = np.triu_indices(len(some), 1)
