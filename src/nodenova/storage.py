@@ -75,6 +75,17 @@ def to_json(value: object) -> bytes:
     return (json.dumps(strict(value), indent=1, allow_nan=False) + "\n").encode()
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that was written by `to_json`; damage is said with the file's name."""
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise StorageError(f"{path}: damaged, not what was saved")
+    return document
+
+
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
     """Write `model` into `folder`, which is new, empty, or holds an earlier save of a model."""
     folder = Path(folder)

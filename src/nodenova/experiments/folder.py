@@ -22,7 +22,7 @@ from nodenova.errors import StorageError
 from nodenova.experiments.maps import read_map, write_map
 from nodenova.experiments.run import Outcome, Plan, Row, Watch, run_one, unwatched
 from nodenova.model import Model
-from nodenova.storage import load_model, save_model, to_json, write_atomically
+from nodenova.storage import load_model, read_json, save_model, to_json, write_atomically
 
 FORMAT = "nodenova run"
 
@@ -60,7 +60,7 @@ class RunFolder:
 
     def rows(self) -> list[Row]:
         """The rows of the finished seeds, by seed."""
-        rows = [self._json(path) for path in self.path.glob("seed-*/row.json")]
+        rows = [read_json(path) for path in self.path.glob("seed-*/row.json")]
         return sorted(rows, key=lambda row: row["seed"])
 
     def model(self, seed: int | None = None) -> Model:
@@ -109,18 +109,9 @@ class RunFolder:
         if not path.is_file():
             what = "exists and is not a run" if self.path.is_dir() else "does not exist"
             raise StorageError(f"{self.path} {what} (it has no run.json); nothing was written")
-        document = self._json(path)
+        document = read_json(path)
         if document.get("format") != FORMAT:
             raise StorageError(f"{path}: not a run of nodenova")
-        return document
-
-    def _json(self, path: Path) -> Row:
-        try:
-            document = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
-        if not isinstance(document, dict):
-            raise StorageError(f"{path}: not a file of a run of nodenova")
         return document
 
 

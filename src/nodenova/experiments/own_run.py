@@ -14,7 +14,6 @@ runs/mine/review.json       the last review, if there was one
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import tempfile
@@ -38,7 +37,7 @@ from nodenova.model import Model
 from nodenova.report.layout import positions
 from nodenova.report.review_page import write_review_page
 from nodenova.reviewing import Desk
-from nodenova.storage import load_model, save_model, to_json, umask, weights_digest, write_atomically
+from nodenova.storage import load_model, read_json, save_model, to_json, umask, weights_digest, write_atomically
 
 FORMAT = "nodenova discovery"
 Steps = Callable[[int, int], None]
@@ -71,7 +70,7 @@ class OwnRun:
         if not (path / "run.json").is_file():
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise StorageError(f"{path} is not a run of `nodenova discover`: it {what}")
-        self.document = self._json("run.json")
+        self.document = read_json(path / "run.json")
         if self.document.get("format") != FORMAT:
             raise StorageError(f"{path} is not a run of `nodenova discover`; {path / 'run.json'} is of something else")
 
@@ -138,7 +137,7 @@ class OwnRun:
 
     def features(self) -> tuple[tuple[str, ...] | None, Recipe | None]:
         """Names of the features the model knows, and the recipe by which a table becomes them."""
-        document = self._json("features.json")
+        document = read_json(self.path / "features.json")
         names, recipe = document.get("names"), document.get("recipe")
         return None if names is None else tuple(names), None if recipe is None else recipe_of(recipe)
 
@@ -182,16 +181,6 @@ class OwnRun:
             return None
         with np.load(path, allow_pickle=False) as arrays:
             return arrays["y"], [str(name) for name in arrays["names"]]
-
-    def _json(self, name: str) -> dict[str, Any]:
-        path = self.path / name
-        try:
-            document = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
-        if not isinstance(document, dict):
-            raise StorageError(f"{path}: damaged, not what was saved")
-        return document
 
 
 def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
