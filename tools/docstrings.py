@@ -1,0 +1,71 @@
+"""Docstrings of this project as Markdown, for the API reference (an extension of Griffe, named in mkdocs.yml).
+
+- Settings of a dataclass are fields with a comment each; they become a table below its docstring.
+- Lists of the form "name:  what it is" become lists, and references like :func:`name` links.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*):\s+(?P<text>\S.*)$")
+REFERENCE = re.compile(r":(?:class|func):`([\w.]+)`")
+
+
+class Docstrings(griffe.Extension):
+    """Rewrites the docstrings of everything that was read, once it has been read."""
+
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        rewrite(pkg)
+
+
+def rewrite(found: griffe.Module | griffe.Class) -> None:
+    for member in found.members.values():
+        if member.is_alias:
+            continue
+        if isinstance(member, griffe.Module | griffe.Class):
+            rewrite(member)
+        if member.docstring is not None:
+            member.docstring.value = as_markdown(member.docstring.value, member)
+        if isinstance(member, griffe.Class) and "dataclass" in member.labels:
+            add_settings(member)
+
+
+def as_markdown(text: str, owner: griffe.Object) -> str:
+    paragraphs = [as_list(part) if ENTRY.match(part) else part for part in spaced(text).split("\n\n")]
+    return REFERENCE.sub(lambda m: f"[`{m[1]}`][{full_name(m[1], owner)}]", "\n\n".join(paragraphs))
+
+
+def spaced(text: str) -> str:
+    """An empty line before a list that follows a sentence directly, which Markdown asks for."""
+    return re.sub(r"^(?![- ])(.+)\n(?=- )", r"\1\n\n", text, flags=re.MULTILINE)
+
+
+def as_list(paragraph: str) -> str:
+    """One item an entry; indented lines go on with the one above."""
+    lines = []
+    for line in paragraph.split("\n"):
+        entry = ENTRY.match(line)
+        names = entry and ", ".join(f"`{name}`" for name in entry["names"].split(", "))
+        lines.append(f"- {names}: {entry['text']}" if entry else f"    {line.strip()}")
+    return "\n".join(lines)
+
+
+def full_name(name: str, owner: griffe.Object) -> str:
+    return name if name.startswith("nodenova.") else f"{owner.module.path}.{name}"
+
+
+def add_settings(found: griffe.Class) -> None:
+    """A table of the fields that have a default: name, default, and the comment behind it."""
+    rows = []
+    for attribute in found.attributes.values():
+        if attribute.value is None or "ClassVar" in str(attribute.annotation) or attribute.lineno is None:
+            continue
+        line = found.lines_collection[found.filepath][attribute.lineno - 1]
+        comment = line.partition("  # ")[2].strip().replace("|", "\\|")
+        rows.append(f"| `{attribute.name}` | `{attribute.value}` | {comment} |")
+    if rows and found.docstring is not None:
+        found.docstring.value += "\n\n" + "\n".join(["| setting | default | |", "|---|---|---|", *rows])
