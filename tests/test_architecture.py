@@ -35,6 +35,7 @@ def inside(name: str, room: str) -> bool:
 # room: what it may not import
 FORBIDDEN = {
     "nodenova.losses": ["nodenova"],
+    "nodenova.evaluation.significance": ["nodenova"],
     "nodenova.evaluation.metrics": ["nodenova"],
     "nodenova.graph": ["nodenova.data", "nodenova.model"],
     "nodenova.task": ["nodenova.data", "nodenova.model"],

@@ -274,3 +274,22 @@ def test_save_is_save_model(tmp_path: Path, fitted) -> None:
     fitted.save(tmp_path / "a")
     save_model(fitted, tmp_path / "b")
     assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_a_model_saved_before_classes_could_be_edited_loads(saved: Path, discovered: nova.Model, labelled) -> None:
+    assert json.loads((saved / "model.json").read_text())["version"] == 1
+    edit(saved, columns=None, edits=None)
+    loaded = load_model(saved)
+    assert loaded.columns == (0, 1, 2, 3)
+    assert loaded.edits == ()
+    assert (loaded.predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
+
+
+def test_columns_of_classes_that_are_not_there_are_damage(saved: Path) -> None:
+    edit(saved, columns=[0, 1, 2, 7])
+    refuses(saved, "do not fit together")
+
+
+def test_the_digest_of_a_model_is_the_one_its_file_says(saved: Path, discovered: nova.Model) -> None:
+    assert storage.weights_digest(discovered) == json.loads((saved / "model.json").read_text())["sha256"]
+    assert storage.weights_digest(load_model(saved)) == storage.weights_digest(discovered)

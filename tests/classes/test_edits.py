@@ -9,6 +9,7 @@ import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
+from nodenova.experiments.predictions import predictions_csv
 from nodenova.model import Model
 
 
@@ -236,3 +237,11 @@ def test_a_class_whose_nodes_are_all_alike_cannot_be_split(cases) -> None:
     (only,) = set(case.model.predict(same).tolist())
     with pytest.raises(SettingError, match="6 nodes in this graph, too few or too alike"):
         case.model.split(only, same)
+
+
+def test_predictions_as_a_file_name_classes_by_their_ids(case) -> None:
+    edited = case.model.reject(2).rename(3, "plants")
+    lines = predictions_csv(edited, case.graph)[0].decode().splitlines()[1:]
+    said = edited.predict(case.graph)
+    assert [int(line.split(",")[1]) for line in lines] == said.tolist()
+    assert {line.split(",")[2] for line in lines if line.split(",")[1] == "3"} == {"plants"}

@@ -109,3 +109,24 @@ def test_a_model_that_was_told_to_find_fewer_classes_than_there_are(labelled, fi
     graded = grade(nova.discover(fitted, new, nova.Sword(epochs=3)), exam)
     assert graded.confusion.shape == (4, 3)
     assert graded.confusion_new.shape == (2, 1)
+
+
+def test_a_model_with_edited_classes_is_graded_where_its_classes_came_from(discovered, tasks) -> None:
+    """Labelled classes count at their own places, however they were merged; parts of one count for it."""
+    exam = tasks[2]
+    whole = grade(discovered, exam)
+    old_merged = grade(discovered.merge([0, 1]), exam)
+    assert old_merged.confusion.shape == (4, 4)
+    assert old_merged.confusion[:, 1].sum() == 0
+    assert old_merged.predicted == (2, 2)
+    new_rejected = grade(discovered.reject(2), exam)
+    assert new_rejected.confusion.shape == (4, 3)
+    assert new_rejected.confusion_new.shape == (2, 1)
+    assert new_rejected.confusion.sum() == whole.confusion.sum()
+    split = discovered.split(0, exam.graph)
+    parts = grade(split, exam)
+    assert parts.confusion.shape == (4, 4)
+    assert parts.confusion[:, 0].sum() == np.isin(split.predict(exam.graph)[exam.ids], [4, 5]).sum()
+    all_rejected = grade(discovered.reject(2).reject(3), exam)
+    assert all_rejected.confusion_new is None
+    assert all_rejected.scores()["new"] == 0.0

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from nodenova.cli import (
-    bench,
-    files,
-    own,
-    predict,
-    run,
-)  # importing a file adds its commands; --help lists them in this order
+from importlib import import_module
+
 from nodenova.cli.app import app, fail
 from nodenova.errors import NodenovaError
 
-__all__ = ["app", "bench", "files", "main", "own", "predict", "run"]
+__all__ = ["app", "main"]
+
+# Importing a file adds its commands; --help lists them in this order.
+for _name in ("demo", "files", "own", "predict", "run", "bench"):
+    import_module(f"nodenova.cli.{_name}")
 
 
 def main() -> None:

@@ -37,10 +37,10 @@ RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nod
 def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:
     """The graph, and how many of its classes are old by default."""
     from nodenova.data.datasets import DATASETS, load_dataset
-    from nodenova.data.npz import load_graph
+    from nodenova.data.load import load_graph
 
     if (dataset is None) == (graph is None):
-        raise SettingError("give either --dataset NAME or --graph FILE.npz")
+        raise SettingError("give either --dataset NAME or --graph FILE")
     if graph is not None:
         return load_graph(graph), None
     assert dataset is not None

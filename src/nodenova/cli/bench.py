@@ -34,7 +34,7 @@ TABLES = "comparison, heads, ablation, forgetting, sensitivity, layers, confusio
 @app.command(rich_help_panel=RESEARCH)
 def bench(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}.")],
-    datasets: Annotated[str | None, typer.Option(help="Datasets by name or as npz files, with commas (default: the paper's that are on this machine).")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
     encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
     methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",

@@ -1,4 +1,4 @@
-"""nodenova run, demo, report: a method under the protocol, graded against labels held back."""
+"""nodenova run, report, datasets: a method under the protocol, graded against labels held back."""
 
 from __future__ import annotations
 
@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from nodenova.experiments.run import Plan, Row
 
 
-@app.command()
-def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "3",
-    quiet: Quiet = False,
-) -> None:
-    """Discover two classes of CiteSeer that nobody labelled: data that ships, both phases, a table, a report."""
-    if not quiet:
-        out.print("CiteSeer: papers, citations, words. Four classes are labelled; two are there, but nobody named them.")
-        out.print("Phase 1 learns the four and then forgets the nodes. Phase 2 sees 40 unlabelled papers and the graph.\n")
-    run(dataset="citeseer", seeds=seeds, folder=folder, quiet=quiet)
-    if not quiet:
-        out.print(f"\nTry next: nodenova predict {escape(str(folder))} --dataset citeseer --out predictions.csv")
-
-
 @app.command(rich_help_panel=RESEARCH)
 def datasets(data_root: DataRoot = None) -> None:
     """What can be loaded by name, how large it is, and whether it is on this machine."""
@@ -64,7 +49,7 @@ def datasets(data_root: DataRoot = None) -> None:
 @app.command(rich_help_panel=RESEARCH)
 def run(
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; see `nodenova datasets`.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="A graph of your own as npz (x, edge_index, y).")] = None,
+    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, or a folder with nodes.* and edges.*.")] = None,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,

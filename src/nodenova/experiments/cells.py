@@ -12,6 +12,7 @@ import numpy as np
 from nodenova.data.answers import Labelled
 from nodenova.experiments.contenders import contender, encoder_for
 from nodenova.experiments.run import Plan
+from nodenova.joining import JOINTS
 from nodenova.methods.own import is_own, source_hash
 
 # The rows of the paper's ablation table, by zero weights.
@@ -76,15 +77,25 @@ class Choice:
 Settings = tuple[tuple[str, str], ...]
 
 
-def comparison(choice: Choice) -> list[Cell]:
+def plain(choice: Choice) -> list[Cell]:
     """Every method on every encoder and dataset; a method with a closed-form encoder of its own runs on that, once."""
     return _cells(choice, [(method, encoder) for method in choice.methods for encoder in _encoders(method, choice)])
+
+
+def comparison(choice: Choice) -> list[Cell]:
+    """Every method as it is; and those that join two heads, with the other way of joining them."""
+    found = plain(choice)
+    for other in JOINTS:
+        methods = [name for name in choice.methods if getattr(contender(name, {}), "joint", other) != other]
+        if methods:
+            found += plain(replace(choice, methods=methods, method_settings=(("joint", other),)))
+    return found
 
 
 def heads(choice: Choice) -> list[Cell]:
     """New nodes by the head for new classes alone (New-N)."""
     wanted = [m for m in choice.methods if m not in ("never_new", "oracle")]
-    return comparison(replace(choice, methods=wanted))
+    return plain(replace(choice, methods=wanted))
 
 
 def ablation(choice: Choice) -> list[Cell]:
@@ -106,13 +117,13 @@ def layers(choice: Choice) -> list[Cell]:
 
 def tsne(choice: Choice) -> list[Cell]:
     """One seed of each method with the embeddings of its test nodes kept."""
-    return [replace(cell, keep_map=True) for cell in comparison(replace(choice, seeds=choice.seeds[:1]))]
+    return [replace(cell, keep_map=True) for cell in plain(replace(choice, seeds=choice.seeds[:1]))]
 
 
 def class_splits(choice: Choice) -> list[Cell]:
     """Old classes drawn at random: one draw a seed. Unlabelled nodes evenly of all new classes, and as they come."""
     found = []
-    for cell in comparison(choice):
+    for cell in plain(choice):
         labelled = next(graph for graph, _ in choice.datasets if graph.name == cell.plan.dataset)
         order = np.random.default_rng([cell.seed, 42]).permutation(labelled.num_classes)
         old = tuple(sorted(order[: len(cell.plan.old)].tolist()))
@@ -128,7 +139,7 @@ TABLES: dict[str, Callable[[Choice], list[Cell]]] = {
     "forgetting": comparison,
     "sensitivity": sensitivity,
     "layers": layers,
-    "confusion": comparison,
+    "confusion": plain,
     "tsne": tsne,
     "class-splits": class_splits,
 }

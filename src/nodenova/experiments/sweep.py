@@ -16,7 +16,7 @@ from typing import Any
 
 from nodenova.data.answers import Labelled
 from nodenova.data.datasets import load_dataset
-from nodenova.data.npz import load_graph
+from nodenova.data.load import load_graph
 from nodenova.experiments.cells import Cell
 from nodenova.experiments.contenders import title
 from nodenova.experiments.maps import write_map
@@ -35,7 +35,7 @@ class Source:
     split: int = 0
 
     def load(self, name: str) -> Labelled:
-        return load_graph(name) if name.endswith(".npz") else load_dataset(name, self.data_root, split=self.split)
+        return load_graph(name) if Path(name).exists() else load_dataset(name, self.data_root, split=self.split)
 
 
 @dataclass(frozen=True)

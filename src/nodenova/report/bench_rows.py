@@ -30,6 +30,8 @@ METHODS = {
     "sword_as_released": "SWORD as released",
     "oracle": "oracle (ceiling)",
 }
+# The two ways in which an old head and a new one become one, where it is not the method's own.
+JOINTS = {"concatenated": ", two heads side by side", "strict": ", joint head alone"}
 LOSSES = {"pseudo": "L_Ps", "alpha2": "L_Pt", "alpha1": "L_Se", "replay": "L_Re", "omega": "L_Ds"}
 PARAMETERS = {"alpha1": "α1", "alpha2": "α2", "eta": "η", "lam": "λ", "k": "k"}
 
@@ -65,6 +67,11 @@ def unchanged(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not row.get("changed")]
 
 
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """Methods as they are, and with the other way of joining their two heads, which is a line of its own."""
+    return [row for row in rows if set(row.get("changed") or ()) <= {"joint"}]
+
+
 def encoder_title(encoder: str) -> str:
     return ENCODERS.get(encoder, encoder)
 
@@ -74,17 +81,21 @@ def by_method(rows: Sequence[Row]) -> list[Entry]:
     encoders = in_order({row["encoder"] for row in rows}, ENCODERS)
     blocks = [encoder for encoder in encoders if encoder in ENCODERS] or encoders
     given = {row["method"] for row in rows if GIVEN & set(row.get("sees") or ())}
-    pairs = {(row["encoder"], row["method"]) for row in rows}
-    methods = in_order({method for _, method in pairs}, METHODS)
+    pairs = {(row["encoder"], _line(row)) for row in rows}
+    methods = [(m, j) for m in in_order({row["method"] for row in rows}, METHODS) for j in ("", *JOINTS)]
     found = []
     for block in blocks:
         here = [(e, m) for e in encoders if e == block or e not in blocks for m in methods if (e, m) in pairs]
-        for encoder, method in sorted(here, key=lambda pair: (pair[0] != block, pair[1] in given)):
+        for encoder, (method, joint) in sorted(here, key=lambda pair: (pair[0] != block, pair[1][0] in given)):
             own = "" if encoder == block else " (own encoder)"
-            mine = [row for row in rows if (row["encoder"], row["method"]) == (encoder, method)]
-            label = METHODS.get(method, method) + own
+            mine = [row for row in rows if (row["encoder"], _line(row)) == (encoder, (method, joint))]
+            label = METHODS.get(method, method) + JOINTS.get(joint, "") + own
             found.append(Entry(encoder_title(block), (label,), mine, block, method, method == "sword" and not own))
     return found
+
+
+def _line(row: Row) -> tuple[str, str]:
+    return row["method"], (row.get("changed") or {}).get("joint", "")
 
 
 def left_out(row: Row) -> str | None:

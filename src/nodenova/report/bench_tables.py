@@ -20,6 +20,7 @@ from nodenova.report.bench_rows import (
     METHODS,
     PARAMETERS,
     by_method,
+    compared,
     confusions,
     depth_of,
     encoder_title,
@@ -50,7 +51,7 @@ AVERAGE = "Average: over the datasets shown, of ours and of the paper's numbers,
 
 
 def comparison(rows: Sequence[Row]) -> list[Table]:
-    entries = by_method(unchanged(of_the_paper(rows)))
+    entries = by_method(compared(of_the_paper(rows)))
     hides = "All can be high while no new class is found at all (never new); H, the harmonic mean of Old and New, cannot."
     lottery = (
         "The discovered class with number i must be the true class i, as the paper counts. Without labels a method cannot "
@@ -89,7 +90,7 @@ def heads(rows: Sequence[Row]) -> list[Table]:
 def forgetting(rows: Sequence[Row]) -> list[Table]:
     what = "AA: mean of Old and New after phase 2. AF: Old after phase 2 minus Old after phase 1; negative is forgotten."
     caption = [PERCENT, BLOCK, what, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE]
-    entries, scores = by_method(unchanged(of_the_paper(rows))), ("aa", "af")
+    entries, scores = by_method(compared(of_the_paper(rows))), ("aa", "af")
     return [table("forgetting", "Forgetting", caption, ("Method",), entries, scores, marked=scores, average=True)]
 
 

@@ -1,0 +1,73 @@
+"""nodenova demo: the whole way on data that ships with the package, in words people can read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from nodenova.cli.app import Quiet, app, err, fail, out
+from nodenova.cli.own import write
+
+PER_CLASS = 50  # words of a category that are in training: labelled if it is known, unlabelled if it is new
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
+    seed: Annotated[int, typer.Option(help="Draws other words.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")
+    ] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Discover three kinds of words that nobody labelled, in a graph of 9,997 words that ships with the package."""
+    import numpy as np
+
+    from nodenova.data.datasets import DATASETS, load_dataset
+    from nodenova.experiments.own_run import Found, OwnRun
+    from nodenova.experiments.run import Plan, run_one
+    from nodenova.progress import Bars
+
+    OwnRun.check_place(folder, overwrite)
+    labelled, num_old = load_dataset("wordnet"), DATASETS["wordnet"].num_old
+    num_new = labelled.num_classes - num_old
+    if not quiet:
+        out.print(
+            f"WordNet: {labelled.graph.num_nodes:,} nouns, linked by meaning, each with the words that explain it.\n"
+            f"{num_old} kinds of nouns are known ({', '.join(labelled.class_names[:num_old])}), {PER_CLASS} examples each.\n"
+            f"{num_new} other kinds are there as well. All that is told of them: {PER_CLASS * num_new} nouns belong to them.\n",
+            highlight=False,
+        )
+    plan = Plan("wordnet", "prism", "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
+    try:
+        with Bars(err, show=not quiet and err.is_terminal) as bars:
+            outcome = run_one(labelled, plan, seed, bars.watcher)
+        y = np.full(labelled.graph.num_nodes, -1)
+        y[outcome.exam.ids] = outcome.exam.y
+        facts = {
+            "Data": f"WordNet 3.0, {labelled.graph.num_nodes:,} noun synsets of ten kinds; its licence comes with the package",
+            "Known": f"{PER_CLASS} labelled nouns of each of {', '.join(labelled.class_names[:num_old])}",
+            "Unlabelled": f"{PER_CLASS * num_new} nouns of {num_new} other kinds",
+            "Seed": seed,
+        }
+        answers = (y, outcome.exam.class_names)
+        found = Found("WordNet: three kinds of nouns that nobody labelled", outcome.model, labelled.graph, facts, answers=answers, rows=[outcome.row])  # fmt: skip
+        write(folder, found, keep_graph=True, overwrite=overwrite, quiet=quiet)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written", 130)
+    if quiet:
+        return
+    scores = outcome.row["scores"]["block"]
+    graded = "  ".join(
+        f"{name} {scores[key]:.1f}" for name, key in (("Old", "old"), ("New", "new"), ("All", "all"), ("H", "h"))
+    )
+    out.print(
+        f"\nGraded on the {len(outcome.exam.ids):,} other nouns, discovered kinds matched to true ones: {graded} percent.\n"
+        f"In truth the new kinds are {', '.join(labelled.class_names[num_old:])}.\n\n"
+        f"Try next: nodenova review {escape(str(folder))}",
+        highlight=False,
+        soft_wrap=True,
+    )
