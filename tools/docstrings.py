@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -55,7 +56,12 @@ def as_list(paragraph: str) -> str:
 
 
 def full_name(name: str, owner: griffe.Object) -> str:
-    return name if name.startswith("nodenova.") else f"{owner.module.path}.{name}"
+    """Where a thing is defined: nodenova.Model is a public name for nodenova.model.Model."""
+    package, _, rest = name.partition(".")
+    if package != "nodenova":
+        return f"{owner.module.path}.{name}"
+    found = owner.package.members.get(rest)
+    return found.final_target.path if isinstance(found, griffe.Alias) else name
 
 
 def add_settings(found: griffe.Class) -> None:
@@ -66,6 +72,15 @@ def add_settings(found: griffe.Class) -> None:
             continue
         line = found.lines_collection[found.filepath][attribute.lineno - 1]
         comment = line.partition("  # ")[2].strip().replace("|", "\\|")
-        rows.append(f"| `{attribute.name}` | `{attribute.value}` | {comment} |")
+        rows.append(f"| `{attribute.name}` | `{plain(str(attribute.value), found.module)}` | {comment} |")
     if rows and found.docstring is not None:
         found.docstring.value += "\n\n" + "\n".join(["| setting | default | |", "|---|---|---|", *rows])
+
+
+def plain(value: str, module: griffe.Module) -> str:
+    """The default as a value: RANKS[0] is looked up where the module has RANKS from."""
+    named = re.match(r"^([A-Z_]+)(?:\[(\d)\])?$", value)
+    if named is None:
+        return value
+    constant = ast.literal_eval(str(module[named[1]].value))
+    return repr(constant if named[2] is None else constant[int(named[2])])
