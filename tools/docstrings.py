@@ -1,6 +1,6 @@
 """Docstrings of this project as Markdown, for the API reference (an extension of Griffe, named in mkdocs.yml).
 
-- Settings of a dataclass are fields with a comment each; they become a table below its docstring.
+- Fields of a dataclass have a comment each (settings, for a method); they become a table below its docstring.
 - Lists of the form "name:  what it is" become lists, and references like :func:`name` links.
 """
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import griffe
 
-ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*):\s+(?P<text>\S.*)$")
+ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*):\s+(?P<text>\S.*)$", re.MULTILINE)
+WIDE = re.compile(r"(?<=\S) {5,}(?=\S)")  # between a formula and what is said of it
+MOST_COLUMNS = 96  # that a page shows of a formula
 REFERENCE = re.compile(r":(?:class|func):`([\w.]+)`")
 
 
@@ -36,7 +38,8 @@ def rewrite(found: griffe.Module | griffe.Class) -> None:
 
 
 def as_markdown(text: str, owner: griffe.Object) -> str:
-    paragraphs = [as_list(part) if ENTRY.match(part) else part for part in spaced(text).split("\n\n")]
+    text = "\n".join(WIDE.sub("    ", line) if len(line) > MOST_COLUMNS else line for line in spaced(text).split("\n"))
+    paragraphs = [as_list(part) if ENTRY.match(part) else part for part in text.split("\n\n")]
     return REFERENCE.sub(lambda m: f"[`{m[1]}`][{full_name(m[1], owner)}]", "\n\n".join(paragraphs))
 
 
@@ -56,25 +59,22 @@ def as_list(paragraph: str) -> str:
 
 
 def full_name(name: str, owner: griffe.Object) -> str:
-    """Where a thing is defined: nodenova.Model is a public name for nodenova.model.Model."""
-    package, _, rest = name.partition(".")
-    if package != "nodenova":
-        return f"{owner.module.path}.{name}"
-    found = owner.package.members.get(rest)
-    return found.final_target.path if isinstance(found, griffe.Alias) else name
+    return name if name.startswith("nodenova.") else f"{owner.module.path}.{name}"
 
 
 def add_settings(found: griffe.Class) -> None:
-    """A table of the fields that have a default: name, default, and the comment behind it."""
-    rows = []
-    for attribute in found.attributes.values():
-        if attribute.value is None or "ClassVar" in str(attribute.annotation) or attribute.lineno is None:
+    """A table of the fields of a method, or of any dataclass that has comments behind its fields."""
+    rows, said = [], "prefers" in found.attributes
+    for field in found.attributes.values():
+        if field.lineno is None or field.name.startswith("_") or "instance-attribute" not in field.labels:
             continue
-        line = found.lines_collection[found.filepath][attribute.lineno - 1]
-        comment = line.partition("  # ")[2].strip().replace("|", "\\|")
-        rows.append(f"| `{attribute.name}` | `{plain(str(attribute.value), found.module)}` | {comment} |")
-    if rows and found.docstring is not None:
-        found.docstring.value += "\n\n" + "\n".join(["| setting | default | |", "|---|---|---|", *rows])
+        comment = found.lines_collection[found.filepath][field.lineno - 1].partition("  # ")[2].replace("|", "\\|")
+        default = "" if field.value is None else f"`{plain(str(field.value), found.module)}`"
+        kind = str(field.annotation).replace("|", "\\|")
+        rows.append(f"| `{field.name}` | `{kind}` | {default} | {comment} |")
+        said |= bool(comment)
+    if rows and said and found.docstring is not None:
+        found.docstring.value += "\n\n" + "\n".join(["| field | type | default | |", "|---|---|---|---|", *rows])
 
 
 def plain(value: str, module: griffe.Module) -> str:
