@@ -14,6 +14,7 @@ from torch_geometric.datasets import Planetoid
 
 import nodenova as nova
 from nodenova import cli
+from nodenova.experiments.contenders import CONTENDERS
 
 Arrays = dict[str, np.ndarray]
 
@@ -97,7 +98,7 @@ OPTIONS = {
     "no new class wanted": (["--num-old", "2", "--num-new", "0"], "num_new must be at least 1, it is 0"),
     "method": (
         ["--num-old", "2", "--method", "swrod"],
-        f"unknown method 'swrod'; known: {', '.join(sorted(nova.METHODS))}",
+        f"unknown method 'swrod'; known: {', '.join(sorted(CONTENDERS))}",
     ),
     "encoder": (["--num-old", "2", "--encoder", "gnc"], "unknown encoder 'gnc'; known: gat, gcn, prism, sage"),
     "setting": (

@@ -10,7 +10,14 @@ def bare(mean: torch.Tensor, var: torch.Tensor) -> Prototypes:
     """Prototypes whose ladder says nothing."""
     d = mean.shape[1]
     return Prototypes(
-        mean, var, torch.zeros_like(mean), torch.zeros(1, d), torch.ones(d), torch.tensor(5.0), torch.tensor(1.0)
+        mean,
+        var,
+        torch.zeros_like(mean),
+        torch.zeros(1, d),
+        torch.ones(d),
+        torch.tensor(5.0),
+        torch.tensor(1.0),
+        torch.ones(1),
     )
 
 
@@ -94,7 +101,7 @@ def test_covariance_is_the_pooled_within_class_covariance_shrunk_to_a_sphere() -
     u = ladder(z, 4, (4,))
     residual = u - torch.stack([u[y == c].mean(0) for c in range(2)])[y]
     within = residual.t() @ residual / 38
-    found = Prototypes.of(z, y, 2, 4, (4,)).covariance(torch.ones(4, dtype=torch.bool), prior=38.0)
+    found = Prototypes.of(z, y, 2, 4, (4,)).covariance(torch.ones(4, dtype=torch.bool), 38.0, torch.ones(4))
     assert torch.allclose(found.float(), 0.5 * within + 0.5 * within.diagonal().mean() * torch.eye(4), atol=1e-5)
 
 

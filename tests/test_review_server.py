@@ -121,7 +121,7 @@ def test_localhost_is_this_machine_too(server: ReviewServer, desk: Desk) -> None
 
 @pytest.mark.parametrize(
     "path",
-    ["/run.json", "/../run.json", "//etc/passwd", "/%2e%2e/run.json", "/review", "/index.html", "/..", "/./", "/?/../x"],
+    ["/run.json", "/../run.json", "//etc/passwd", "/%2e%2e/run.json", "/review", "/index.html", "/..", "/./"],
 )
 def test_other_paths_are_refused(server: ReviewServer, path: str) -> None:
     cookie = enter(server)

@@ -1,9 +1,9 @@
-"""Run the cells of REPRODUCIBILITY.md and write it from their rows.
+"""Write REPRODUCIBILITY.md from committed rows: python tools/reproduce.py
 
-    python tools/reproduce.py run --data-root DIR     # hours; a stopped run goes on where it was
-    python tools/reproduce.py write                   # results/sword.jsonl.gz -> REPRODUCIBILITY.md
+results/bench.jsonl.gz   rows of `nodenova bench` (see RUNS for the commands)
+results/prism.jsonl.gz   rows of tools/prism_results.py
 
-Rows are gathered in results/sword.jsonl.gz; the page is a function of that file and of nothing else.
+    python tools/reproduce.py pack results/rows.jsonl     # rows of a finished bench -> results/bench.jsonl.gz, then write
 """
 
 from __future__ import annotations
@@ -11,145 +11,113 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
-from nodenova.data.datasets import DATASETS, load_dataset
-from nodenova.experiments.folder import RunFolder
-from nodenova.experiments.paper import SWORD_PAPER, SWORD_PAPER_NOTES, SWORD_RERUN
+from nodenova.experiments.paper import SWORD_RERUN
 from nodenova.experiments.results import mean_std, summarise
-from nodenova.experiments.run import Plan, Row
+from nodenova.experiments.rowfile import RowFile
+from nodenova.experiments.run import Row
+from nodenova.report.bench_rows import METHODS, latest
+from nodenova.report.bench_tables import TABLES
+from nodenova.report.bench_text import to_markdown
 from nodenova.report.tables import cell, markdown, number
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS = ROOT / "results/sword.jsonl.gz"
+ROWS = ROOT / "results/bench.jsonl.gz"
 PRISM_ROWS = ROOT / "results/prism.jsonl.gz"
-RUNS = ROOT / "runs/reproduce"
-
-# The rows of the paper's ablation table, by zero weights.
-ABLATION = {
-    "all five losses": (),
-    "without L_Distill": (("omega", "0"),),
-    "without L_Replay": (("replay", "0"),),
-    "without L_Replay, L_Distill": (("lam", "0"),),
-    "without L_Self": (("alpha1", "0"),),
-    "without L_Self, L_Replay, L_Distill": (("alpha1", "0"), ("lam", "0")),
-    "without L_Perturb": (("alpha2", "0"),),
-    "without L_Pseudo": (("pseudo", "0"),),
-}
-
-
-def plan(dataset: str, encoder: str, method: str = "sword", settings: tuple[tuple[str, str], ...] = ()) -> Plan:
-    entry = DATASETS[dataset]
-    return Plan(dataset, method, encoder, tuple(range(entry.num_old)), entry.classes - entry.num_old, settings)
+RUNS = """nodenova bench comparison --datasets cora,citeseer,pubmed --encoders gcn,sage --seeds 10
+nodenova bench comparison --datasets cora,citeseer,pubmed --encoders gat --seeds 5
+nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
+nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 5
+nodenova bench layers --datasets cora,citeseer --encoders gcn --seeds 3
+nodenova bench tsne --datasets cora --encoders gcn --seeds 1
+nodenova bench class-splits --datasets cora,citeseer,pubmed --encoders gcn --methods prism,sword,frozen_kmeans --seeds 10
+nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set replay_temperature=false --seeds 10
+nodenova bench comparison --datasets cora --encoders gcn --methods sword --set similarity=sigmoid --seeds 10
+nodenova bench comparison --datasets cora,citeseer --methods taught --set student=sage --seeds 5
+nodenova bench comparison --datasets cora,citeseer --methods taught --set student=gat --seeds 5"""
+SHOWN = ("comparison", "heads", "ablation", "forgetting", "sensitivity", "layers", "class-splits")
 
 
-def cells() -> list[tuple[str, Plan, int]]:
-    """(name, plan, number of seeds), the cheap ones first."""
-    found = [(f"ablation-{n}", plan("cora", "gcn", settings=s), 10) for n, s in enumerate(ABLATION.values())]
-    found += [("sigmoid", plan("cora", "gcn", settings=(("similarity", "sigmoid"),)), 10)]
-    released = (("replay_temperature", "false"),)
-    found += [(f"released-replay-{d}", plan(d, "gcn", settings=released), 10) for d in ("cora", "citeseer")]
-    found += [
-        (f"taught-{d}-{s}", plan(d, "prism", "taught", (("student", s),)), 5)
-        for s in ("gcn", "sage", "gat")
-        for d in ("cora", "citeseer")
-    ]
-    found += [(f"floor-{d}", plan(d, "gcn", "never_new"), 10) for d in ("cora", "citeseer", "pubmed")]
-    for encoder, seeds in [("gcn", 10), ("sage", 10), ("gat", 5)]:
-        found += [(f"sword-{d}-{encoder}", plan(d, encoder), seeds) for d in ("cora", "citeseer", "pubmed")]
-    return found
-
-
-def run(data_root: str, only: str) -> None:
-    for name, wanted, seeds in cells():
-        if only in name:
-            labelled = load_dataset(wanted.dataset, data_root)
-            folder = RunFolder.create(RUNS / name, wanted, labelled.fingerprint())
-            rows = folder.run(labelled, wanted, range(seeds))
-            print(name, {k: cell(v) for k, v in summarise(rows)["scores"]["block"].items()}, flush=True)
-
-
-def gather() -> None:
-    lines = [json.dumps({"cell": name} | row) for name, _, _ in cells() for row in _rows(RUNS / name)]
-    ROWS.parent.mkdir(exist_ok=True)
-    ROWS.write_bytes(gzip.compress("\n".join(lines).encode() + b"\n", mtime=0))
-
-
-def _rows(folder: Path) -> list[Row]:
-    return RunFolder.open(folder).rows() if folder.is_dir() else []
+def pack(path: Path) -> None:
+    """Rows without the embeddings that some name; a run that was done twice counts once."""
+    rows = latest(RowFile(path).read())
+    ROWS.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0))
 
 
 def write() -> None:
-    rows = [json.loads(line) for line in gzip.decompress(ROWS.read_bytes()).splitlines()]
-    by_cell: dict[str, list[Row]] = {}
-    for row in rows:
-        by_cell.setdefault(row["cell"], []).append(row)
-    (ROOT / "REPRODUCIBILITY.md").write_text(page(by_cell))
+    (ROOT / "REPRODUCIBILITY.md").write_text(page(RowFile(ROWS).read()))
 
 
-def page(by_cell: dict[str, list[Row]]) -> str:
-    main = []
-    for dataset, encoder in SWORD_PAPER:
-        summary = summarise(by_cell.get(f"sword-{dataset}-{encoder}", []))
-        if not summary:
-            continue
-        block, identity = summary["scores"]["block"], summary["scores"]["identity"]
-        paper = " / ".join(f"{value:.1f}" for value in SWORD_PAPER[dataset, encoder])
-        rerun = SWORD_RERUN.get((dataset, encoder))
-        main.append([
-            dataset, encoder, str(len(summary["seeds"])),
-            *(cell(block[score]) for score in ("old", "new", "all", "h", "gate", "new_n")),
-            cell(summary["aa"]), cell(summary["af"]), cell(identity["all"]),
-            paper + ("*" if (dataset, encoder) in SWORD_PAPER_NOTES else ""),
-            " / ".join(f"{mean} ± {std}" for mean, std in rerun) if rerun else "",
-        ])  # fmt: skip
-    header = ["dataset", "encoder", "seeds", "Old", "New", "All", "H", "gate", "New-N", "AA", "AF", "All by identity",
-              "paper Old / New / All", "authors' code without the leak, matched"]  # fmt: skip
-
-    def small(names: dict[str, str]) -> str:
-        lines = []
-        for title, name in names.items():
-            if name in by_cell:
-                summary = summarise(by_cell[name])
-                scores = [cell(summary["scores"]["block"][score]) for score in ("old", "new", "all", "h")]
-                lines.append([title, str(len(summary["seeds"])), *scores])
-        return markdown(["", "seeds", "Old", "New", "All", "H"], lines)
-
-    versions = next(iter(by_cell.values()))[0]["versions"]
-    notes = "\n".join(f"- {d} {e}: {note}." for (d, e), note in SWORD_PAPER_NOTES.items())
+def page(rows: list[Row]) -> str:
+    tables = "\n".join(to_markdown(TABLES[name](rows)) for name in SHOWN)
+    versions = Counter(json.dumps(row["versions"]) for row in rows).most_common(1)[0][0]
+    made = ", ".join(f"{name} {version}" for name, version in json.loads(versions).items())
+    failed = sum(row["status"] == "failed" for row in rows)
+    hours = sum(row["seconds"]["discover"] for row in rows if row["status"] == "done") / 3600
     return f"""# Reproducibility
 
-Made by `python tools/reproduce.py write` from `results/sword.jsonl.gz`, one row a run; no number here was typed in.
-Accuracies in percent, mean ± std over seeds, public Planetoid splits, transductive, first class ids old, one set of default
-settings for all datasets and encoders, last epoch of a fixed number. Matched `block` unless said otherwise
-(docs/protocol.md). Made with {", ".join(f"{k} {v}" for k, v in versions.items())}.
+Made by `python tools/reproduce.py` from `results/bench.jsonl.gz` ({len(rows):,} runs, {failed} of them failed, {hours:.1f} hours of phase 2 on a
+shared machine) and `results/prism.jsonl.gz`; no number here was typed in. Public Planetoid splits, transductive, first class ids old unless a table
+says otherwise, one set of defaults for all datasets and encoders, last epoch of a fixed number. How scores are matched:
+docs/protocol.md; how the paper is read: docs/paper-notes.md. Made with {made}.
 
-## SWORD
+```
+{RUNS}
+```
 
-{markdown(header, main)}
+{tables}
+## SWORD beside the authors' code
 
-The paper's cells are matched by identity, one run each. * are not what they say:
+A re-run of the authors' released code with its label leak taken out, `block` matching: Old / New / All.
 
-{notes}
+{rerun(rows)}
 
-## Ablation, Cora, GCN
+## Variants
 
-{small({title: f"ablation-{n}" for n, title in enumerate(ABLATION)} | {"Eq. 2 as printed (similarity=sigmoid)": "sigmoid"})}
+{variants(rows)}
 
-## Why All is lower than in the authors' code: their replay leaves the temperature out, GCN
+`replay_temperature=False` leaves the temperature out of the replay as the released code does, which keeps pushing towards old classes;
+`similarity=sigmoid` is Eq. 2 as printed; `student` is the GNN that Prism teaches.
 
-{small({d: f"released-replay-{d}" for d in ("cora", "citeseer")})}
+{prism_page()}"""
 
-## A GNN taught by Prism (method `taught`), public splits
 
-{small({f"{d}, {s}": f"taught-{d}-{s}" for s in ("gcn", "sage", "gat") for d in ("cora", "citeseer")})}
+def done(rows: list[Row], **wanted: object) -> list[Row]:
+    return [
+        row for row in latest(rows) if row["status"] == "done" and all(row[key] == value for key, value in wanted.items())
+    ]
 
-{prism_page()}
-## The floor: a model that never predicts a new class, GCN
 
-{small({d: f"floor-{d}" for d in ("cora", "citeseer", "pubmed")})}
-"""
+def rerun(rows: list[Row]) -> str:
+    lines = []
+    for (dataset, encoder), theirs in SWORD_RERUN.items():
+        mine = done(
+            rows, method="sword", dataset=dataset, encoder=encoder, changed={}, fit_changed={}, draw="published", map=None
+        )
+        if mine:
+            scores = summarise(mine)["scores"]["block"]
+            ours = " / ".join(cell(scores[score]) for score in ("old", "new", "all"))
+            lines.append([dataset, encoder, str(len(mine)), ours, " / ".join(f"{mean} ± {std}" for mean, std in theirs)])
+    return markdown(["dataset", "encoder", "seeds", "ours", "authors' code without the leak"], lines)
+
+
+def variants(rows: list[Row]) -> str:
+    named = ("replay_temperature", "similarity", "student")
+    cells: dict[tuple[str, str, str], list[Row]] = {}
+    for row in done(rows):
+        if row["changed"] and set(row["changed"]) <= set(named):
+            what = ", ".join(f"{key}={value}" for key, value in row["changed"].items())
+            cells.setdefault((f"{METHODS[row['method']]}, {what}", row["dataset"], row["encoder"]), []).append(row)
+    lines = []
+    for (what, dataset, encoder), mine in sorted(cells.items()):
+        scores = summarise(mine)["scores"]["block"]
+        lines.append(
+            [what, dataset, encoder, str(len(mine)), *(cell(scores[score]) for score in ("old", "new", "all", "h"))]
+        )
+    return markdown(["", "dataset", "encoder", "seeds", "Old", "New", "All", "H"], lines)
 
 
 def prism_page() -> str:
@@ -202,11 +170,9 @@ thread of a busy machine. Rows: `results/prism.jsonl.gz`, by `tools/prism_result
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "write"])
-    parser.add_argument("--data-root", default="data")
-    parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("command", nargs="?", choices=["pack"])
+    parser.add_argument("rows", nargs="?", type=Path)
     arguments = parser.parse_args()
-    if arguments.command == "run":
-        run(arguments.data_root, arguments.only)
-        gather()
+    if arguments.command == "pack":
+        pack(arguments.rows)
     write()

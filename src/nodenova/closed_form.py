@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.optimize import minimize
 from torch import Tensor
 
 from nodenova.heads import LadderHead
@@ -18,6 +20,8 @@ PRIOR = 500.0  # the identity counts as this many nodes in the covariance
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
+EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the number of nodes
+MOST_COMPARED = 1000  # nodes that are compared pair by pair
 
 
 class Spec(Protocol):
@@ -44,15 +48,48 @@ def gaussian_head(
     ranks: Sequence[float] = RANKS,
     prior: float = PRIOR,
 ) -> LadderHead:
-    """The linear classifier of `classes`, with the covariance within those that `scatter` is of."""
+    """The linear classifier of `classes`, on their scale, with the covariance within those that `scatter` is of."""
     n, device = len(classes.centre), classes.centre.device
     rungs = nearest_rungs(spec.rungs, [multiple * n for multiple in ranks])
     columns = rung_columns(spec.views, spec.rungs, rungs).to(device)
     head = LadderHead(spec.views, spec.view_size, rungs, n, temperature).to(device)
-    return head.set_gaussian(classes.centre[:, columns], scatter.covariance(columns, prior))
+    scale = classes.column_scale(rungs)
+    return head.set_gaussian(classes.centre[:, columns] * scale, scatter.covariance(columns, prior, scale), scale)
 
 
-def calibrated_temperature(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> float:
+def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Tensor:
+    """(views,) how far each view tells whether two nodes are of one class: the root of its weight, the mean weight being 1.
+
+        P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,  s_v the cosine of the two nodes in view v, over its ranks
+
+    Fitted to all pairs among (z, y), pairs within and between classes counting alike. What matters for comparing nodes of
+    old classes matters for comparing nodes of new ones, if it is as little as a number a view.
+    """
+    some = torch.argsort(y, stable=True)[:: -(-len(y) // MOST_COMPARED)]  # of every class its share
+    pair = np.triu_indices(len(some), 1)
+    same = (y[some][:, None] == y[some]).cpu().numpy()[pair]
+    if spec.views == 1 or same.all() or not same.any():
+        return torch.ones(spec.views, device=z.device)
+    rungs = nearest_rungs(spec.rungs, [multiple * num_classes for multiple in RANKS])
+    views = ladder(z[some], spec.view_size, rungs).double().chunk(spec.views, dim=1)
+    likeness = np.stack([(view @ view.t() / len(rungs)).cpu().numpy()[pair] for view in views])  # (views, pairs)
+    sign, share = np.where(same, 1.0, -1.0), np.where(same, 0.5 / same.sum(), 0.5 / (~same).sum())
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        weight, bias = parameters[:-1], parameters[-1]
+        margin, uneven = sign * (weight @ likeness + bias), weight - weight.mean()
+        slope = -sign * share * np.exp(-np.logaddexp(0, margin))
+        pull = EVENNESS / len(y)
+        value = share @ np.logaddexp(0, -margin) + pull * uneven @ uneven
+        return float(value), np.append(likeness @ slope + 2 * pull * uneven, slope.sum())
+
+    bounds = [(0, None)] * spec.views + [(None, None)]
+    weight = minimize(loss, np.append(np.ones(spec.views), 0.0), jac=True, method="L-BFGS-B", bounds=bounds).x[:-1]
+    weight = weight / weight.mean() if weight.any() else np.ones(spec.views)
+    return torch.from_numpy(weight**0.5).to(z)
+
+
+def calibrated_temperature(spec: Spec, z: Tensor, y: Tensor, num_classes: int, view_scale: Tensor) -> float:
     """The temperature at which held-out nodes among (z, y) are given their own classes with the highest likelihood.
 
     Each of four parts is classified by the statistics of the others. Needs four nodes of every class.
@@ -65,10 +102,12 @@ def calibrated_temperature(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -
     logits = torch.empty(len(y), num_classes, dtype=z.dtype, device=z.device)
     for part in range(FOLDS):
         rest = Prototypes.of(z[fold != part], y[fold != part], num_classes, spec.view_size, spec.rungs)
+        rest = rest.with_view_scale(view_scale)
         logits[fold == part] = gaussian_head(spec, rest, rest, temperature=1.0)(z[fold == part]).detach()
     return min(TEMPERATURES, key=lambda t: float(F.cross_entropy(logits / t, y)))
 
 
-def ladder_at(spec: Spec, z: Tensor, num_classes: int, ranks: Sequence[float] = RANKS) -> Tensor:
+def ladder_at(spec: Spec, z: Tensor, num_classes: int, view_scale: Tensor, ranks: Sequence[float] = RANKS) -> Tensor:
     """z as distances are taken on it when there are so many classes."""
-    return ladder(z, spec.view_size, nearest_rungs(spec.rungs, [multiple * num_classes for multiple in ranks]))
+    rungs = nearest_rungs(spec.rungs, [multiple * num_classes for multiple in ranks])
+    return ladder(z, spec.view_size, rungs) * view_scale.repeat_interleave(sum(rungs))

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.closed_form import calibrated_temperature, gaussian_head
+from nodenova.closed_form import calibrated_temperature, gaussian_head, learnt_view_scale
 from nodenova.data.answers import OldTask
 from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
 from nodenova.errors import SettingError, one_of
@@ -56,7 +56,8 @@ def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
     views, n = Views.fit(old.graph, device), len(old.class_names)
     g, z = views.whitened(views(old.graph)[train], y)
     prototypes = Prototypes.of(z, y, n, g.spec.view_size, g.spec.rungs)
-    prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n))
+    prototypes = prototypes.with_view_scale(learnt_view_scale(g.spec, z, y, n))
+    prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n, prototypes.view_scale))
     head = gaussian_head(g.spec, prototypes, prototypes, float(prototypes.temperature))
     return _model(g, head, prototypes, old, Stage("fit", g.spec.as_settings(), seed, SEES))
 
@@ -81,7 +82,8 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
     history = minimise(terms, [g, h], validate=validate if len(val) else None, **training)
     prototypes = Prototypes.remember(g, graph, train, y, num_classes)
     with torch.no_grad():
-        prototypes = prototypes.with_temperature(calibrated_temperature(spec, g(graph)[train], y, num_classes))
+        temperature = calibrated_temperature(spec, g(graph)[train], y, num_classes, prototypes.view_scale)
+        prototypes = prototypes.with_temperature(temperature)
     return _model(g, h, prototypes, old, Stage("fit", spec.as_settings() | training, seed, SEES, history))
 
 

@@ -72,10 +72,13 @@ class LadderHead(nn.Module):
         return {"kind": "ladder", **shape, "classes": self.num_classes, "temperature": self.temperature}
 
     @torch.no_grad()
-    def set_gaussian(self, centre: Tensor, covariance: Tensor) -> LadderHead:
-        """The classifier of Gaussian classes with these means (C, D) and one covariance (D, D), which is a linear one."""
+    def set_gaussian(self, centre: Tensor, covariance: Tensor, scale: Tensor) -> LadderHead:
+        """The classifier of Gaussian classes with these means (C, D) and one covariance (D, D), which is a linear one.
+
+        Both are of u times `scale` (D,), which is folded into the weights.
+        """
         weight = torch.linalg.solve(covariance.double(), centre.t().double()).t()  # (C, D)
-        self.linear.weight.copy_(weight)
+        self.linear.weight.copy_(weight * scale)
         self.linear.bias.copy_(-0.5 * (weight * centre).sum(dim=1))
         return self
 

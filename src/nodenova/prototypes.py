@@ -38,6 +38,7 @@ class Prototypes:
     factor, rest:  (q, D), (D,) the scatter within classes on the ladder, ~ factor' factor + diag(rest).
     dof:           () how many nodes stand behind the scatter, less one a class.
     temperature:   () what logits from these statistics are divided by to be probabilities.
+    view_scale:    (views,) what each view is multiplied by before distances are taken.
     """
 
     mean: Tensor
@@ -47,6 +48,7 @@ class Prototypes:
     rest: Tensor
     dof: Tensor
     temperature: Tensor
+    view_scale: Tensor
 
     @classmethod
     def of(cls, z: Tensor, y: Tensor, num_classes: int, view_size: int, rungs: Sequence[int]) -> Prototypes:
@@ -61,11 +63,18 @@ class Prototypes:
             centre.append(unit[mine].mean(0))
         factor, rest = low_rank(unit - torch.stack(centre)[y])
         dof = torch.tensor(float(max(len(z) - num_classes, 1)), device=z.device)
-        one = torch.tensor(1.0, device=z.device)
-        return cls(torch.stack(mean), torch.stack(var), torch.stack(centre), factor, rest, dof, one)
+        one, ones = torch.tensor(1.0, device=z.device), torch.ones(z.shape[1] // view_size, device=z.device)
+        return cls(torch.stack(mean), torch.stack(var), torch.stack(centre), factor, rest, dof, one, ones)
 
     def with_temperature(self, temperature: float) -> Prototypes:
         return replace(self, temperature=torch.tensor(temperature, device=self.mean.device))
+
+    def with_view_scale(self, view_scale: Tensor) -> Prototypes:
+        return replace(self, view_scale=view_scale)
+
+    def column_scale(self, rungs: Sequence[int]) -> Tensor:
+        """(views * sum(rungs),) what each column of the ladder at `rungs` is multiplied by."""
+        return self.view_scale.repeat_interleave(sum(rungs))
 
     @classmethod
     @torch.no_grad()
@@ -87,10 +96,13 @@ class Prototypes:
         y = torch.arange(self.mean.shape[0], device=z.device).expand(noise.shape[0], -1)
         return z.flatten(0, 1), y.flatten()
 
-    def covariance(self, columns: Tensor, prior: float) -> Tensor:
-        """The covariance within classes on some columns of the ladder, the identity counting as `prior` nodes in it."""
-        factor, dof = self.factor[:, columns].double(), float(self.dof)
-        within = (factor.t() @ factor + self.rest[columns].double().diag()) / dof
+    def covariance(self, columns: Tensor, prior: float, scale: Tensor) -> Tensor:
+        """The covariance within classes on some columns of the ladder, each times its `scale`.
+
+        The identity counts as `prior` nodes in it.
+        """
+        factor, dof = (self.factor[:, columns] * scale).double(), float(self.dof)
+        within = (factor.t() @ factor + (self.rest[columns] * scale.square()).double().diag()) / dof
         share = prior / (prior + dof)
         sphere = torch.eye(len(within), dtype=within.dtype, device=within.device) * within.diagonal().mean()
         return (1 - share) * within + share * sphere
@@ -102,7 +114,8 @@ class Prototypes:
         factor, more = low_rank(torch.cat([self.factor, share**0.5 * new.factor]))
         classes = {name: torch.cat([getattr(self, name), getattr(new, name)]) for name in ("mean", "var", "centre")}
         rest, dof = self.rest + share * new.rest + more, self.dof + share * new.dof
-        return Prototypes(**classes, factor=factor, rest=rest, dof=dof, temperature=self.temperature)
+        kept = {"temperature": self.temperature, "view_scale": self.view_scale}
+        return Prototypes(**classes, factor=factor, rest=rest, dof=dof, **kept)
 
     def copy(self) -> Prototypes:
         return self.map(Tensor.clone)

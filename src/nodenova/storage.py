@@ -196,7 +196,8 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         _encoder=frozen(encoder),
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
-        _prototypes=Prototypes(**state("prototypes")),
+        # Models saved before views had weights weigh them all alike.
+        _prototypes=Prototypes(**{"view_scale": torch.ones(encoder.spec.views), **state("prototypes")}),
         classes=classes,
         stages=tuple(Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]),
         columns=columns,

@@ -9,7 +9,7 @@ import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.experiments.predictions import predictions_csv
+from nodenova.experiments.predictions import Predictions
 from nodenova.model import Model
 
 
@@ -239,9 +239,8 @@ def test_a_class_whose_nodes_are_all_alike_cannot_be_split(cases) -> None:
         case.model.split(only, same)
 
 
-def test_predictions_as_a_file_name_classes_by_their_ids(case) -> None:
+def test_a_table_of_predictions_names_classes_by_their_ids(case) -> None:
     edited = case.model.reject(2).rename(3, "plants")
-    lines = predictions_csv(edited, case.graph)[0].decode().splitlines()[1:]
-    said = edited.predict(case.graph)
-    assert [int(line.split(",")[1]) for line in lines] == said.tolist()
-    assert {line.split(",")[2] for line in lines if line.split(",")[1] == "3"} == {"plants"}
+    table = Predictions.of(edited, case.graph).columns()
+    assert table["class"] == edited.predict(case.graph).tolist()
+    assert {name for name, c in zip(table["name"], table["class"], strict=True) if c == 3} == {"plants"}

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova import prototypes
-from nodenova.closed_form import TEMPERATURE, calibrated_temperature, nearest_rungs
+from nodenova import fitting, prototypes
+from nodenova.closed_form import EVENNESS, TEMPERATURE, calibrated_temperature, learnt_view_scale, nearest_rungs
 from nodenova.clustering import cluster
 from nodenova.errors import SettingError
 from nodenova.prototypes import ladder
@@ -32,12 +32,14 @@ def test_planted_classes_are_found() -> None:
 def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
     """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
     monkeypatch.setattr(prototypes, "FACTORS", 10_000)
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 6))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     method = nova.Prism(prior=30.0)
     model = nova.discover(nova.fit(old), new, method, seed=4)
     g = model.frozen_encoder()
     rungs = nearest_rungs(g.spec.rungs, (6, 48))
-    u = ladder(g(old.graph), g.spec.view_size, rungs).double().numpy()
+    scale = model.prototypes.view_scale.repeat_interleave(sum(rungs))
+    u = (ladder(g(old.graph), g.spec.view_size, rungs) * scale).double().numpy()
     with repeatable(4, "discover-1"):
         groups = cluster(torch.from_numpy(u[new.ids]).float(), 3, method.restarts).numpy()
     ids, y = np.concatenate([old.train_ids, new.ids]), np.concatenate([old.train_y, 3 + groups])
@@ -115,8 +117,48 @@ def test_calibration_follows_how_well_held_out_nodes_are_told_apart() -> None:
     apart[:, 0] += 40.0 * y
     together = noise.clone()
     together[:, 0] += 0.5 * y
-    assert calibrated_temperature(spec, together, y, 2) > calibrated_temperature(spec, apart, y, 2)
-    assert calibrated_temperature(spec, noise[:6], y[:6], 2) == TEMPERATURE
+    even = torch.ones(spec.views)
+    assert calibrated_temperature(spec, together, y, 2, even) > calibrated_temperature(spec, apart, y, 2, even)
+    assert calibrated_temperature(spec, noise[:6], y[:6], 2, even) == TEMPERATURE
+
+
+def test_a_view_weighs_what_it_tells_of_pairs() -> None:
+    """Only one view knows the classes; and no weights near are better, in the formula written out pair by pair."""
+    spec = replace(nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8)
+    z, y = torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
+    z[torch.arange(30), 2 * spec.view_size + y] += 3.0
+    weight = learnt_view_scale(spec, z, y, 3).square()
+    assert weight.argmax() == 2
+    assert weight[2] > 2
+    assert (weight >= 0).all()
+    assert weight.mean() == pytest.approx(1.0, abs=1e-5)
+    rungs = nearest_rungs(spec.rungs, (3, 24))
+    unit = ladder(z, spec.view_size, rungs).double().reshape(30, spec.views, -1)
+
+    def loss(weight: np.ndarray, bias: float) -> float:
+        total = {True: [], False: []}
+        for i in range(30):
+            for j in range(i):
+                same = bool(y[i] == y[j])
+                said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(rungs) for v, w in enumerate(weight))
+                total[same].append(np.log1p(np.exp(-said if same else said)))
+        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 30 * ((weight - weight.mean()) ** 2).sum()
+
+    # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
+    options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]
+    least, factor, bias = min(options)
+    for view in range(spec.views):
+        for step in (-0.7, 0.7):
+            changed = factor * weight.double().numpy()
+            changed[view] = max(changed[view] + step, 0.0)
+            assert loss(changed, bias) > least - 0.01
+
+
+def test_views_count_alike_when_there_is_nothing_to_learn_from() -> None:
+    spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
+    z = torch.randn(6, spec.hidden, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(learnt_view_scale(spec, z, torch.zeros(6, dtype=torch.long), 1), torch.ones(spec.views))
+    assert torch.equal(learnt_view_scale(spec, z, torch.arange(6), 6), torch.ones(spec.views))
 
 
 def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns_leading() -> None:

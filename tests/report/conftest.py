@@ -17,7 +17,7 @@ HOSTILE = "<script>alert(1)</script>"
 @pytest.fixture(scope="session")
 def hostile() -> tuple[nova.Model, nova.Labelled]:
     """A model that found two classes, and the graph: nodes, features and classes have names that try to be markup."""
-    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8)
+    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
     ids = np.array([HOSTILE, "</script><img src=x onerror=alert(2)>", *(f"node & {i}" for i in range(2, 240))])
     words = tuple(f"<b>word {i}</b>" for i in range(80))
     names = ("<i>one</i>", "two & 'more' \"quoted\"", "three", "four", "five")

@@ -113,9 +113,10 @@ def test_it_says_what_the_model_says(page: Page, hostile: tuple[nova.Model, nova
     model, labelled = hostile
     p = model.predict_proba(labelled.graph)
     ids = [c["id"] for c in page.data["classes"]]
-    assert [ids[i] for i in numbers(page, "first", "<u2")] == model.predict(labelled.graph).tolist()
-    np.testing.assert_allclose(numbers(page, "p1", "<u2") / 65535, p.max(axis=1), atol=1e-4)
-    np.testing.assert_allclose(numbers(page, "p2", "<u2") / 65535, np.sort(p, axis=1)[:, -2], atol=1e-4)
+    best = numbers(page, "best", "<u2").reshape(240, page.data["likely"])
+    assert [ids[i] for i in best[:, 0]] == model.predict(labelled.graph).tolist()
+    told = np.exp(-numbers(page, "p", "<u2").reshape(best.shape).astype(float) / page.data["logSteps"])
+    np.testing.assert_allclose(told, np.take_along_axis(p, best.astype(int), axis=1), rtol=1e-3, atol=1e-30)
     assert numbers(page, "true", "<u2").tolist() == labelled.y.tolist()
     degree = np.bincount(labelled.graph.edge_index[0], minlength=240)
     assert numbers(page, "degree", "<u4").tolist() == degree.tolist()
@@ -125,7 +126,7 @@ def test_it_says_what_the_model_says(page: Page, hostile: tuple[nova.Model, nova
         assert len(listed) == min(LISTED, degree[i])
         assert labelled.graph.adjacency[[i]].toarray()[0, listed].all()
     near, counts = numbers(page, "near", "<u2").reshape(-1, 3), numbers(page, "nearCount", "<u4").reshape(-1, 3)
-    around = labelled.graph.adjacency.toarray() @ np.eye(len(ids))[numbers(page, "first", "<u2")]
+    around = labelled.graph.adjacency.toarray() @ np.eye(len(ids))[best[:, 0]]
     for i in range(240):
         for c, count in zip(near[i], counts[i], strict=True):
             assert count == (0 if c == NOBODY else around[i, c])
@@ -154,7 +155,7 @@ def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(hostile: tuple[n
     assert shown < 240
     assert f"a sample of {shown} nodes" in Page(review_page(told)).text
     assert sum(c.size or 0 for c in told.classes) == 240
-    assert set(told.nodes.first.tolist()) == {i for i, c in enumerate(told.classes) if c.size}
+    assert set(told.nodes.best[:, 0].tolist()) == {i for i, c in enumerate(told.classes) if c.size}
     for c in told.classes:
         assert {str(name) for name in c.representatives} <= set(told.nodes.names)
     assert told.nodes.targets.max() < shown

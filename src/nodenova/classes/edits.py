@@ -95,7 +95,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         logits = model._logits(z)  # (N, classes)
         nodes = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
         ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)
-        u = ladder_at(g.spec, z[ids], model.num_columns + into)
+        u = ladder_at(g.spec, z[ids], model.num_columns + into, model.prototypes.view_scale)
         if len(ids) < into or len(torch.unique(u, dim=0)) < into:
             raise SettingError(
                 f"class {whole.id} ({whole.name}) cannot be split into {into}: "
@@ -184,8 +184,9 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
         spec = model.frozen_encoder().spec
         columns = rung_columns(spec.views, spec.rungs, head.rungs).to(model.device)
         prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
-        covariance = known.covariance(columns, float(prior))  # type: ignore[arg-type]
-        return lambda m: torch.linalg.solve(covariance, m.t().double()).t().to(m.dtype)
+        scale = known.column_scale(head.rungs)
+        covariance = known.covariance(columns, float(prior), scale)  # type: ignore[arg-type]
+        return lambda m: scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
     kappa = as_nearest_mean(head.linear.weight, head.linear.bias, known.centre)[0]
     return lambda m: kappa * m
 

@@ -37,6 +37,7 @@ def bench(
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
     encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
     methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, for the one method that --methods names: name=value. Repeatable.")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
@@ -63,8 +64,11 @@ def bench(
     if table not in KNOWN and table != "all":
         raise one_of("table", table, [*KNOWN, "all"])
     chosen_methods = _names("--methods", methods) if methods else list(CONTENDERS)
+    settings = settings_of(set_ or [])
+    if settings and (len(chosen_methods) != 1 or table not in ("comparison", "class-splits", "tsne")):
+        raise SettingError("--set is for one method: name it with --methods, in comparison, class-splits or tsne")
     for name in chosen_methods:
-        contender(name, {})
+        contender(name, dict(settings))
         encoder_for(name, None)
     chosen_encoders = _names("--encoders", encoders)
     fit_settings = () if fit_epochs is None else (("epochs", fit_epochs),)
@@ -74,7 +78,7 @@ def bench(
         check_settings(name, dict(fit_settings))
     source = Source(None if data_root is None else str(data_root), split)
     chosen_data = [_dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)]
-    choice = Choice(chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings)
+    choice = Choice(chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings, settings)
     cells = cells_of(table, choice)
     file = RowFile(folder / "rows.jsonl")
     with file.writing():

@@ -87,8 +87,6 @@ def discover(
         for note in loaded.notes:
             err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
     old, new, exam = own_tasks(loaded, num_new, seed=seed)
-    if len(new.ids) < num_new:
-        raise SettingError(f"--num-new is {num_new}, but there are only {len(new.ids)} new nodes")
     try:
         with Bars(err, show=shown) as bars:
             known = fit(old, place, seed=seed, watcher=bars.watcher(seed, "fit"))

@@ -85,7 +85,7 @@ def plain(choice: Choice) -> list[Cell]:
 def comparison(choice: Choice) -> list[Cell]:
     """Every method as it is; and those that join two heads, with the other way of joining them."""
     found = plain(choice)
-    for other in JOINTS:
+    for other in () if choice.method_settings else JOINTS:
         methods = [name for name in choice.methods if getattr(contender(name, {}), "joint", other) != other]
         if methods:
             found += plain(replace(choice, methods=methods, method_settings=(("joint", other),)))

@@ -22,7 +22,8 @@ class Prism:
 
     An encoder trained on old classes throws away what tells new ones apart; smoothed and projected features keep it.
 
-        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit length
+        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit length,
+                 times the root of the view's weight, which was learnt on pairs of old nodes in phase 1
         groups = k-means of the new nodes' u on its first k principal components
         mu_c   = mean of u over the class, old ones from memory
         Sigma  = (1 - s) pooled scatter within classes / dof + s t I,  s = prior / (prior + dof), t its mean variance
@@ -47,7 +48,7 @@ class Prism:
         n = model.num_columns + task.num_new
         with torch.no_grad():
             z_u = g(task.graph)[torch.from_numpy(task.ids).to(model.device)]  # (n_u, views * view_size)
-        groups = self.group(ladder_at(g.spec, z_u, n, ranks), task.num_new)
+        groups = self.group(ladder_at(g.spec, z_u, n, old.view_scale, ranks), task.num_new)
         both = old.followed_by(Prototypes.of(z_u, groups, task.num_new, g.spec.view_size, g.spec.rungs))
         scatter = both if self.pool else old
         head = gaussian_head(g.spec, both, scatter, float(old.temperature), ranks, self.prior)

@@ -49,7 +49,7 @@ class Taught:
         with torch.no_grad():
             z = views(task.graph)
             z_u = z[torch.from_numpy(task.ids).to(model.device)]
-            groups = cluster(ladder_at(views.spec, z_u, n), task.num_new)
+            groups = cluster(ladder_at(views.spec, z_u, n, model.prototypes.view_scale), task.num_new)
             new = Prototypes.of(z_u, groups, task.num_new, views.spec.view_size, views.spec.rungs)
             both = model.prototypes.followed_by(new)
             p = gaussian_head(views.spec, both, both, float(both.temperature))(z).softmax(dim=1)  # (N, n)

@@ -90,14 +90,14 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None]) -> np.ndarray:
     n = len(y)
-    rows = np.repeat(np.arange(n), np.diff(p.indptr))
+    degree, begin = np.diff(p.indptr), p.indptr[:-1]  # every node has neighbours
     velocity, gains, rate = np.zeros_like(y), np.ones_like(y), max(10.0, n / 12)
     kernels: dict[tuple[int, float], tuple[np.ndarray, ...]] = {}
     for i in range(ITERATIONS):
         early = i < EXAGGERATED
-        away = y[rows] - y[p.indices]  # (edges, 2)
-        pull = p.data / (1 + (away * away).sum(axis=1))
-        attraction = np.stack([np.bincount(rows, pull * away[:, axis], n) for axis in (0, 1)], axis=1)
+        across, along = (np.repeat(of, degree) - of[p.indices] for of in (y[:, 0].copy(), y[:, 1].copy()))  # (edges,)
+        pull = p.data / (1 + across * across + along * along)
+        attraction = np.stack([np.add.reduceat(pull * part, begin) for part in (across, along)], axis=1)
         gradient = 4 * ((12.0 if early else 1.0) * attraction - _repulsion(y, kernels))
         gains = np.maximum(np.where(gradient * velocity < 0, gains + 0.2, gains * 0.8), 0.01)
         velocity = (0.5 if early else 0.8) * velocity - rate * gains * gradient

@@ -19,6 +19,7 @@ from nodenova.report.story import Story, tell
 from nodenova.storage import write_atomically
 
 SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "cards.js", "review.js")
+LOG_STEPS = 700  # a probability p is told as -700 ln p, from 0 to 61,000
 
 
 def write_review_page(model: Model, graph: Graph, path: Path, **told: Any) -> Story:
@@ -81,10 +82,11 @@ def _data(story: Story, served: bool) -> dict[str, Any]:
         "trueAs": list(story.true_as),
         "names": list(nodes.names),
         "xy": _packed(np.rint(nodes.xy * 65535), "<u2"),
-        "first": _packed(nodes.first, "<u2"),
-        "second": _packed(nodes.second, "<u2"),
-        "p1": _packed(np.rint(nodes.p1 * 65535), "<u2"),
-        "p2": _packed(np.rint(nodes.p2 * 65535), "<u2"),
+        "likely": nodes.best.shape[1],
+        "best": _packed(nodes.best, "<u2"),
+        # Logarithms: when a sure class is rejected, the smallest of the others decide.
+        "p": _packed(np.rint(-LOG_STEPS * np.log(np.maximum(nodes.p, 1e-38))), "<u2"),
+        "logSteps": LOG_STEPS,
         "degree": _packed(nodes.degree, "<u4"),
         "near": _packed(nodes.near, "<u2"),
         "nearCount": _packed(nodes.near_count, "<u4"),

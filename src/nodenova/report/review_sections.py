@@ -53,13 +53,13 @@ def cards(story: Story) -> str:
         "what is no class. Nothing changes until the review is saved and applied, and any decision can be undone."
     )
     inner = "\n".join(_card(story, i) for i in order)
-    return section("Classes", f'<p class="quiet">{note}</p>\n<div class="cards">{inner}</div>', "classes")
+    return section("Classes", f'<p class="quiet help">{note}</p>\n<div class="cards">{inner}</div>', "classes")
 
 
 def _card(story: Story, i: int) -> str:
     info = story.classes[i]
     place = {c.id: number for number, c in enumerate(story.classes)}
-    counted = f"{info.id} · {'discovered' if info.stage else 'known'} · {count(info.size or 0, 'node')}"
+    counted = f"Class {info.id} · {'discovered' if info.stage else 'known'} · {count(info.size or 0, 'node')}"
     named = f'<p class="quiet">By its features: <b>{text(info.auto_name)}</b> '
     named += f'<button class="small" data-use="{text(info.auto_name)}">use</button></p>'
     numbers = {
@@ -81,7 +81,7 @@ def _card(story: Story, i: int) -> str:
             "Edges lead to",
             _bars(
                 [
-                    (f'<span class="class" data-class="{place[n.id]}"></span>', n.share, f"{n.share:.0%}")
+                    (f'<span class="class" data-class="{place[n.id]}"></span>', n.share, _share(n.share))
                     for n in info.neighbours
                     if n.id in place
                 ]
@@ -152,13 +152,11 @@ def _doubts(story: Story, doubts: Sequence[Doubt], caption: str, name: str) -> s
 
 def _why(d: Doubt) -> str:
     if not d.degree:
-        return "it has no neighbours: only its own features speak"
+        return "no neighbours: only its own features speak"
     if d.in_first == d.in_second == 0:
         return f"none of its {count(d.degree, 'neighbour')} is in either class"
-    side = "its neighbours are on both sides" if d.in_first and d.in_second else "its neighbours are on one side"
-    if not d.in_first:
-        side = "its neighbours are in the other class"
-    return f"{side}: {d.in_first} of {d.degree} in the first, {d.in_second} in the second"
+    side = "for the first" if not d.in_second else "against it" if not d.in_first else "on both sides"
+    return f"neighbours {side}: {d.in_first} of {d.degree} in the first, {d.in_second} in the second"
 
 
 def graded(story: Story) -> str:
@@ -218,3 +216,7 @@ def _percent(value: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.2f}".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value >= 0.005 else "&lt; 1%"

@@ -18,6 +18,7 @@ from nodenova.report.layout import positions
 
 MAX_NODES = 100_000  # on the map; of a larger graph a sample
 LEAST_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
+LIKELY = 5  # classes of a node whose probabilities are told
 LISTED = 8  # neighbours of a node that are named
 NEAR = 3  # classes of its neighbours that are counted
 DOUBTS = 25  # rows of a table of unsure nodes
@@ -29,7 +30,7 @@ NOBODY = 0xFFFF  # instead of the number of a class
 class Nodes:
     """n nodes on the map. Classes are numbers of rows in `Story.classes`, NOBODY for none.
 
-    xy: (n, 2) in [0, 1].  first, second: (n,) the two most likely classes;  p1, p2: (n,) their probabilities.
+    xy: (n, 2) in [0, 1].  best, p: (n, 2..5) the most likely classes, and their probabilities.
     degree: (n,) neighbours in the whole graph.  near, near_count: (n, 3) the classes most of these are in, and how many.
     start, targets: CSR of up to 8 neighbours that are on the map, the surest first.
     given: (n,) labels of phase 1.  true: (n,) numbers of rows in `Story.true_names`, NOBODY where unknown.
@@ -37,10 +38,8 @@ class Nodes:
 
     names: tuple[str, ...]
     xy: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    p1: np.ndarray
-    p2: np.ndarray
+    best: np.ndarray
+    p: np.ndarray
     degree: np.ndarray
     near: np.ndarray
     near_count: np.ndarray
@@ -118,7 +117,8 @@ def tell(
             raise GraphError(f"{what} are given for {len(values)} nodes, but the graph has {graph.num_nodes}")
     classes = tuple(class_info(model, graph, unsure_below=unsure_below))
     z, p = model.embed_and_predict(graph)
-    first, second, p1, p2 = _two_best(p)
+    best, likely = _best(p)
+    (first, second), (p1, p2) = best.T[:2], likely.T[:2]
     near, near_count, in_first, in_second = _around(graph, first, second, len(classes))
     is_new = np.array([c.stage > 0 for c in classes])
     margin = p1 - p2
@@ -152,8 +152,11 @@ def tell(
         nodes=Nodes(
             names=tuple(_short(str(name)) for name in graph.node_ids[shown].tolist()),
             xy=layout(z[shown]),
-            **{key: value[shown] for key, value in (("first", first), ("second", second), ("p1", p1), ("p2", p2))},
-            **{key: value[shown] for key, value in (("degree", degree), ("near", near), ("near_count", near_count))},
+            best=best[shown],
+            p=likely[shown],
+            degree=degree[shown],
+            near=near[shown],
+            near_count=near_count[shown],
             start=start,
             targets=targets,
             given=given,
@@ -173,15 +176,11 @@ def tell(
     )
 
 
-def _two_best(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The most and the second most likely class of each node, and their probabilities."""
-    first = p.argmax(axis=1)
-    p1 = p[np.arange(len(p)), first]
-    if p.shape[1] == 1:
-        return first, np.full(len(p), NOBODY), p1, np.zeros_like(p1)
-    rest = p.copy()
-    rest[np.arange(len(p)), first] = -1.0
-    return first, rest.argmax(axis=1), p1, rest.max(axis=1)
+def _best(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(N, 2..5) the most likely classes of each node, and their probabilities; NOBODY where there is but one class."""
+    best = np.argsort(-p, axis=1, kind="stable")[:, :LIKELY]
+    missing = ((0, 0), (0, max(0, 2 - p.shape[1])))
+    return np.pad(best, missing, constant_values=NOBODY), np.pad(np.take_along_axis(p, best, axis=1), missing)
 
 
 def _around(graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int) -> tuple[np.ndarray, ...]:

@@ -5,8 +5,10 @@ const map = (() => {
   const canvas = $("map"), context = canvas.getContext("2d"), tip = $("tip"), CELLS = 200;
   const x = new Float32Array(count), y = new Float32Array(count);
   for (let i = 0; i < count; i++) { x[i] = story.xy[2 * i] / 65535; y[i] = 1 - story.xy[2 * i + 1] / 65535; }
-  const order = [...Array(count).keys()].sort((a, b) => story.classes[story.first[a]].isNew - story.classes[story.first[b]].isNew || a - b);
+  const isNewIn = i => story.classes[story.best[i * story.likely]].isNew;
+  const order = [...Array(count).keys()].sort((a, b) => isNewIn(a) - isNewIn(b) || a - b);
   let width = 0, height = 0, dots = 1, zoom = 1, left = 0, top = 0;  // screen = coordinate * zoom + (left, top)
+  let all = true;  // whether the whole map is shown, and shall be after the window has another size
   let mode = "class", lit = null, selected = -1, cross = false, drawn = null, later = 0, asked = 0;
 
   // A grid of buckets, so that finding the node under the pointer does not look at all of them.
@@ -114,13 +116,14 @@ const map = (() => {
   }
   function redraw() { if (!asked) asked = requestAnimationFrame(draw); }
   function moved() {
+    all = false;
     if (count <= 15000) return redraw();
     if (drawn) requestAnimationFrame(compose);
     clearTimeout(later); later = setTimeout(redraw, 140);
   }
 
   function whole() {
-    zoom = 0.94 * fitting(); left = (width - zoom) / 2; top = (height - zoom) / 2;
+    all = true; zoom = 0.94 * fitting(); left = (width - zoom) / 2; top = (height - zoom) / 2;
     redraw();
   }
   function zoomBy(factor, px = width / 2, py = height / 2) {
@@ -129,16 +132,16 @@ const map = (() => {
     moved();
   }
   function centre(i) {
-    zoom = Math.max(zoom, 3 * fitting()); left = width / 2 - x[i] * zoom; top = height / 2 - y[i] * zoom;
+    all = false; zoom = Math.max(zoom, 3 * fitting()); left = width / 2 - x[i] * zoom; top = height / 2 - y[i] * zoom;
     redraw();
   }
   function fit() {
     const box = canvas.parentElement.getBoundingClientRect();
     if (!box.width) return;
-    const first = !width, factor = box.width / (width || box.width);
+    const factor = box.width / (width || box.width);
     width = box.width; height = box.height; dots = Math.min(devicePixelRatio || 1, 2);
     canvas.width = Math.round(width * dots); canvas.height = Math.round(height * dots);
-    if (first) whole(); else { zoom *= factor; left *= factor; top *= factor; draw(); }
+    if (all) { whole(); draw(); } else { zoom *= factor; left *= factor; top *= factor; draw(); }
   }
 
   function hint(i, px, py) {

@@ -15,10 +15,10 @@ function openNode(i, move = false) {
   opened = i;
   map.select(i);
   if (move) map.centre(i);
-  const card = $("card"), second = story.second[i], rows = [];
+  const card = $("card"), others = weighed(i).slice(1, 3), rows = [];
   const row = (title, ...content) => rows.push(element("dt", {}, title), element("dd", {}, ...content));
   row("Class", classChip(classOf(i)), ` ${percent(probability(i))}`);
-  if (second !== NOBODY && now.into[second] >= 0 && now.into[second] !== classOf(i)) row("or", classChip(now.into[second]), ` ${percent(story.p2[i] / 65535)}`);
+  for (const [other, p] of others) if (p >= 0.01) row("or", classChip(other), ` ${percent(p)}`);
   if (story.given && story.given[i] !== NOBODY) row("Label", classChip(story.given[i]));
   if (story.true && story.true[i] !== NOBODY) row("In truth", story.trueNames[story.true[i]]);
   const around = [0, 1, 2].filter(k => story.near[3 * i + k] !== NOBODY)

@@ -9,7 +9,7 @@ function unpacked(text, Kind) {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   return new Kind(bytes.buffer);
 }
-for (const key of ["xy", "first", "second", "p1", "p2", "near", "given", "true"])
+for (const key of ["xy", "best", "p", "near", "given", "true"])
   if (story[key] !== null) story[key] = unpacked(story[key], Uint16Array);
 for (const key of ["degree", "nearCount", "start", "targets"]) story[key] = unpacked(story[key], Uint32Array);
 const count = story.names.length;
@@ -44,16 +44,27 @@ const oldest = members => Math.min(...members);
 const alive = i => now.into[i] === i;
 const className = i => i < 0 || i === NOBODY ? "no class" : now.names[i];
 
-// The class a node is in after the decisions, and its probability; a rejected class leaves its nodes to the next likely.
-function classOf(node) {
-  const a = now.into[story.first[node]], second = story.second[node];
-  return a >= 0 ? a : second === NOBODY ? -1 : now.into[second];
+// The likely classes of a node after the decisions, the likeliest first, as [class, probability]: a merged class has the
+// sum of its parts, a rejected one leaves its share to the others. This is what applying the review does.
+function weighed(node) {
+  const sums = new Map();
+  let rejected = 0, left = 0;
+  for (let k = node * story.likely; k < (node + 1) * story.likely; k++) {
+    if (story.best[k] === NOBODY) continue;
+    const p = Math.exp(-story.p[k] / story.logSteps), i = now.into[story.best[k]];
+    if (i < 0) rejected += p; else { left += p; sums.set(i, (sums.get(i) || 0) + p); }
+  }
+  const all = Math.max(1 - rejected, left);
+  return [...sums].map(([i, p]) => [i, p / all]).sort((a, b) => b[1] - a[1]);
 }
-function probability(node) {
-  const p1 = story.p1[node] / 65535, p2 = story.p2[node] / 65535, second = story.second[node];
-  const a = now.into[story.first[node]], b = second === NOBODY ? -1 : now.into[second];
-  return a < 0 ? p2 / Math.max(1 - p1, 1e-6) : a === b ? p1 + p2 : p1;
+
+const current = new Int32Array(count), sureness = new Float32Array(count);
+function weighAll() {
+  for (let node = 0; node < count; node++) [current[node], sureness[node]] = weighed(node)[0] || [-1, 0];
 }
+const classOf = node => current[node];
+const probability = node => sureness[node];
+weighAll();
 
 const shelf = `nodenova review of ${story.model} after ${story.edits}`;  // decisions survive a reload, for this model only
 
@@ -61,6 +72,7 @@ function change(list) {
   decisions = list;
   saved = Math.min(saved, list.length);
   now = judged(list);
+  weighAll();
   try {
     if (list.length) localStorage.setItem(shelf, JSON.stringify(list)); else localStorage.removeItem(shelf);
   } catch { /* a browser that keeps nothing: the warning before leaving still stands */ }
