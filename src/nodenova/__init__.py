@@ -9,13 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nodenova.classes.info import ClassInfo as ClassInfo
+    from nodenova.classes.info import class_info as class_info
+    from nodenova.classes.review import apply_review as apply_review
     from nodenova.data.answers import Exam as Exam
+    from nodenova.data.answers import GivenTask as GivenTask
     from nodenova.data.answers import Labelled as Labelled
     from nodenova.data.answers import Loaded as Loaded
     from nodenova.data.answers import OldTask as OldTask
     from nodenova.data.datasets import load_dataset as load_dataset
     from nodenova.data.load import load_graph as load_graph
+    from nodenova.data.own import own_tasks as own_tasks
     from nodenova.data.pyg import from_pyg as from_pyg
+    from nodenova.data.splits import given_task as given_task
     from nodenova.data.splits import split as split
     from nodenova.data.splits import split_stages as split_stages
     from nodenova.data.synthetic import synthetic as synthetic
@@ -24,8 +30,12 @@ if TYPE_CHECKING:
     from nodenova.evaluation.grade import Grade as Grade
     from nodenova.evaluation.grade import forgetting as forgetting
     from nodenova.evaluation.grade import grade as grade
+    from nodenova.evaluation.leak import find_leak as find_leak
     from nodenova.fitting import fit as fit
     from nodenova.graph import Graph as Graph
+    from nodenova.labelled import LABELLED as LABELLED
+    from nodenova.labelled import LabelledMethod as LabelledMethod
+    from nodenova.labelled.door import teach as teach
     from nodenova.methods import METHODS as METHODS
     from nodenova.methods import Method as Method
     from nodenova.methods.autonovel import AutoNovel as AutoNovel
@@ -45,17 +55,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
-    "data.answers": ("Exam", "Labelled", "Loaded", "OldTask"),
+    "classes.info": ("ClassInfo", "class_info"),
+    "classes.review": ("apply_review",),
+    "data.answers": ("Exam", "GivenTask", "Labelled", "Loaded", "OldTask"),
     "data.datasets": ("load_dataset",),
     "data.load": ("load_graph",),
+    "data.own": ("own_tasks",),
     "data.pyg": ("from_pyg",),
-    "data.splits": ("split", "split_stages"),
+    "data.splits": ("given_task", "split", "split_stages"),
     "data.synthetic": ("synthetic",),
     "discovery": ("discover",),
     "errors": ("NodenovaError",),
     "evaluation.grade": ("Grade", "forgetting", "grade"),
+    "evaluation.leak": ("find_leak",),
     "fitting": ("fit",),
     "graph": ("Graph",),
+    "labelled": ("LABELLED", "LabelledMethod"),
+    "labelled.door": ("teach",),
     "methods": ("METHODS", "Method"),
     "methods.autonovel": ("AutoNovel",),
     "methods.dtc": ("Dtc",),
