@@ -17,7 +17,7 @@ def on_page_markdown(markdown: str, **kwargs: Any) -> str:
     asked = re.fullmatch(r'--8<-- "([A-Z]+\.md)"', markdown.strip())
     if asked is None:
         return markdown
-    text = (ROOT / asked[1]).read_text(encoding="utf-8").replace("](docs/", "](")
+    text = (ROOT / asked[1]).read_text(encoding="utf-8").replace("](docs/", "](").replace("\\<", "&lt;")
     for name, page in PAGES.items():
         text = text.replace(f"]({name}", f"]({page}")
     return text
