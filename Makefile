@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 2
 
-.PHONY: setup demo test test-all check bench clean
+.PHONY: setup demo test test-all check bench docs clean
 
 setup: $(READY)
 
@@ -35,5 +35,15 @@ bench: setup
 	$(BIN)/python benchmarks/speed.py
 	PYTHONPATH=. $(BIN)/python benchmarks/prism.py
 
+# The reference is read from the source, so this needs neither torch nor the package: an environment of its own is made in seconds.
+docs: $(VENV)-docs/.ready
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --clean --strict
+	@echo "Open build/site/index.html, or 'python3 -m http.server -d build/site' to search."
+
+$(VENV)-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mkdocs mkdocs-material mkdocstrings-python ruff
+	touch $(VENV)-docs/.ready
+
 clean:
-	rm -rf $(VENV) nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-docs nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache

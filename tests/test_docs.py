@@ -1,0 +1,202 @@
+"""The documentation is true: its pages run, its links lead somewhere, its commands and options exist.
+
+A page that is walked through: a block with a title is written as a file of that name; lines of console blocks that begin
+with "$ " are run in order, must end with exit code 0 (or as "# exit code 3" says), and what stands below must be in the
+output.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+
+from nodenova import METHODS
+from nodenova.cli import app, main
+from nodenova.labelled import LABELLED
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+BLOCK = re.compile(r"^```(?P<kind>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def of_page(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@dataclass(frozen=True)
+class Step:
+    command: list[str]
+    code: int
+    shown: list[str]
+
+
+def steps_of(console: str) -> list[Step]:
+    """
+    >>> steps_of("$ nodenova classes runs/x  # exit code 2\\nerror\\n")
+    [Step(command=['nodenova', 'classes', 'runs/x'], code=2, shown=['error'])]
+    """
+    steps: list[Step] = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            command, _, comment = line[2:].partition("  # ")
+            code = re.match(r"exit code (\d+)", comment)
+            steps.append(Step(shlex.split(command), int(code[1]) if code else 0, []))
+        elif line.strip():
+            steps[-1].shown.append(line.strip())
+    return steps
+
+
+def run(command: list[str]) -> tuple[int, str]:
+    """Exit code and output of a command. Ours run in this process: PyTorch takes longer to load than they to run."""
+    if command[0] != "nodenova" and command[1][-3:] != ".py":
+        command = [sys.executable if command[0] == "python" else command[0], *command[1:]]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+    said = io.StringIO()
+    arguments = command if command[0] == "nodenova" else command[1:]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        patch.setattr(sys, "argv", arguments)
+        try:
+            main() if command[0] == "nodenova" else runpy.run_path(command[1], run_name="__main__")
+        except SystemExit as end:
+            return int(end.code or 0), said.getvalue()
+    return 0, said.getvalue()
+
+
+def walk(text: str) -> int:
+    """Do what a page says, here; how many commands there were."""
+    commands = 0
+    for block in BLOCK.finditer(text):
+        if block["title"]:
+            Path(block["title"]).write_text(block["text"])
+        elif block["kind"] == "console":
+            for step in steps_of(block["text"]):
+                code, said = run(step.command)
+                assert code == step.code, f"{step.command} ended with {code}:\n{said}"
+                for line in step.shown:
+                    assert line in said, f"{step.command} said:\n{said}"
+                commands += 1
+    return commands
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("page", ["own-graph.md", "own-method.md"])
+def test_walk_throughs_run(page: str) -> None:
+    assert walk((DOCS / page).read_text()) >= 3
+
+
+@pytest.mark.usefixtures("here")
+def test_a_walk_through_can_fail() -> None:
+    for call in ("python -c 'print(1)'", "python one.py"):
+        console = f'```python title="one.py"\nprint(1)\n```\n\n```console\n$ {call}\n%s\n```\n'
+        assert walk(console % "1") == 1
+        with pytest.raises(AssertionError, match="said:"):
+            walk(console % "2")
+    missing = "```console\n$ nodenova classes nowhere%s\n```\n"
+    with pytest.raises(AssertionError, match="ended with 2"):
+        walk(missing % "")
+    assert walk(missing % "  # exit code 2\nnowhere is not a run of `nodenova discover`: it does not exist") == 1
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("path", [ROOT / "README.md", DOCS / "index.md"], ids=of_page)
+def test_the_first_python_runs(path: Path) -> None:
+    code = [block["text"] for block in BLOCK.finditer(path.read_text()) if block["kind"] == "python"]
+    assert code
+    exec("\n".join(code), {})
+
+
+@pytest.mark.parametrize("path", PAGES, ids=of_page)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", path.read_text())):
+        if not target.startswith(("http:", "https:", "#")):
+            file, _, anchor = target.partition("#")
+            there = path.parent / file
+            assert there.exists(), f"{of_page(path)} links to {target}"
+            assert not anchor or anchor in anchors_of(there), f"{of_page(path)} links to {target}"
+
+
+def anchors_of(path: Path) -> set[str]:
+    """What a heading is called in a link, as Python-Markdown does it."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+COMMANDS = {
+    name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+}
+
+
+def strange_options(text: str) -> list[str]:
+    """Commands and options a page speaks of that do not exist.
+
+    >>> strange_options("`nodenova predict runs/x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`")
+    ['predit', '--max-unsur']
+    """
+    strange = []
+    spoken = [block["text"] for block in BLOCK.finditer(text) if block["kind"] in ("", "bash", "console")]
+    said = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    for line in [*"\n".join(spoken).splitlines(), *said]:
+        line = line.removeprefix("$ ").partition(" # ")[0]
+        options = re.findall(r"(?<!\S)--[a-z][\w-]*", line)
+        call = re.match(r"nodenova ([a-z][\w-]*)", line)
+        if call:
+            known = COMMANDS.get(call[1])
+            strange += [call[1]] if known is None else [option for option in options if option not in known]
+        elif line.startswith("--") and line != "--8":
+            strange += [option for option in options if not any(option in known for known in COMMANDS.values())]
+    return strange
+
+
+@pytest.mark.parametrize("path", PAGES, ids=of_page)
+def test_commands_and_options_exist(path: Path) -> None:
+    assert strange_options(path.read_text()) == []
+
+
+def test_strange_options_are_found() -> None:
+    assert strange_options("`nodenova predict x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`") == [
+        "predit",
+        "--max-unsur",
+    ]
+    assert strange_options("```bash\nnodenova inspect --nods a.csv  # --this is a comment\n```\n") == ["--nods"]
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = re.findall(r"^ *- (?:[^:\n]+: )?(\S+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
+    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", [*METHODS, *LABELLED])
+def test_every_method_has_a_page_that_shows_its_settings(name: str) -> None:
+    cls = {**METHODS, **LABELLED}[name]
+    shown = (DOCS / "methods" / f"{name}.md").read_text()
+    assert f"::: nodenova.{cls.__name__}\n" in shown or f"::: {cls.__module__}.{cls.__name__}\n" in shown
+    assert f"methods/{name}.md) {'†' if name in LABELLED else '|'}" in (DOCS / "methods.md").read_text()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    import nodenova as nova
+
+    shown = "\n".join(path.read_text() for path in [*DOCS.glob("reference/*.md"), *DOCS.glob("methods/*.md")])
+    missing = [name for name in nova._PLACE_OF if f"::: nodenova.{name}\n" not in shown]
+    assert missing == ["NodenovaError"]  # with the other errors: their module is shown
