@@ -51,7 +51,8 @@ def predict(
     """Classify every node: node, class id, name, old or new, probability, unsure.
 
     Without files, on the graph that the run keeps. A changed or grown graph is given as for `nodenova discover`; its features
-    are matched by name. Exit code 0, or 3 when --max-unsure is exceeded: the sign that a new discovery may be due.
+    are matched by name. Exit code 0, or 3 when --max-unsure is exceeded: a hint that a new discovery may be due. Nodes of a kind
+    that was never met may also be put into a known class with confidence; few unsure nodes prove nothing.
     """
     from nodenova.experiments.predictions import Predictions
     from nodenova.storage import to_json, write_atomically
