@@ -40,7 +40,7 @@ def bench(
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, for the one method that --methods names: name=value. Repeatable.")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
-    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
+    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,

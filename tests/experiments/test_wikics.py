@@ -1,0 +1,68 @@
+"""Wiki-CS, whose files are not everywhere: the bench on a small data.json of the same form."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+import nodenova as nova
+from nodenova.cli import app
+from nodenova.data.datasets import DATASETS
+from nodenova.experiments.cells import Choice, cells_of
+from nodenova.experiments.contenders import CONTENDERS
+from nodenova.experiments.rowfile import RowFile
+from nodenova.experiments.run import run_one
+
+
+def write_data_json(root: Path, nodes: int = 150) -> None:
+    """Ten classes, dense features with both signs, links in one direction, two published splits, as Wiki-CS has them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(nodes) % 10
+    centres = rng.normal(size=(10, 12))
+    links = []
+    for i in range(nodes):
+        alike = rng.choice(np.flatnonzero(y == y[i]), 3)
+        links.append([int(j) for j in alike if j != i] + [int(rng.integers(nodes))])
+    part = (np.arange(nodes) // 10) % 5  # of every class: two fifths for training, one for each other purpose
+    document = {
+        "features": (centres[y] + 0.5 * rng.normal(size=(nodes, 12))).tolist(),
+        "labels": y.tolist(),
+        "links": links,
+        "train_masks": [(part <= 1).tolist(), (part == 1).tolist()],
+        "val_masks": [(part == 2).tolist()] * 2,
+        "stopping_masks": [(part == 3).tolist()] * 2,
+        "test_mask": (part == 4).tolist(),
+    }
+    raw = root / "WikiCS/raw"
+    raw.mkdir(parents=True)
+    (raw / "data.json").write_text(json.dumps(document))
+
+
+def test_the_bench_runs_wikics_by_the_same_code(tmp_path: Path) -> None:
+    write_data_json(tmp_path)
+    options = ["--datasets", "wikics", "--data-root", tmp_path, "--encoders", "gcn", "--methods", "prism,sword,never_new"]
+    more = ["--seeds", 1, "--out", tmp_path / "out", "--quiet"]
+    result = CliRunner().invoke(app, [str(a) for a in ["bench", "comparison", *options, *more]], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    rows = RowFile(tmp_path / "out/rows.jsonl").read()
+    assert [(row["dataset"], row["status"], row["num_old"], row["num_new"]) for row in rows] == [
+        ("wikics", "done", 7, 3)
+    ] * 3
+    with (tmp_path / "out/comparison.csv").open(newline="") as file:
+        assert any("Wiki-CS" in value for line in csv.DictReader(file) for value in line.values())
+
+
+def test_every_method_runs_on_it(tmp_path: Path) -> None:
+    write_data_json(tmp_path)
+    labelled = nova.load_dataset("wikics", tmp_path, split=1)
+    choice = Choice([(labelled, DATASETS["wikics"].num_old)], ["gcn"], list(CONTENDERS), [0], (("epochs", 5),))
+    for cell in cells_of("heads", choice):
+        few = {"epochs": "3"} if hasattr(CONTENDERS[cell.plan.method], "epochs") else {}
+        row = run_one(labelled, replace(cell.plan, method_settings=tuple(few.items())), 0).row
+        assert np.array(row["confusion"]).sum() == 30
+        assert (cell.plan.method in nova.LABELLED) == ("new_labels" in row["sees"])
