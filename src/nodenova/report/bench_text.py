@@ -66,8 +66,7 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 def _markdown(table: Table) -> str:
     parts = [f"## {_md(table.title)}", " ".join(map(_md, table.caption))]
-    several = len({column.group for column in table.columns}) > 1
-    over = [f"{_md(DATASETS.get(c.group, c.group))} {_md(c.title)}" if several else _md(c.title) for c in table.columns]
+    over = [_md(f"{DATASETS.get(c.group, c.group)} {c.title}") for c in table.columns]
     for name, lines in blocks(table):
         head = [*map(_md, table.heads), *over, "n"]
         body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
