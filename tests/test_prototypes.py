@@ -96,6 +96,20 @@ def test_low_rank_keeps_the_diagonal_and_is_exact_when_there_are_few_rows() -> N
         assert torch.allclose(factor.square().sum(), best if n > 6 else rows.square().sum(), rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(90, 60), (60, 90)])
+def test_large_matrices_have_the_same_factors_as_small_ones(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+    plain, plain_rest = low_rank(rows, factors=6)
+    monkeypatch.setattr("nodenova.prototypes.LARGE", 10)
+    factor, rest = low_rank(rows, factors=6)
+    assert torch.allclose(factor.t() @ factor, plain.t() @ plain, atol=1e-3)  # eigenvectors have no sign
+    assert torch.allclose(rest, plain_rest, atol=1e-3)
+    again, _ = low_rank(rows, factors=6)
+    assert torch.equal(factor, again)
+
+
 def test_covariance_is_the_pooled_within_class_covariance_shrunk_to_a_sphere() -> None:
     z, y = torch.randn(40, 4), torch.arange(40) % 2
     u = ladder(z, 4, (4,))

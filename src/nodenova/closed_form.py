@@ -21,6 +21,7 @@ FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
 EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the number of nodes
+MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
 
 
@@ -92,10 +93,14 @@ def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Ten
 def calibrated_temperature(spec: Spec, z: Tensor, y: Tensor, num_classes: int, view_scale: Tensor) -> float:
     """The temperature at which held-out nodes among (z, y) are given their own classes with the highest likelihood.
 
-    Each of four parts is classified by the statistics of the others. Needs four nodes of every class.
+    Each of four parts is classified by the statistics of the others. Needs four nodes of every class; of many nodes, the
+    first of every class are taken.
     """
     if num_classes < 2 or int(torch.bincount(y, minlength=num_classes).min()) < FOLDS:
         return TEMPERATURE
+    most = max(MOST_HELD_OUT // num_classes, FOLDS)
+    some = torch.cat([torch.nonzero(y == c).flatten()[:most] for c in range(num_classes)]).sort().values
+    z, y = z[some], y[some]
     # Dealt out class by class, so that every part has nodes of every class.
     fold = torch.empty_like(y)
     fold[torch.argsort(y, stable=True)] = torch.arange(len(y), device=y.device) % FOLDS

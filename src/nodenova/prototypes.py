@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from nodenova.graph import Graph
 
+LARGE = 1000  # rows of a matrix from which on some of its eigenvectors are found faster than all
 FACTORS = 32  # rank of the remembered covariance, beside its diagonal
 
 
@@ -135,10 +138,19 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
     if n <= factors:
         return rows.float(), torch.zeros(d, device=rows.device)
     if n > d:
-        value, vector = torch.linalg.eigh(rows.t() @ rows)
-        factor = (value[-factors:].clamp_min(0).sqrt() * vector[:, -factors:]).t().flip(0)
+        value, vector = _largest(rows.t() @ rows, factors)
+        factor = (value.clamp_min(0).sqrt() * vector).t().flip(0)
     else:
-        value, vector = torch.linalg.eigh(rows @ rows.t())
-        factor = (vector[:, -factors:].t() @ rows).flip(0)
+        factor = (_largest(rows @ rows.t(), factors)[1].t() @ rows).flip(0)
     rest = (rows.square().sum(0) - factor.square().sum(0)).clamp_min(0)
     return factor.float(), rest.float()
+
+
+def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest eigenvalues, ascending, and their eigenvectors; of a large matrix without all the others."""
+    if len(matrix) <= LARGE:
+        value, vector = torch.linalg.eigh(matrix)
+        return value[-count:], vector[:, -count:]
+    found = eigsh(matrix.cpu().numpy(), count, which="LA", v0=np.ones(len(matrix)))
+    value, vector = (torch.from_numpy(part).to(matrix) for part in found)
+    return value, vector
