@@ -36,7 +36,7 @@ def datasets(data_root: DataRoot = None) -> None:
     from nodenova.data.datasets import DATASETS, find_root, is_on_disk
 
     root = find_root(data_root)
-    table = Table("name", "nodes", "edges", "features", "classes", "old/new in the paper", "where", box=None)
+    table = Table("name", "nodes", "edges", "features", "classes", "old / new", "where", box=None)
     for name, d in DATASETS.items():
         here = root is not None and is_on_disk(d, root)
         where = "on this machine" if here else "ships with nodenova" if d.ships else "not here: needs --data-root"
