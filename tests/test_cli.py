@@ -114,10 +114,22 @@ def test_seeds_and_old_classes_can_be_chosen(monkeypatch, tmp_path, graph_file):
 
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_file):
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "nodenova", "run", "--graph", str(graph_file), "--num-old", "3", "--seeds", "2"]
-    command += ["--method", "sword", "--out", str(out), "--no-report", "--fit-epochs", "5", "--set", "epochs=400"]
+    command = [sys.executable, "-m", "nodenova", "run", "--graph", str(graph_file), "--num-old", "3"]
+    command += [
+        "--method",
+        "sword",
+        "--out",
+        str(out),
+        "--no-report",
+        "--fit-epochs",
+        "5",
+        "--set",
+        "epochs=100",
+        "--seeds",
+    ]
     environment = os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    many = [*command, "1000"]  # not to be done before the signal comes, however busy the machine
+    process = subprocess.Popen(many, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     deadline = time.monotonic() + 120
     while not (out / "seed-0/row.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -128,13 +140,14 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_f
     assert "Traceback" not in errors
     kept = (out / "seed-0/row.json").read_bytes()
     assert not list(out.rglob(".*")), "temporary files were left behind"
-    assert subprocess.run(command, env=environment, capture_output=True, timeout=120).returncode == 0
+    assert subprocess.run([*command, "2"], env=environment, capture_output=True, timeout=120).returncode == 0
     assert (out / "seed-0/row.json").read_bytes() == kept
     assert (out / "seed-1/row.json").exists()
 
 
 def test_help_teaches_and_is_there_for_every_command():
-    for command in ([], ["run"], ["predict"], ["report"], ["demo"], ["datasets"]):
+    commands = "run predict report demo datasets bench check inspect discover classes review apply-review export".split()
+    for command in ([], *([name] for name in commands)):
         done = subprocess.run([sys.executable, "-m", "nodenova", *command, "--help"], capture_output=True, text=True,
                               env=os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)})  # fmt: skip
         assert done.returncode == 0
