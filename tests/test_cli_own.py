@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,16 @@ def test_a_wrong_option_is_named_and_nothing_is_written(
     with pytest.raises(NodenovaError, match=sentence):
         nodenova("discover", *files(run.parent / "data"), "--label-column", "topic", *options, "--out", tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+def test_the_report_is_written_anew_with_the_same_bytes_but_for_what_is_not_kept(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    (copy / "report.html").unlink()
+    assert "report.html" in nodenova("report", copy)
+    first = (copy / "report.html").read_bytes()
+    nodenova("report", copy, "--quiet")
+    assert (copy / "report.html").read_bytes() == first
 
 
 def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ DataRoot = Annotated[
     Path | None, typer.Option(help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA).")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodenova run` wrote.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodenova run`, `discover` or `demo` wrote.")]
 
 
 def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:

@@ -124,10 +124,10 @@ def _model_and_graph(
     """The saved model, and the graph to use it on with the features it knows; what did not match is said."""
     from nodenova.data.datasets import load_dataset
     from nodenova.experiments.folder import RunFolder
-    from nodenova.experiments.own_run import OwnRun
+    from nodenova.experiments.own_run import OwnRun, is_own_run
     from nodenova.storage import load_model
 
-    own = OwnRun(run_path) if (run_path / "features.json").is_file() else None
+    own = OwnRun(run_path) if is_own_run(run_path) else None
     if own is not None:
         model = own.model()
     else:

@@ -132,11 +132,19 @@ def run(
 
 @app.command("report", rich_help_panel=RESEARCH)
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
-    """Write a run's report.html anew: scores, losses, confusion, map. One file, opens offline."""
+    """Write a run's report.html anew: one file that opens offline."""
+    from nodenova.cli.own import mapping
     from nodenova.experiments.folder import RunFolder
+    from nodenova.experiments.own_run import OwnRun, is_own_run
     from nodenova.experiments.results import summarise
     from nodenova.report.page import write_report
 
+    if is_own_run(run_path):
+        with mapping(not quiet and err.is_terminal) as steps:
+            page = OwnRun(run_path).report(steps)
+        if not quiet:
+            out.print(f"Report: {escape(str(page))}", soft_wrap=True)
+        return
     place = RunFolder.open(run_path)
     page = write_report(place)
     if not quiet:

@@ -62,6 +62,11 @@ class Found:
     unsure_below: float = 0.5
 
 
+def is_own_run(path: Path) -> bool:
+    """Whether this folder is of a discovery on a graph of one's own, and not of a graded run or a saved model."""
+    return (path / "features.json").is_file()
+
+
 class OwnRun:
     """A folder that `OwnRun.write` made. It is there whole or not at all."""
 
