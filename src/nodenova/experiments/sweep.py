@@ -180,24 +180,24 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
 
         return epoch_done
 
-    while True:
+    def do(cell: Cell, learnt: Learnt | None) -> tuple[Row, Learnt | None]:
+        name = cell.plan.dataset
         try:
-            cells: list[Cell] = pipe.recv()
-        except EOFError:
-            return
-        learnt: Learnt | None = None
-        for cell in cells:
-            pipe.send(("start", {}))
-            name = cell.plan.dataset
-            try:
-                if name not in graphs:
-                    graphs[name] = source.load(name)
-                learnt = learnt or learn(graphs[name], cell.plan, cell.seed, watch)
-                outcome = run_one(graphs[name], cell.plan, cell.seed, watch, learnt)
-                kept = f"{cell.key}.npz" if cell.keep_map else None
-                if kept:
-                    write_map(outcome, maps / kept)
-                row = {"key": cell.key, "status": "done", **outcome.row, "map": kept}
-            except Exception as error:  # whatever goes wrong in one run is its result, and the others go on
-                row = failed_row(cell, f"{type(error).__name__}: {error}")
-            pipe.send(("row", row))
+            if name not in graphs:
+                graphs[name] = source.load(name)
+            learnt = learnt or learn(graphs[name], cell.plan, cell.seed, watch)
+            outcome = run_one(graphs[name], cell.plan, cell.seed, watch, learnt)
+            kept = f"{cell.key}.npz" if cell.keep_map else None
+            if kept:
+                write_map(outcome, maps / kept)
+            return {"key": cell.key, "status": "done", **outcome.row, "map": kept}, learnt
+        except Exception as error:  # whatever goes wrong in one run is its result, and the others go on
+            return failed_row(cell, f"{type(error).__name__}: {error}"), learnt
+
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone
+        while True:
+            learnt = None
+            for cell in pipe.recv():
+                pipe.send(("start", {}))
+                row, learnt = do(cell, learnt)
+                pipe.send(("row", row))
