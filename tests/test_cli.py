@@ -129,12 +129,18 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_f
     ]
     environment = os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
     many = [*command, "1000"]  # not to be done before the signal comes, however busy the machine
+    # Tests that were started in the background ignore Ctrl-C and would hand that on.
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(many, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    signal.signal(signal.SIGINT, ours)
     deadline = time.monotonic() + 120
     while not (out / "seed-0/row.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "finished seeds are kept" in errors
     assert "Traceback" not in errors
