@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
 from nodenova.heads import LadderHead
@@ -17,12 +18,15 @@ from nodenova.prototypes import Prototypes, ladder, rung_columns
 
 RANKS = (1.0, 8.0)  # ranks to work at, in multiples of the number of classes
 PRIOR = 500.0  # the identity counts as this many nodes in the covariance
+RIDGE = 3.0  # what holds a relearnt classifier back counts as this many nodes
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
 EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the number of nodes
 MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
+STEEPEST = 100.0  # a relearnt classifier may go from one class to another
+AT_ONCE = 65536  # nodes whose ladder is held in memory
 
 
 class Spec(Protocol):
@@ -56,6 +60,39 @@ def gaussian_head(
     head = LadderHead(spec.views, spec.view_size, rungs, n, temperature).to(device)
     scale = classes.column_scale(rungs)
     return head.set_gaussian(classes.centre[:, columns] * scale, scatter.covariance(columns, prior, scale), scale)
+
+
+@torch.no_grad()
+def relearnt(head: LadderHead, z: Tensor, view_scale: Tensor, ridge: float = RIDGE) -> LadderHead:
+    """The linear classifier nearest to what `head` says of all nodes z, held back where the nodes do not bear it out.
+
+        W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2    p = softmax(head), p' its mean, t = mean |u|^2
+        h(z) = tau (W u + p')                                       tau >= 0: softmax(h) as near to p as it can be
+
+    The mean of a few nodes lies partly in directions in which hardly any node of the graph does; those get no weight here.
+    """
+    scale = view_scale.repeat_interleave(sum(head.rungs))
+    gram = torch.zeros(len(scale), len(scale), dtype=torch.float64, device=z.device)
+    product = torch.zeros(len(scale), head.num_classes, dtype=torch.float64, device=z.device)  # of u and p
+    sum_u, sum_p = product.sum(dim=1), product.sum(dim=0)
+    for part in torch.split(z, AT_ONCE):
+        u, p = ladder(part, head.view_size, head.rungs) * scale, head(part).softmax(dim=1)
+        gram += u.t() @ u
+        product += u.t() @ p
+        sum_u += u.sum(dim=0)
+        sum_p += p.sum(dim=0)
+    mean = sum_p / len(z)
+    hold = ridge * max(float(gram.trace()) / len(z), 1e-12)
+    weight = torch.linalg.solve(gram + hold * torch.eye(len(scale)).to(gram), product - torch.outer(sum_u, mean))
+    student = copy.deepcopy(head)
+    student.linear.weight.copy_(weight.t() * scale)
+    student.linear.bias.copy_(mean)
+    some = z[:: -(-len(z) // MOST_HELD_OUT)]
+    p, h = head(some).softmax(dim=1), student(some) * head.temperature
+    tau = minimize_scalar(lambda tau: float(F.cross_entropy(tau * h, p)), bounds=(0.0, STEEPEST), method="bounded").x
+    student.linear.weight *= tau * head.temperature
+    student.linear.bias *= tau * head.temperature
+    return student
 
 
 def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Tensor:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova import fitting, prototypes
+from nodenova import closed_form, fitting, prototypes
 from nodenova.closed_form import EVENNESS, TEMPERATURE, calibrated_temperature, learnt_view_scale, nearest_rungs
 from nodenova.clustering import cluster
 from nodenova.errors import SettingError
@@ -34,7 +34,7 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
     monkeypatch.setattr(prototypes, "FACTORS", 10_000)
     monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 6))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
-    method = nova.Prism(prior=30.0)
+    method = nova.Prism(prior=30.0, relearn=False)
     model = nova.discover(nova.fit(old), new, method, seed=4)
     g = model.frozen_encoder()
     rungs = nearest_rungs(g.spec.rungs, (6, 48))
@@ -58,6 +58,32 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
     expected = np.exp(logits - logits.max(1, keepdims=True))
     expected /= expected.sum(1, keepdims=True)
     assert np.abs(model.predict_proba(exam.graph) - expected).max() < 1e-3
+
+
+@pytest.mark.parametrize("at_once", [65536, 37])
+def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, at_once: int) -> None:
+    """The formula written out in NumPy; the logits are its fit, stretched, however many nodes are taken at once."""
+    monkeypatch.setattr(closed_form, "AT_ONCE", at_once)
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 6))
+    old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    before = nova.discover(fitted, new, nova.Prism(relearn=False), seed=4)
+    after = nova.discover(fitted, new, nova.Prism(ridge=5.0), seed=4)
+    head = after.head()
+    z = after.frozen_encoder()(exam.graph)
+    scale = after.prototypes.view_scale.repeat_interleave(sum(head.rungs))
+    u = (ladder(z, head.view_size, head.rungs) * scale).double().numpy()
+    p = before.predict_proba(exam.graph).astype(float)
+    hold = 5.0 * (u**2).sum(1).mean() * np.eye(u.shape[1])
+    fit = u @ np.linalg.solve(u.T @ u + hold, u.T @ (p - p.mean(0))) + p.mean(0)
+    logits = head(z).detach().double().numpy()
+    tau = (logits * fit).sum() / (fit * fit).sum()
+    assert np.abs(logits / tau - fit).max() < 1e-4
+
+    def loss(stretch: float) -> float:
+        return float(torch.nn.functional.cross_entropy(torch.from_numpy(stretch * fit), torch.from_numpy(p)))
+
+    assert loss(tau) < min(loss(0.9 * tau), loss(1.1 * tau))
 
 
 @pytest.mark.parametrize("encoder", ["prism", "gcn", "gat", "sage"])

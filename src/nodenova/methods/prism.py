@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.closed_form import PRIOR, RANKS, gaussian_head, ladder_at
+from nodenova.closed_form import PRIOR, RANKS, RIDGE, gaussian_head, ladder_at, relearnt
 from nodenova.clustering import cluster
 from nodenova.model import Model
 from nodenova.prototypes import Prototypes
@@ -28,6 +28,7 @@ class Prism:
         mu_c   = mean of u over the class, old ones from memory
         Sigma  = (1 - s) pooled scatter within classes / dof + s t I,  s = prior / (prior + dof), t its mean variance
         logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T
+        p      = softmax(logit) of every visible node, fitted anew by ridge regression on u: see `relearnt`
 
     T was calibrated on old nodes in phase 1. Works on any encoder; the views of `prism` are what it is meant for.
     """
@@ -39,19 +40,24 @@ class Prism:
     prior: float = PRIOR  # the identity counts as this many nodes in the covariance
     pool: bool = True  # let the scatter of the new nodes speak too
     restarts: int = 20  # of k-means
+    relearn: bool = True  # let all visible nodes have a say in the classifier
+    ridge: float = RIDGE  # what holds the relearnt classifier back counts as this many nodes
 
     def __post_init__(self) -> None:
-        check_settings(self, counts=("restarts",), positive=("rank_low", "rank_high", "prior"))
+        check_settings(self, counts=("restarts",), positive=("rank_low", "rank_high", "prior", "ridge"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, old, ranks = model.frozen_encoder(), model.prototypes, (self.rank_low, self.rank_high)
         n = model.num_columns + task.num_new
         with torch.no_grad():
-            z_u = g(task.graph)[torch.from_numpy(task.ids).to(model.device)]  # (n_u, views * view_size)
+            z = g(task.graph)  # (N, views * view_size)
+        z_u = z[torch.from_numpy(task.ids).to(model.device)]
         groups = self.group(ladder_at(g.spec, z_u, n, old.view_scale, ranks), task.num_new)
         both = old.followed_by(Prototypes.of(z_u, groups, task.num_new, g.spec.view_size, g.spec.rungs))
         scatter = both if self.pool else old
         head = gaussian_head(g.spec, both, scatter, float(old.temperature), ranks, self.prior)
+        if self.relearn:
+            head = relearnt(head, z, old.view_scale, self.ridge)
         return model.grown(encoder=g, head=head, prototypes=both)
 
     def group(self, u: Tensor, num_new: int) -> Tensor:

@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.closed_form import gaussian_head, ladder_at
-from nodenova.clustering import cluster
 from nodenova.encoders import Encoder, EncoderSpec
 from nodenova.heads import CosineHead
+from nodenova.methods.prism import Prism
 from nodenova.model import Model
 from nodenova.prototypes import Prototypes
 from nodenova.settings import check_settings
@@ -45,14 +44,9 @@ class Taught:
         check_settings(self, counts=("epochs",), not_negative=("lr", "weight_decay"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        views, n = model.frozen_encoder(), model.num_columns + task.num_new
+        teacher, n = Prism().discover(model, task), model.num_columns + task.num_new
         with torch.no_grad():
-            z = views(task.graph)
-            z_u = z[torch.from_numpy(task.ids).to(model.device)]
-            groups = cluster(ladder_at(views.spec, z_u, n, model.prototypes.view_scale), task.num_new)
-            new = Prototypes.of(z_u, groups, task.num_new, views.spec.view_size, views.spec.rungs)
-            both = model.prototypes.followed_by(new)
-            p = gaussian_head(views.spec, both, both, float(both.temperature))(z).softmax(dim=1)  # (N, n)
+            p = teacher.head()(teacher.frozen_encoder()(task.graph)).softmax(dim=1)  # (N, n)
         spec = EncoderSpec(self.student, task.graph.num_features, self.hidden, self.layers)
         g, h = Encoder(spec).to(model.device), CosineHead(self.hidden, n, temperature=1.0).to(model.device)
 
