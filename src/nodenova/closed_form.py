@@ -90,8 +90,8 @@ def relearnt(head: LadderHead, z: Tensor, view_scale: Tensor, ridge: float = RID
     some = z[:: -(-len(z) // MOST_HELD_OUT)]
     p, h = head(some).softmax(dim=1), student(some) * head.temperature
     tau = minimize_scalar(lambda tau: float(F.cross_entropy(tau * h, p)), bounds=(0.0, STEEPEST), method="bounded").x
-    student.linear.weight *= tau * head.temperature
-    student.linear.bias *= tau * head.temperature
+    student.linear.weight.mul_(tau * head.temperature)
+    student.linear.bias.mul_(tau * head.temperature)
     return student
 
 
