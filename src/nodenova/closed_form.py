@@ -63,20 +63,25 @@ def gaussian_head(
 
 
 @torch.no_grad()
-def relearnt(head: LadderHead, z: Tensor, view_scale: Tensor, ridge: float = RIDGE) -> LadderHead:
-    """The linear classifier nearest to what `head` says of all nodes z, held back where the nodes do not bear it out.
+def relearnt(heads: Sequence[LadderHead], z: Tensor, view_scale: Tensor, ridge: float = RIDGE) -> LadderHead:
+    """The linear classifier nearest to what `heads` say of all nodes z, held back where the nodes do not bear it out.
 
-        W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2    p = softmax(head), p' its mean, t = mean |u|^2
+        W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2    p: mean softmax of heads, p' its mean, t = mean |u|^2
         h(z) = tau (W u + p')                                       tau >= 0: softmax(h) as near to p as it can be
 
     The mean of a few nodes lies partly in directions in which hardly any node of the graph does; those get no weight here.
     """
+    head = heads[0]
+
+    def taught(z: Tensor) -> Tensor:
+        return torch.stack([h(z).softmax(dim=1) for h in heads]).mean(dim=0)
+
     scale = view_scale.repeat_interleave(sum(head.rungs))
     gram = torch.zeros(len(scale), len(scale), dtype=torch.float64, device=z.device)
     product = torch.zeros(len(scale), head.num_classes, dtype=torch.float64, device=z.device)  # of u and p
     sum_u, sum_p = product.sum(dim=1), product.sum(dim=0)
     for part in torch.split(z, AT_ONCE):
-        u, p = ladder(part, head.view_size, head.rungs) * scale, head(part).softmax(dim=1)
+        u, p = ladder(part, head.view_size, head.rungs) * scale, taught(part)
         gram += u.t() @ u
         product += u.t() @ p
         sum_u += u.sum(dim=0)
@@ -88,7 +93,7 @@ def relearnt(head: LadderHead, z: Tensor, view_scale: Tensor, ridge: float = RID
     student.linear.weight.copy_(weight.t() * scale)
     student.linear.bias.copy_(mean)
     some = z[:: -(-len(z) // MOST_HELD_OUT)]
-    p, h = head(some).softmax(dim=1), student(some) * head.temperature
+    p, h = taught(some), student(some) * head.temperature
     tau = minimize_scalar(lambda tau: float(F.cross_entropy(tau * h, p)), bounds=(0.0, STEEPEST), method="bounded").x
     student.linear.weight.mul_(tau * head.temperature)
     student.linear.bias.mul_(tau * head.temperature)

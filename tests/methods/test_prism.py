@@ -11,7 +11,7 @@ import torch
 import nodenova as nova
 from nodenova import closed_form, fitting, prototypes
 from nodenova.closed_form import EVENNESS, TEMPERATURE, calibrated_temperature, learnt_view_scale, nearest_rungs
-from nodenova.clustering import cluster
+from nodenova.clustering import cluster, regroup
 from nodenova.errors import SettingError
 from nodenova.prototypes import ladder
 from nodenova.randomness import repeatable
@@ -68,7 +68,7 @@ def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     fitted = nova.fit(old)
     before = nova.discover(fitted, new, nova.Prism(relearn=False), seed=4)
-    after = nova.discover(fitted, new, nova.Prism(ridge=5.0), seed=4)
+    after = nova.discover(fitted, new, nova.Prism(ridge=5.0, groupings=0), seed=4)
     head = after.head()
     z = after.frozen_encoder()(exam.graph)
     scale = after.prototypes.view_scale.repeat_interleave(sum(head.rungs))
@@ -84,6 +84,35 @@ def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(
         return float(torch.nn.functional.cross_entropy(torch.from_numpy(stretch * fit), torch.from_numpy(p)))
 
     assert loss(tau) < min(loss(0.9 * tau), loss(1.1 * tau))
+
+
+def test_groupings_of_parts_are_numbered_alike_and_leave_no_group_empty() -> None:
+    torch.manual_seed(0)
+    y = torch.arange(120) % 4
+    rows = torch.eye(4)[y] * 10 + torch.randn(120, 4)
+    groups = cluster(rows, 4)
+    others = regroup(rows, groups, 4, times=5)
+    assert len(others) == 5
+    for other in others:  # the groups are far apart, so every part shows the same ones
+        assert torch.equal(other, groups)
+    torch.manual_seed(0)
+    vague = regroup(torch.randn(40, 6), torch.arange(40) % 6, 6, times=8)
+    assert vague
+    assert all(len(other.unique()) == 6 for other in vague)
+    assert any(not torch.equal(vague[0], other) for other in vague)
+
+
+def test_rows_too_alike_to_be_grouped_again_are_left_alone() -> None:
+    alike = torch.eye(3)[torch.tensor([0, 0, 0, 0, 0, 1])]
+    assert regroup(alike, torch.tensor([0, 0, 0, 1, 1, 2]), 3, times=4) == []
+
+
+def test_what_several_groupings_say_is_averaged() -> None:
+    old, new, exam = nova.split(planted(nodes=300, words=60), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    one, many = (nova.discover(fitted, new, nova.Prism(groupings=n)).predict_proba(exam.graph) for n in (0, 12))
+    assert not np.array_equal(one, many)
+    assert (one.argmax(1) == many.argmax(1)).mean() > 0.8
 
 
 @pytest.mark.parametrize("encoder", ["prism", "gcn", "gat", "sage"])

@@ -178,7 +178,7 @@ def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], int
 
 
 def _metric(model: Model) -> Callable[[Tensor], Tensor]:
-    """m -> A m for rows m (n, D): the inverse covariance of a Gaussian head, else the kappa of `joining`."""
+    """m -> A m for rows m (n, D): the inverse covariance of a ladder, or the identity, as steep as the head is."""
     head, known = model.head(), model.prototypes
     if isinstance(head, LadderHead):
         spec = model.frozen_encoder().spec
@@ -186,7 +186,13 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
         prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
         scale = known.column_scale(head.rungs)
         covariance = known.covariance(columns, float(prior), scale)  # type: ignore[arg-type]
-        return lambda m: scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
+
+        def plain(m: Tensor) -> Tensor:
+            return scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
+
+        # 1 unless the head was relearnt.
+        kappa = as_nearest_mean(head.linear.weight, head.linear.bias, plain(known.centre[:, columns]))[0]
+        return lambda m: (kappa if model.num_columns > 1 else 1.0) * plain(m)
     kappa = as_nearest_mean(head.linear.weight, head.linear.bias, known.centre)[0]
     return lambda m: kappa * m
 
