@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,12 +13,15 @@ import torch.nn.functional as F
 from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
+from nodenova.clustering import cluster, regroup
 from nodenova.heads import LadderHead
 from nodenova.prototypes import Prototypes, ladder, rung_columns
+from nodenova.randomness import sample
 
 RANKS = (1.0, 8.0)  # ranks to work at, in multiples of the number of classes
 PRIOR = 500.0  # the identity counts as this many nodes in the covariance
 RIDGE = 3.0  # what holds a relearnt classifier back counts as this many nodes
+GROUPINGS = 12  # of new nodes, over which it is averaged what they say of all
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
@@ -26,6 +29,7 @@ EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the
 MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
 STEEPEST = 100.0  # a relearnt classifier may go from one class to another
+MOST_REGROUPED = 5000  # new nodes that are grouped again
 AT_ONCE = 65536  # nodes whose ladder is held in memory
 
 
@@ -60,6 +64,42 @@ def gaussian_head(
     head = LadderHead(spec.views, spec.view_size, rungs, n, temperature).to(device)
     scale = classes.column_scale(rungs)
     return head.set_gaussian(classes.centre[:, columns] * scale, scatter.covariance(columns, prior, scale), scale)
+
+
+def found(
+    spec: Spec,
+    old: Prototypes,
+    z: Tensor,
+    ids: Tensor,
+    num_new: int,
+    *,
+    group: Callable[[Tensor, int], Tensor] = cluster,
+    ranks: Sequence[float] = RANKS,
+    prior: float = PRIOR,
+    pool: bool = True,
+    groupings: int = GROUPINGS,
+    ridge: float | None = RIDGE,
+) -> tuple[Prototypes, LadderHead]:
+    """What is known of the old classes and of those found among the nodes `ids` of z, and one classifier for all of them.
+
+    pool: the scatter of the new nodes counts too. groupings: how often they are grouped again, for `relearnt`; a ridge of
+    None leaves the classifier as the one grouping makes it.
+    """
+    n = len(old.centre) + num_new
+
+    def joined(z_u: Tensor, groups: Tensor) -> tuple[Prototypes, LadderHead]:
+        both = old.followed_by(Prototypes.of(z_u, groups, num_new, spec.view_size, spec.rungs))
+        return both, gaussian_head(spec, both, both if pool else old, float(old.temperature), ranks, prior)
+
+    z_u = z[ids]
+    u = ladder_at(spec, z_u, n, old.view_scale, ranks)
+    groups = group(u, num_new)
+    both, head = joined(z_u, groups)
+    if ridge is None:
+        return both, head
+    some = sample(len(u), MOST_REGROUPED, u.device)
+    heads = [joined(z_u[some], other)[1] for other in regroup(u[some], groups[some], num_new, groupings)]
+    return both, relearnt(heads or [head], z, old.view_scale, ridge)
 
 
 @torch.no_grad()

@@ -23,8 +23,10 @@ def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
 def regroup(rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4) -> list[Tensor]:
     """Other groupings of the rows, numbered as `groups` is: the centres are found on two thirds of the rows, drawn anew.
 
-    One that leaves a group empty is dropped, so there may be fewer than `times`.
+    One that leaves a group empty is dropped, so there may be fewer than `times`; one group is always the same.
     """
+    if k == 1:
+        return []
     components, reference = _components(rows, k), groups.cpu().numpy()
     part, found = max(k, -(-2 * len(rows) // 3)), []
     for _ in range(times):

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nodenova.closed_form import found
 from nodenova.encoders import Encoder, EncoderSpec
 from nodenova.heads import CosineHead
-from nodenova.methods.prism import Prism
 from nodenova.model import Model
 from nodenova.prototypes import Prototypes
 from nodenova.settings import check_settings
@@ -44,9 +44,11 @@ class Taught:
         check_settings(self, counts=("epochs",), not_negative=("lr", "weight_decay"))
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        teacher, n = Prism().discover(model, task), model.num_columns + task.num_new
+        views, n = model.frozen_encoder(), model.num_columns + task.num_new
         with torch.no_grad():
-            p = teacher.head()(teacher.frozen_encoder()(task.graph)).softmax(dim=1)  # (N, n)
+            z = views(task.graph)
+            _, teacher = found(views.spec, model.prototypes, z, torch.from_numpy(task.ids).to(z.device), task.num_new)
+            p = teacher(z).softmax(dim=1)  # (N, n)
         spec = EncoderSpec(self.student, task.graph.num_features, self.hidden, self.layers)
         g, h = Encoder(spec).to(model.device), CosineHead(self.hidden, n, temperature=1.0).to(model.device)
 
