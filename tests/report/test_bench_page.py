@@ -43,7 +43,7 @@ def maps(tmp_path: Path) -> Path:
     folder = tmp_path / "maps"
     folder.mkdir()
     draw = np.random.default_rng(0)
-    np.savez(folder / "sword.npz", z=draw.normal(size=(30, 4)), y=np.arange(30) % 3)
+    np.savez(folder / "sword.npz", z=draw.normal(size=(30, 4)), y=np.arange(30) % 3, features=draw.normal(size=(30, 5)))
     return folder
 
 
@@ -59,8 +59,8 @@ def test_shows_every_table_and_figure(maps: Path) -> None:
     assert list(HEADINGS) == list(TABLES)
     drawings = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
     # η, α1 and λ and one curve of layers on two datasets; matrices of SWORD, two ablations, DTC and GEM on GCN, two on
-    # GAT, one on prism, twice; one map.
-    assert len(drawings) == 2 * (3 + 1) + 2 * (5 + 2 + 1) + 1
+    # GAT, one on prism, twice; one map of embeddings and one of features.
+    assert len(drawings) == 2 * (3 + 1) + 2 * (5 + 2 + 1) + 2
     for drawing in drawings:
         assert ElementTree.fromstring(drawing).get("aria-label")
     assert "Failed runs" not in page
@@ -108,7 +108,7 @@ def test_equal_rows_give_equal_bytes_whatever_their_order(maps: Path, tmp_path: 
 
 def test_figures_are_files_too(maps: Path, tmp_path: Path) -> None:
     names = {path.name for path in write_outputs("tsne", mapped(), tmp_path)}
-    assert names == {"tsne.md", "tsne.tex", "tsne.csv", "tsne-cora-gcn-sword.svg"}
+    assert names == {"tsne.md", "tsne.tex", "tsne.csv", "tsne-cora-gcn-sword.svg", "tsne-cora-gcn-original-features.svg"}
     names = {path.name for path in write_outputs("sensitivity", mapped(), tmp_path)}
     letters = ("alpha1", "eta", "lambda")
     assert {f"sensitivity-{d}-{letter}-gcn.svg" for d in ("cora", "citeseer") for letter in letters} <= names
@@ -118,6 +118,13 @@ def test_figures_whose_names_look_alike_keep_their_own_files(tmp_path: Path) -> 
     rows = [row("mine.py:A", s) for s in (0, 1)] + [row("mine.py:a", s) for s in (0, 1)]
     drawn = [path for path in write_outputs("confusion", rows, tmp_path) if path.suffix == ".svg"]
     assert len({path.name.lower() for path in drawn}) == 2
+
+
+def test_a_map_without_features_is_drawn_alone(maps: Path, tmp_path: Path) -> None:
+    np.savez(maps / "sword.npz", z=np.random.default_rng(0).normal(size=(30, 4)), y=np.arange(30) % 3)
+    assert [path.name for path in write_outputs("tsne", mapped(), tmp_path) if path.suffix == ".svg"] == [
+        "tsne-cora-gcn-sword.svg"
+    ]
 
 
 def test_a_damaged_map_is_named(maps: Path) -> None:

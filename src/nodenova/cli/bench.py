@@ -52,7 +52,7 @@ def bench(
     """Run a table of the paper, or go on with it, and write it: Markdown, LaTeX, CSV, and one page with the figures.
 
     Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
-    command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs.
+    command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
     from nodenova.experiments.cells import TABLES as KNOWN
     from nodenova.experiments.cells import Choice, cells_of
@@ -103,13 +103,13 @@ def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path,
     wanted = {cell.key for cell in cells}
     failed = {row["key"]: row for row in rows if row["key"] in wanted}
     failures = [row for row in failed.values() if row["status"] == "failed"]
+    for row in failures[:5]:
+        what = f"{row['dataset']} {row['encoder']} {row['method']} seed {row['seed']}"
+        err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
     if not quiet:
-        for row in failures[:5]:
-            what = f"{row['dataset']} {row['encoder']} {row['method']} seed {row['seed']}"
-            err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
-        if failures:
-            err.print(f"{len(failures)} of {len(wanted)} runs failed; --retry runs them again.", highlight=False)
         out.print("Written: " + escape(", ".join(str(path) for path in written)), soft_wrap=True, highlight=False)
+    if failures:
+        fail(f"{len(failures)} of {len(wanted)} runs failed, the others are in the tables; --retry runs them again", 1)
 
 
 def _names(option: str, text: str) -> list[str]:

@@ -32,8 +32,8 @@ SAID = {
     "layers": "One curve a score; bars are one standard deviation over seeds.",
     "confusion": "Percent of each true class (lines) by predicted class (columns), mean over seeds, matched (block). "
     "Orange lines part old classes from new.",
-    "tsne": "Test nodes of one seed, laid out by t-SNE of their embeddings and coloured by true class: neighbours are "
-    "alike, distances between groups mean little. Circles are old classes, diamonds new ones.",
+    "tsne": "Test nodes of one seed, laid out by t-SNE of their embeddings, or of the graph's own features, coloured by "
+    "true class: neighbours are alike, distances between groups mean little. Circles are old classes, diamonds new ones.",
 }
 
 

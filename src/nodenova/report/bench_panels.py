@@ -70,8 +70,8 @@ def confusion_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
 
 
 def tsne_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
-    """One map a method, of the first seed that has kept one."""
-    found = []
+    """The features of the graph itself, then one map a method, of the first seed that has kept one."""
+    found: list[Figure] = []
     for (dataset, encoder, title), each in panels(rows).items():
         kept = [(row, maps_folder / Path(row["map"]).name) for row in each if row.get("map")]
         row, path = next(((row, path) for row, path in kept if path.is_file()), (None, None))
@@ -79,15 +79,19 @@ def tsne_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
             continue
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                z, y = arrays["z"].astype(np.float64), arrays["y"]
+                shown = {f"{title}; seed {row['seed']}": arrays["z"].astype(np.float64)}
+                y, features = arrays["y"], arrays.get("features")
         except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
             raise StorageError(f"{path}: damaged, not readable as a map ({error})") from error
-        xy = _layout(z.shape, z.tobytes())
-        if xy is not None:
-            group = f"{DATASETS.get(dataset, dataset)}, {encoder_title(encoder)}"
-            what = f"Map of {len(y)} test nodes: {group}, {title}, seed {row['seed']}"
-            drawn = bench_figures.node_map(what, xy.astype(float), y, row["class_names"], row["num_old"])
-            found.append(Figure(group, f"{title}; seed {row['seed']}", drawn))
+        group = f"{DATASETS.get(dataset, dataset)}, {encoder_title(encoder)}"
+        if features is not None and all(figure.group != group for figure in found):
+            shown = {"original features; as the graph has them": features.astype(np.float64), **shown}
+        for name, z in shown.items():
+            xy = _layout(z.shape, z.tobytes())
+            if xy is not None:
+                what = f"Map of {len(y)} test nodes: {group}, {name}"
+                drawn = bench_figures.node_map(what, xy.astype(float), y, row["class_names"], row["num_old"])
+                found.append(Figure(group, name, drawn))
     return found
 
 
