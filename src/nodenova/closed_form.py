@@ -28,7 +28,7 @@ TEMPERATURE = 24.0  # when there are too few nodes to try any
 EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the number of nodes
 MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
-STEEPEST = 100.0  # a relearnt classifier may go from one class to another
+STEEPEST = 100.0  # tau of a relearnt classifier at the most
 MOST_REGROUPED = 5000  # new nodes that are grouped again
 AT_ONCE = 65536  # nodes whose ladder is held in memory
 
@@ -113,15 +113,21 @@ def relearnt(heads: Sequence[LadderHead], z: Tensor, view_scale: Tensor, ridge: 
     """
     head = heads[0]
 
-    def taught(z: Tensor) -> Tensor:
-        return torch.stack([h(z).softmax(dim=1) for h in heads]).mean(dim=0)
+    def read(z: Tensor) -> tuple[Tensor, Tensor]:
+        """The ladder of nodes, and what the heads say of them."""
+        unit = ladder(z, head.view_size, head.rungs)
+        p = torch.zeros(len(z), head.num_classes, device=z.device)
+        for h in heads:
+            p += (h.linear(unit) / h.temperature).softmax(dim=1) / len(heads)
+        return unit, p
 
     scale = view_scale.repeat_interleave(sum(head.rungs))
     gram = torch.zeros(len(scale), len(scale), dtype=torch.float64, device=z.device)
     product = torch.zeros(len(scale), head.num_classes, dtype=torch.float64, device=z.device)  # of u and p
     sum_u, sum_p = product.sum(dim=1), product.sum(dim=0)
     for part in torch.split(z, AT_ONCE):
-        u, p = ladder(part, head.view_size, head.rungs) * scale, taught(part)
+        unit, p = read(part)
+        u = unit * scale
         gram += u.t() @ u
         product += u.t() @ p
         sum_u += u.sum(dim=0)
@@ -132,8 +138,8 @@ def relearnt(heads: Sequence[LadderHead], z: Tensor, view_scale: Tensor, ridge: 
     student = copy.deepcopy(head)
     student.linear.weight.copy_(weight.t() * scale)
     student.linear.bias.copy_(mean)
-    some = z[:: -(-len(z) // MOST_HELD_OUT)]
-    p, h = taught(some), student(some) * head.temperature
+    unit, p = read(z[:: -(-len(z) // MOST_HELD_OUT)])
+    h = student.linear(unit)
     tau = minimize_scalar(lambda tau: float(F.cross_entropy(tau * h, p)), bounds=(0.0, STEEPEST), method="bounded").x
     student.linear.weight.mul_(tau * head.temperature)
     student.linear.bias.mul_(tau * head.temperature)
