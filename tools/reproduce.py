@@ -30,7 +30,7 @@ PRISM_ROWS = ROOT / "results/prism.jsonl.gz"
 RUNS = """nodenova bench comparison --datasets cora,citeseer,pubmed --encoders gcn,sage --seeds 10
 nodenova bench comparison --datasets cora,citeseer,pubmed --encoders gat --seeds 5
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
-nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 5
+nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 10
 nodenova bench layers --datasets cora,citeseer --encoders gcn --seeds 3
 nodenova bench tsne --datasets cora --encoders gcn --seeds 1
 nodenova bench class-splits --datasets cora,citeseer,pubmed --encoders gcn --methods prism,sword,frozen_kmeans --seeds 10
