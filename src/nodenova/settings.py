@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from numbers import Integral
 
 from nodenova.errors import SettingError
 
@@ -16,7 +18,11 @@ def check_settings(
     not_negative: Sequence[str] = (),
     choices: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Raise unless the named fields are whole numbers from 1 on, positive, not negative, or one of their choices."""
+    """Raise unless int fields are whole numbers, and the named ones from 1 on, positive, not negative, or a choice."""
+    for field in fields(method):  # type: ignore[arg-type]
+        value = getattr(method, field.name)
+        if field.type == "int" and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise SettingError(f"{field.name} must be a whole number, it is {value!r}")
     for name in counts:
         if getattr(method, name) < 1:
             raise SettingError(f"{name} must be at least 1, it is {getattr(method, name)}")

@@ -250,3 +250,10 @@ def test_unsure_nodes_are_those_with_a_low_probability() -> None:
     assert (sure == -1).any()
     assert np.array_equal(sure == -1, top < 0.6)
     assert np.array_equal(sure[top >= 0.6], model.predict(exam.graph)[top >= 0.6])
+
+
+@pytest.mark.parametrize("setting", [{"groupings": 1.5}, {"restarts": True}, {"restarts": "20"}])
+def test_a_count_that_is_not_a_whole_number_is_named(setting: dict) -> None:
+    (name,) = setting
+    with pytest.raises(SettingError, match=f"{name} must be a whole number"):
+        nova.Prism(**setting)
