@@ -36,10 +36,11 @@ def dense_route(graph: nova.Graph) -> None:
     smooth = sp.csr_array(half @ a @ half)
     for _ in range(2):
         x = (graph.x.toarray() != 0).astype(np.float32)
-        for depth in range(9):
-            if depth in (0, 2, 8):
-                TruncatedSVD(128, random_state=0).fit_transform(x)
-            x = smooth @ x
+        steps = [x]
+        for _ in range(8):
+            steps.append(smooth @ steps[-1])
+        for view in (x, (x + steps[1] + steps[2]) / 3, steps[8]):
+            TruncatedSVD(128, random_state=0).fit_transform(view)
 
 
 def ratios() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from sklearn.metrics import adjusted_rand_score
 
-from nodenova.clustering import cluster
+from nodenova.clustering import cluster, cluster_directions
 
 
 def test_planted_groups_are_found() -> None:
@@ -36,3 +36,22 @@ def test_many_short_rows_and_few_long_ones_have_the_same_components() -> None:
         torch.manual_seed(0)
         found.append(cluster(table, 4))
     assert adjusted_rand_score(*found) == 1.0
+
+
+def test_directions_hold_together_what_lengths_would_part() -> None:
+    """Three classes, one of them wide along its own direction: k-means by distance halves it, by direction it does not."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(120) % 3
+    rows = torch.eye(3).repeat(1, 10)[y] + 0.05 * torch.randn(120, 30, generator=generator)
+    rows[y == 0] *= torch.linspace(1, 9, 40)[:, None]
+    rows -= rows.mean(0)  # directions are taken from the mean of all
+    torch.manual_seed(0)
+    assert adjusted_rand_score(y, cluster(rows, 3)) < 0.8
+    assert adjusted_rand_score(y, cluster_directions(rows, 3)) > 0.8
+
+
+def test_directions_of_few_kinds_do_not_do() -> None:
+    """On a line there are two directions; three groups are told apart by length."""
+    rows = torch.tensor([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
+    assert adjusted_rand_score([0, 0, 1, 1, 2, 2], cluster_directions(rows, 3)) == 1.0
+    assert cluster_directions(rows, 1).tolist() == [0] * 6

@@ -8,7 +8,7 @@ import torch
 
 import nodenova as nova
 from nodenova.propagation import gcn_operator
-from nodenova.views import CENTRING, DEPTHS, Views, word_weights
+from nodenova.views import AVERAGED, CENTRING, DEPTHS, Views, word_weights
 
 CPU = torch.device("cpu")
 
@@ -29,7 +29,8 @@ def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
     assert z.shape == (300, 6 * size)
     smooth = gcn_operator(graph, CPU).csr.to_dense().double().numpy()
     for number, (depth, kind) in enumerate((depth, kind) for depth in DEPTHS for kind in range(2)):
-        plain = np.linalg.matrix_power(smooth, depth) @ dense_words(graph, kind)
+        steps = [np.linalg.matrix_power(smooth, step) for step in range(depth + 1)]
+        plain = (np.mean(steps, axis=0) if depth == AVERAGED else steps[-1]) @ dense_words(graph, kind)
         left, value, _ = np.linalg.svd(plain, full_matrices=False)
         ours = z[:, number * size : (number + 1) * size] + views.shift[number].numpy()
         # Directions with well separated singular values are found one by one, up to their sign.

@@ -2,7 +2,8 @@
 
 For each graph: the published split with the first classes old, and ten random choices of old classes with redrawn training
 nodes, the unlabelled new nodes drawn evenly and as they come. Beside each run the ceiling: the same classifier with the
-unlabelled nodes grouped by their true classes. DIR holds Planetoid/ and graphs/*.npz.
+unlabelled nodes grouped by their true classes; and three earlier forms on the same task (earlier_forms.py).
+DIR holds Planetoid/ and graphs/*.npz.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import earlier_forms
 import numpy as np
 import torch
 
@@ -61,6 +63,7 @@ def measure(labelled: nova.Labelled, old: list[int], what: dict[str, object]) ->
         "old": old,
         "scores": scores,
         "ceiling": ceiling,
+        "earlier": earlier_forms.scores(first, new, exam),
         "ece": ece,
         "seconds": seconds,
         "data": labelled.fingerprint(),

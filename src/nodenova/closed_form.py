@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
-from nodenova.clustering import cluster, regroup
+from nodenova.clustering import cluster_directions, regroup
 from nodenova.heads import LadderHead
 from nodenova.prototypes import Prototypes, ladder, rung_columns
 from nodenova.randomness import sample
@@ -25,7 +25,7 @@ GROUPINGS = 12  # of new nodes, over which it is averaged what they say of all
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
-EVENNESS = 0.3  # how strongly the weights of views are drawn together, over the number of nodes
+EVENNESS = 0.16  # how strongly the weights of views are drawn together, over the square of the number of classes
 MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
 STEEPEST = 100.0  # tau of a relearnt classifier at the most
@@ -73,7 +73,7 @@ def found(
     ids: Tensor,
     num_new: int,
     *,
-    group: Callable[[Tensor, int], Tensor] = cluster,
+    group: Callable[[Tensor, int], Tensor] = cluster_directions,
     ranks: Sequence[float] = RANKS,
     prior: float = PRIOR,
     pool: bool = True,
@@ -152,7 +152,8 @@ def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Ten
         P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,  s_v the cosine of the two nodes in view v, over its ranks
 
     Fitted to all pairs among (z, y), pairs within and between classes counting alike. What matters for comparing nodes of
-    old classes matters for comparing nodes of new ones, if it is as little as a number a view.
+    old classes matters for comparing nodes of new ones, if it is as little as a number a view; and the fewer classes there
+    are, the less they tell of others: weights are then drawn together more strongly.
     """
     some = torch.argsort(y, stable=True)[:: -(-len(y) // MOST_COMPARED)]  # of every class its share
     pair = np.triu_indices(len(some), 1)
@@ -168,7 +169,7 @@ def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Ten
         weight, bias = parameters[:-1], parameters[-1]
         margin, uneven = sign * (weight @ likeness + bias), weight - weight.mean()
         slope = -sign * share * np.exp(-np.logaddexp(0, margin))
-        pull = EVENNESS / len(y)
+        pull = EVENNESS / num_classes**2
         value = share @ np.logaddexp(0, -margin) + pull * uneven @ uneven
         return float(value), np.append(likeness @ slope + 2 * pull * uneven, slope.sum())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
@@ -14,26 +16,31 @@ def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
 
     The components beyond the k-th hold what tells nodes apart within a class. Seeded by PyTorch's generator.
     """
-    if k == 1:
-        return torch.zeros(len(rows), dtype=torch.long, device=rows.device)
-    found = KMeans(k, n_init=restarts, random_state=_seed()).fit_predict(_components(rows, k))
-    return torch.from_numpy(found).long().to(rows.device)
+    return _kmeans(_components, rows, k, restarts)
+
+
+def cluster_directions(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
+    """The same, by which way a row points from the mean of all, whatever its length, in the first 3k/2 components.
+
+    Where some classes are wide and some narrow, lengths would put the outer parts of the wide ones in groups of their own.
+    """
+    return _kmeans(_directions, rows, k, restarts)
 
 
 def regroup(rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4) -> list[Tensor]:
-    """Other groupings of the rows, numbered as `groups` is: the centres are found on two thirds of the rows, drawn anew.
+    """Other groupings by direction, numbered as `groups` is: the centres are found on two thirds of the rows, drawn anew.
 
     One that leaves a group empty is dropped, so there may be fewer than `times`; one group is always the same.
     """
     if k == 1:
         return []
-    components, reference = _components(rows, k), groups.cpu().numpy()
+    points, reference = _directions(rows, k), groups.cpu().numpy()
     part, found = max(k, -(-2 * len(rows) // 3)), []
     for _ in range(times):
-        some = components[torch.randperm(len(rows))[:part].numpy()]
+        some = points[torch.randperm(len(rows))[:part].numpy()]
         if len(np.unique(some, axis=0)) < k:
             continue
-        other = KMeans(k, n_init=restarts, random_state=_seed()).fit(some).predict(components)
+        other = KMeans(k, n_init=restarts, random_state=_seed()).fit(some).predict(points)
         if len(np.unique(other)) == k:
             shared = np.zeros((k, k))
             np.add.at(shared, (other, reference), 1)
@@ -41,8 +48,22 @@ def regroup(rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4)
     return found
 
 
+def _kmeans(points: Callable[[Tensor, int], np.ndarray], rows: Tensor, k: int, restarts: int) -> Tensor:
+    if k == 1:
+        return torch.zeros(len(rows), dtype=torch.long, device=rows.device)
+    found = KMeans(k, n_init=restarts, random_state=_seed()).fit_predict(points(rows, k))
+    return torch.from_numpy(found).long().to(rows.device)
+
+
+def _directions(rows: Tensor, k: int) -> np.ndarray:
+    """(n, 3k/2) principal components at unit length, or the first k as they are where fewer than k directions differ."""
+    components = _components(rows, (3 * k + 1) // 2)
+    unit = components / np.maximum(np.linalg.norm(components, axis=1, keepdims=True), 1e-12)
+    return unit if len(np.unique(unit.round(9), axis=0)) >= k else components[:, -k:]
+
+
 def _components(rows: Tensor, k: int) -> np.ndarray:
-    """(n, k) the first principal components, from the smaller of the two square matrices."""
+    """(n, k) the first principal components, the first of all last, from the smaller of the two square matrices."""
     centred = (rows - rows.mean(0)).double()
     size = min(k, *centred.shape)
     if centred.shape[0] <= centred.shape[1]:

@@ -1,6 +1,7 @@
 """Prism's representation: smoothed and projected features, several views side by side, fitted in closed form.
 
-A view is the truncated SVD of S^K X W: S = D^-1/2 (A + I) D^-1/2, X who has which word, W weights of words, K a depth.
+A view is the truncated SVD of P X W: X who has which word, W weights of words, P one of I, (I + S + S^2) / 3, S^8 with
+S = D^-1/2 (A + I) D^-1/2.
 No label takes part in it. Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
 """
 
@@ -18,7 +19,8 @@ from torch import Tensor, nn
 from nodenova.graph import Graph
 from nodenova.propagation import SparseMatrix, gcn_operator
 
-DEPTHS = (0, 2, 8)  # a node's own words, its neighbours', the wider community's
+DEPTHS = (0, 2, 8)  # a node's own words, its neighbours' beside them, the wider community's
+AVERAGED = 2  # the depth at which every step up to it counts alike
 ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 RUNGS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
@@ -35,6 +37,7 @@ class ViewsSpec:
     view_size: int  # rank of each view
     views: int = len(DEPTHS) * len(WEIGHTS)
     is_random: bool = False
+    averaged: bool = False  # models saved before there was an average have none
 
     @property
     def hidden(self) -> int:
@@ -45,7 +48,7 @@ class ViewsSpec:
         return tuple(sorted({min(rung, self.view_size) for rung in RUNGS}))
 
     def as_settings(self) -> dict[str, object]:
-        return {"depths": DEPTHS, "weights": WEIGHTS, "rank": self.view_size}
+        return {"depths": DEPTHS, "averaged": self.averaged, "weights": WEIGHTS, "rank": self.view_size}
 
 
 class Views(nn.Module):
@@ -66,7 +69,7 @@ class Views(nn.Module):
     def fit(cls, graph: Graph, device: torch.device) -> Views:
         """The basis of each view from the graph alone."""
         rank = min(max(RUNGS), min(graph.x.shape) - 1)
-        views = cls(ViewsSpec("prism", graph.num_features, max(rank, 1))).to(device)
+        views = cls(ViewsSpec("prism", graph.num_features, max(rank, 1), averaged=True)).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
         smooth = gcn_operator(graph, device)
         for weight in range(len(WEIGHTS)):
@@ -112,7 +115,9 @@ class Views(nn.Module):
         smooth = gcn_operator(graph, self.basis.device)
         words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
         for number, basis in enumerate(self.basis):
-            yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, DEPTHS[number // len(WEIGHTS)])
+            depth = DEPTHS[number // len(WEIGHTS)]
+            averaged = self.spec.averaged and depth == AVERAGED
+            yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, depth, averaged)
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
         return weighted_words(graph, self.word_weight[weight].cpu().numpy(), WEIGHTS[weight], self.basis.device)
@@ -139,16 +144,19 @@ def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.de
     return SparseMatrix.of(sp.csr_array((data, x.indices, x.indptr), shape=x.shape), device)
 
 
-def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int) -> Tensor:
+def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int, averaged: bool) -> Tensor:
+    """S^depth columns, or the mean of S^0 columns to S^depth columns."""
+    total = columns
     for _ in range(depth):
         columns = smooth @ columns
-    return columns
+        total = total + columns if averaged else columns
+    return total / (depth + 1) if averaged else total
 
 
 def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """(d, rank) right singular vectors V of M = S^depth x for each depth, and (rank,) the mean row of M V.
+    """(d, rank) right singular vectors V of M = P x for each depth, and (rank,) the mean row of M V.
 
-    By block power iteration q <- orth(M' M q) (Halko et al. 2011); S is symmetric. The start is the same for every
+    By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the same for every
     graph and seed: the views are a function of the graph.
     """
     transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
@@ -156,9 +164,13 @@ def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> I
     start = torch.randn(d, min(rank + SPARE, d), generator=torch.Generator().manual_seed(0)).to(smooth.csr.device)
     q = start
     for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
+
+        def smoothed(columns: Tensor, depth: int = depth) -> Tensor:
+            return _smoothed(smooth, columns, depth, depth == AVERAGED)
+
         q = start if depth == DEPTHS[1] else q  # a node's own words are too far from smoothed ones to start from
         for _ in range(rounds):
-            q = torch.linalg.qr(transposed @ _smoothed(smooth, x @ q, 2 * depth))[0]
-        projected = _smoothed(smooth, x @ q, depth)
+            q = torch.linalg.qr(transposed @ smoothed(smoothed(x @ q)))[0]
+        projected = smoothed(x @ q)
         vectors = torch.linalg.eigh((projected.t() @ projected).double())[1].flip(1)[:, :rank].float()
         yield q @ vectors, projected.mean(0) @ vectors

@@ -197,7 +197,7 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
                 same = bool(y[i] == y[j])
                 said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(rungs) for v, w in enumerate(weight))
                 total[same].append(np.log1p(np.exp(-said if same else said)))
-        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 30 * ((weight - weight.mean()) ** 2).sum()
+        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 9 * ((weight - weight.mean()) ** 2).sum()
 
     # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
     options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]

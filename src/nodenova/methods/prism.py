@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nodenova.closed_form import GROUPINGS, PRIOR, RANKS, RIDGE, found
-from nodenova.clustering import cluster
+from nodenova.clustering import cluster_directions
 from nodenova.model import Model
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
@@ -23,7 +23,7 @@ class Prism:
 
         u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit length,
                  times the root of the view's weight, which was learnt on pairs of old nodes in phase 1
-        groups = k-means of the new nodes' u on its first k principal components
+        groups = k-means of the new nodes by the direction of u in its first 3k/2 principal components
         mu_c   = mean of u over the class, old ones from memory
         Sigma  = (1 - s) pooled scatter within classes / dof + s t I,  s = prior / (prior + dof), t its mean variance
         logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T
@@ -70,4 +70,4 @@ class Prism:
 
     def group(self, u: Tensor, num_new: int) -> Tensor:
         """(n_u,) which of the new classes each unlabelled node is put in."""
-        return cluster(u, num_new, self.restarts)
+        return cluster_directions(u, num_new, self.restarts)
