@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +41,25 @@ def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
         assert np.abs(np.abs((top * ours[:, :3]).sum(0)) / (value[:3] ** 2) - 1).max() < 0.02
         assert np.allclose(np.linalg.norm(ours, axis=0)[:8], value[:8], rtol=0.05)
         assert np.allclose(views.shift[number], CENTRING * ours.mean(0), atol=1e-4)
+
+
+def test_a_model_saved_before_there_was_an_average_keeps_its_own_views(tmp_path: Path) -> None:
+    graph = nova.synthetic(nodes=120, classes=3, words=150)
+    model = nova.fit(nova.split(graph, old=[0, 1])[0])
+    model.save(tmp_path / "model")
+    path = tmp_path / "model/model.json"
+    document = json.loads(path.read_text())
+    assert document["encoder"].pop("averaged") is True
+    path.write_text(json.dumps(document))
+    new, old = (m.frozen_encoder()(graph.graph) for m in (model, nova.load_model(tmp_path / "model")))
+    size = model.frozen_encoder().spec.view_size
+    middle = torch.zeros(new.shape[1], dtype=torch.bool)
+    middle[2 * size : 4 * size] = True
+    assert torch.equal(new[:, ~middle], old[:, ~middle])
+    basis, words = model.frozen_encoder().basis[2], torch.from_numpy(dense_words(graph.graph, 0)).float()
+    smooth = gcn_operator(graph.graph, CPU).csr.to_dense()
+    shift = model.frozen_encoder().shift[2]
+    assert torch.allclose(old[:, 2 * size : 3 * size], smooth @ smooth @ words @ basis - shift, atol=1e-4)
 
 
 def test_views_are_a_function_of_the_graph_alone() -> None:
