@@ -6,6 +6,7 @@ python benchmarks/prism.py million    # one million nodes, ten million edges: mi
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -82,4 +83,6 @@ def million() -> None:
 
 
 if __name__ == "__main__":
-    million() if "million" in sys.argv else ratios()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["million"])
+    million() if parser.parse_args().what else ratios()
