@@ -22,7 +22,7 @@ import nodenova as nova
 from nodenova.evaluation.grade import Grade
 from nodenova.evaluation.metrics import confusion_matrix
 
-SMOOTHEST = 64  # rank of the views of `many`
+MOST = 64  # the highest rank in `many`
 
 
 class Task:
@@ -51,8 +51,8 @@ def many(task: Task) -> np.ndarray:
     n = task.n_old + task.k
     pieces = []
     for depth in (0, 1, 2, 4):
-        whole = view(task.graph, "root", f"steps {depth}", SMOOTHEST)
-        for rank in sorted({int(np.clip(multiple * n, 8, SMOOTHEST)) for multiple in (2, 4, 8)}):
+        whole = view(task.graph, "root", f"steps {depth}", MOST)
+        for rank in sorted({int(np.clip(multiple * n, 8, MOST)) for multiple in (2, 4, 8)}):
             z = whole[:, :rank] @ whitening(task, whole[:, :rank], mixed=0.25, ridge=1.0)
             pieces.append(unit(z - 0.5 * z.mean(axis=0)))
     z = np.hstack(pieces) / np.sqrt(len(pieces))
