@@ -258,3 +258,26 @@ def test_redrawn_keeps_the_test_and_draws_other_training_nodes(labelled) -> None
         assert sizes[:2].tolist() == [5, 5]
         assert sizes[2:].sum() == 5 * (labelled.num_classes - 2)
         assert not balanced or set(sizes) == {5}
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_redrawn_from_a_graph_without_a_test_draws_from_all_of_it(balanced: bool) -> None:
+    sizes = [40] * 30 + [400, 10]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    labelled = nova.Labelled(
+        nova.Graph.of(np.ones((len(y), 1)), np.zeros((2, 0), int)), y, tuple(map(str, range(len(sizes))))
+    )
+    drawn = redrawn(labelled, list(range(20)), seed=3, balanced=balanced)
+    got = np.bincount(y[drawn.train], minlength=len(sizes))
+    assert got[:20].tolist() == [20] * 20  # not the half of what a test had left
+    assert got[20:].sum() == 20 * 11 + 5
+    assert got[30] == 20 if balanced else got[30] > 70  # as they come: half of all new nodes are of that class
+    assert drawn.test is not None
+    assert drawn.val is not None
+    assert not (drawn.train & (drawn.val | drawn.test)).any()
+    assert (drawn.train | drawn.val | drawn.test).all()
+
+
+def test_redrawn_wants_training_nodes(labelled) -> None:
+    with pytest.raises(SettingError, match="per_class must be at least 1, it is 0"):
+        redrawn(labelled, [0, 1], per_class=0)

@@ -123,31 +123,26 @@ def with_split(labelled: Labelled, per_class: int = 20, seed: int = 0) -> Labell
     """
     if labelled.has_split:
         return labelled
-    if per_class < 1:
-        raise SettingError(f"per_class must be at least 1, it is {per_class}")
+    _check_per_class(per_class)
     rng = np.random.default_rng([seed, 20240])
-    n = labelled.graph.num_nodes
-    train, val, test = (np.zeros(n, dtype=bool) for _ in range(3))
+    train = np.zeros(labelled.graph.num_nodes, dtype=bool)
     for c in range(labelled.num_classes):
         members = rng.permutation(np.flatnonzero(labelled.y == c))
         train[members[: min(per_class, len(members) // 2)]] = True
-    rest = rng.permutation(np.flatnonzero((labelled.y != UNKNOWN) & ~train))
-    n_val = min(500, len(rest) // 4)
-    val[rest[:n_val]] = True
-    test[rest[n_val:]] = True
-    return replace(labelled, train=train, val=val, test=test)
+    return _rest_divided(labelled, train, rng)
 
 
 def redrawn(labelled: Labelled, old: Sequence[int], per_class: int = 20, seed: int = 0, balanced: bool = True) -> Labelled:
-    """The same graph and test nodes with other training nodes: `per_class` of each class, at most half of it.
+    """The same graph with other training nodes: `per_class` of each class, at most half of it, outside the published test.
 
     With balanced=False the new classes together get as many, drawn without looking at the class, as unlabelled nodes come
-    in practice. Training and validation nodes are drawn from all labelled nodes outside the test.
+    in practice. A graph without a published test gets one from the nodes that are left, as in `with_split`.
     """
-    published = with_split(labelled, per_class, seed)
-    assert published.test is not None
+    _check_per_class(per_class)
     rng = np.random.default_rng([seed, 31415])
-    free = (labelled.y != UNKNOWN) & ~published.test
+    free = labelled.y != UNKNOWN
+    if labelled.test is not None:
+        free &= ~labelled.test
     is_old = np.isin(labelled.y, list(old))
     drawn, wanted = [], 0
     for c in range(labelled.num_classes):
@@ -161,9 +156,26 @@ def redrawn(labelled: Labelled, old: Sequence[int], per_class: int = 20, seed: i
         drawn.append(rng.permutation(np.flatnonzero(free & ~is_old))[:wanted])
     train = np.zeros(labelled.graph.num_nodes, dtype=bool)
     train[np.concatenate(drawn)] = True
+    if labelled.test is None:
+        return _rest_divided(labelled, train, rng)
     val = np.zeros_like(train)
     val[rng.permutation(np.flatnonzero(free & ~train))[:500]] = True
-    return replace(labelled, train=train, val=val, test=published.test)
+    return replace(labelled, train=train, val=val)
+
+
+def _check_per_class(per_class: int) -> None:
+    if per_class < 1:
+        raise SettingError(f"per_class must be at least 1, it is {per_class}")
+
+
+def _rest_divided(labelled: Labelled, train: np.ndarray, rng: np.random.Generator) -> Labelled:
+    """Of the other labelled nodes a quarter, at most 500, for validation, and the rest for the test."""
+    val, test = np.zeros_like(train), np.zeros_like(train)
+    rest = rng.permutation(np.flatnonzero((labelled.y != UNKNOWN) & ~train))
+    n_val = min(500, len(rest) // 4)
+    val[rest[:n_val]] = True
+    test[rest[n_val:]] = True
+    return replace(labelled, train=train, val=val, test=test)
 
 
 def _check_groups(groups: list[list[int]], labelled: Labelled) -> None:
