@@ -1,9 +1,12 @@
-"""Prism on several graphs and class splits, once: python tools/prism_results.py --data-root DIR -> results/prism.jsonl.gz
+"""Prism on several graphs and class splits, once.
+
+    python tools/prism_results.py --data-root DIR    the seven graphs -> results/prism.jsonl.gz
+    python tools/prism_results.py --further DIR      those of make_further.py, half of their classes old -> results/further.jsonl.gz
 
 For each graph: the published split with the first classes old, and ten random choices of old classes with redrawn training
 nodes, the unlabelled new nodes drawn evenly and as they come. Beside each run the ceiling: the same classifier with the
 unlabelled nodes grouped by their true classes; and three earlier forms on the same task (earlier_forms.py).
-DIR holds Planetoid/ and graphs/*.npz.
+The data root holds Planetoid/ and graphs/*.npz.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import gzip
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +27,7 @@ import nodenova as nova
 from nodenova.data.splits import redrawn
 from nodenova.evaluation.metrics import expected_calibration_error
 
-ROWS = Path(__file__).resolve().parent.parent / "results/prism.jsonl.gz"
+RESULTS = Path(__file__).resolve().parent.parent / "results"
 GRAPHS = {"cora": 4, "citeseer": 4, "pubmed": 2, "acm": 2, "uai2010": 10, "facebook": 2, "actor": 3}
 
 
@@ -38,12 +42,17 @@ class Ceiling(nova.Prism):
         return torch.tensor(self.truth)
 
 
-def load(name: str, root: Path) -> nova.Labelled:
-    return (
-        nova.load_dataset(name, root)
-        if name in ("cora", "citeseer", "pubmed")
-        else nova.load_graph(root / f"graphs/{name}.npz")
-    )
+def seven(root: Path) -> Iterator[tuple[str, nova.Labelled, int]]:
+    """Name, graph and number of old classes."""
+    for name, num_old in GRAPHS.items():
+        planetoid = name in ("cora", "citeseer", "pubmed")
+        yield name, nova.load_dataset(name, root) if planetoid else nova.load_graph(root / f"graphs/{name}.npz"), num_old
+
+
+def further(folder: Path) -> Iterator[tuple[str, nova.Labelled, int]]:
+    for path in sorted(folder.glob("*.npz")):
+        labelled = nova.load_graph(path)
+        yield path.stem, labelled, -(-labelled.num_classes // 2)
 
 
 def measure(labelled: nova.Labelled, old: list[int], what: dict[str, object]) -> dict[str, object]:
@@ -72,12 +81,14 @@ def measure(labelled: nova.Labelled, old: list[int], what: dict[str, object]) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", type=Path, required=True)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--data-root", type=Path)
+    where.add_argument("--further", type=Path)
     parser.add_argument("--splits", type=int, default=10)
     arguments = parser.parse_args()
+    graphs = seven(arguments.data_root) if arguments.data_root else further(arguments.further)
     rows = []
-    for name, num_old in GRAPHS.items():
-        labelled = load(name, arguments.data_root)
+    for name, labelled, num_old in graphs:
         rows.append(measure(labelled, list(range(num_old)), {"graph": name, "split": "published"}))
         for seed in range(arguments.splits):
             old = sorted(np.random.default_rng([seed, 42]).permutation(labelled.num_classes)[:num_old].tolist())
@@ -85,8 +96,8 @@ def main() -> None:
                 what = {"graph": name, "split": "balanced" if balanced else "as they come", "seed": seed}
                 rows.append(measure(redrawn(labelled, old, seed=seed, balanced=balanced), old, what))
         print(name, [round(float(np.mean([r["scores"]["all"] for r in rows if r["graph"] == name])), 1)], flush=True)  # type: ignore[index]
-    ROWS.parent.mkdir(exist_ok=True)
-    ROWS.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode() + b"\n", mtime=0))
+    path = RESULTS / ("prism.jsonl.gz" if arguments.data_root else "further.jsonl.gz")
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode() + b"\n", mtime=0))
 
 
 if __name__ == "__main__":
