@@ -96,6 +96,8 @@ def main() -> None:
                 what = {"graph": name, "split": "balanced" if balanced else "as they come", "seed": seed}
                 rows.append(measure(redrawn(labelled, old, seed=seed, balanced=balanced), old, what))
         print(name, [round(float(np.mean([r["scores"]["all"] for r in rows if r["graph"] == name])), 1)], flush=True)  # type: ignore[index]
+    if not rows:
+        parser.error(f"{arguments.further} has no graphs: make them with tools/make_further.py")
     path = RESULTS / ("prism.jsonl.gz" if arguments.data_root else "further.jsonl.gz")
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode() + b"\n", mtime=0))
 
