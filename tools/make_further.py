@@ -66,7 +66,7 @@ def glossary(packages: Path) -> Nodes:
     for entry in re.findall(r"((?:^[^\s{].*\n)+)((?:^(?:[ \t{].*)?\n)+)", text, re.M):
         headings, body = [line.strip().lower() for line in entry[0].splitlines()], entry[1]
         subject = re.match(r"\s*(?:\d+\. )?<([^>,/]+)", body)
-        if subject and body.strip():
+        if subject:
             links = [" ".join(link.split()).lower() for link in re.findall(r"\{([^}]*)\}", body)]
             nodes[headings[0]] = Node(subject[1].strip().lower(), words(re.sub("<[^>]*>", "", body)), links)
             called |= dict.fromkeys(headings, headings[0])
@@ -149,7 +149,7 @@ def kernel(packages: Path) -> Nodes:
 
 
 def below(above: Mapping[str, Iterable[str]], tops: set[str]) -> Callable[[str], frozenset[str]]:
-    """Which of `tops` a term is or is below of."""
+    """Tells which of `tops` a term is, or lies below."""
 
     @functools.cache
     def found(term: str) -> frozenset[str]:

@@ -199,10 +199,10 @@ smoothed probabilities. Higher figures are known for them from other tasks on wh
 
 {earlier}
 
-Graphs that were made after Prism was finished, by `tools/make_further.py` from packages that anybody can fetch, and took no part in choosing anything
-(decision 9): glossary, entries of a dictionary of computing, 35 subjects; genes, terms of the Gene Ontology, 17 branches; anatomy, terms of
+Graphs that were made after Prism was finished, by `tools/make_further.py` from packages that anybody can fetch, and that took no part in making it; changes tried on them since
+were not adopted (decision 9). many: as above. Glossary, entries of a dictionary of computing, 35 subjects; genes, terms of the Gene Ontology, 17 branches; anatomy, terms of
 the Human Phenotype Ontology, 19 parts of the body, with no edge between classes; symptoms, the same terms linked where diseases show both, 14
-parts of the body; kernel, C files of Linux, 62 parts, half of them linked to nothing. Half of the classes are old. Rows: `results/further.jsonl.gz`.
+parts of the body; kernel, C files of Linux, 62 parts, half of the files linked to nothing. Half of the classes are old. Rows: `results/further.jsonl.gz`.
 
 {further}
 """
