@@ -11,7 +11,7 @@ import torch
 
 import nodenova as nova
 from nodenova.propagation import gcn_operator
-from nodenova.views import AVERAGED, CENTRING, DEPTHS, Views, word_weights
+from nodenova.views import AVERAGED, CENTRING, DEPTHS, WORD_VIEWS, Views, ViewsSpec, word_weights
 
 CPU = torch.device("cpu")
 
@@ -29,7 +29,7 @@ def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
     views = Views.fit(graph, CPU)
     z = views(graph).numpy()
     size = views.spec.view_size
-    assert z.shape == (300, 6 * size)
+    assert z.shape == (300, 7 * size)
     smooth = gcn_operator(graph, CPU).csr.to_dense().double().numpy()
     for number, (depth, kind) in enumerate((depth, kind) for depth in DEPTHS for kind in range(2)):
         steps = [np.linalg.matrix_power(smooth, step) for step in range(depth + 1)]
@@ -60,6 +60,41 @@ def test_a_model_saved_before_there_was_an_average_keeps_its_own_views(tmp_path:
     smooth = gcn_operator(graph.graph, CPU).csr.to_dense()
     shift = model.frozen_encoder().shift[2]
     assert torch.allclose(old[:, 2 * size : 3 * size], smooth @ smooth @ words @ basis - shift, atol=1e-4)
+
+
+def test_the_last_view_has_the_principal_components_of_the_bumps_of_counts() -> None:
+    graph = nova.synthetic(nodes=300, classes=4, words=150).graph
+    views = Views.fit(graph, CPU)
+    ours = views(graph)[:, WORD_VIEWS * views.spec.view_size :].numpy()
+    bumps = views.counts(graph).double().numpy()
+    left, value, _ = np.linalg.svd(bumps - bumps.mean(axis=0), full_matrices=False)
+    assert np.allclose(np.linalg.norm(ours, axis=0)[:20], value[:20], rtol=1e-3)
+    assert np.allclose(np.abs((left[:, 0] * ours[:, 0]).sum()), value[0], rtol=1e-3)
+    assert np.allclose(ours.mean(axis=0), 0, atol=1e-5)
+    assert not ours[:, bumps.shape[1] :].any()
+
+
+def test_a_model_saved_before_there_were_counts_has_six_views() -> None:
+    graph = nova.synthetic(nodes=120, classes=3, words=60).graph
+    seven = Views.fit(graph, CPU)
+    six = Views(ViewsSpec("prism", 60, seven.spec.view_size, views=6, averaged=True))
+    six.load_state_dict(
+        {name: value for name, value in seven.state_dict().items() if "count" not in name and name != "shift"}
+        | {"shift": seven.shift[:6]}
+    )
+    z, y = seven(graph), torch.arange(120) % 3
+    old = six(graph)
+    assert old.shape == (120, 6 * six.spec.view_size)
+    assert torch.equal(old, z[:, : old.shape[1]])
+    assert torch.equal(six.whitened(old, y)[1], seven.whitened(z, y)[1][:, : old.shape[1]])
+
+
+def test_whitened_views_embed_as_whitening_says() -> None:
+    """Folding the factor into every basis, that of counts too, is the same as whitening z."""
+    graph = nova.synthetic(nodes=200, classes=3, words=80).graph
+    views = Views.fit(graph, CPU)
+    white, z_white = views.whitened(views(graph), torch.arange(200) % 3)
+    assert torch.allclose(white(graph), z_white, atol=1e-3)
 
 
 def test_views_are_a_function_of_the_graph_alone() -> None:

@@ -25,7 +25,7 @@ GROUPINGS = 12  # of new nodes, over which it is averaged what they say of all
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
-EVENNESS = 0.16  # how strongly the weights of views are drawn together, over the square of the number of classes
+EVENNESS = 0.16  # how strongly weights of views are drawn to what is expected, over the square of the number of classes
 MOST_HELD_OUT = 5000  # nodes among which the temperature is found
 MOST_COMPARED = 1000  # nodes that are compared pair by pair
 STEEPEST = 100.0  # tau of a relearnt classifier at the most
@@ -146,27 +146,28 @@ def relearnt(heads: Sequence[LadderHead], z: Tensor, view_scale: Tensor, ridge: 
     return student
 
 
-def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Tensor:
+def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int, worth: Sequence[float]) -> Tensor:
     """(views,) how far each view tells whether two nodes are of one class: the root of its weight, the mean weight being 1.
 
         P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,  s_v the cosine of the two nodes in view v, over its ranks
 
     Fitted to all pairs among (z, y), pairs within and between classes counting alike. What matters for comparing nodes of
     old classes matters for comparing nodes of new ones, if it is as little as a number a view; and the fewer classes there
-    are, the less they tell of others: weights are then drawn together more strongly.
+    are, the less they tell of others: weights are then drawn more strongly to what views are `worth` before that.
     """
+    expected = np.asarray(worth)
     some = torch.argsort(y, stable=True)[:: -(-len(y) // MOST_COMPARED)]  # of every class its share
     pair = np.triu_indices(len(some), 1)
     same = (y[some][:, None] == y[some]).cpu().numpy()[pair]
     if spec.views == 1 or same.all() or not same.any():
-        return torch.ones(spec.views, device=z.device)
+        return torch.from_numpy((expected / expected.mean()) ** 0.5).to(z)
     rungs = nearest_rungs(spec.rungs, [multiple * num_classes for multiple in RANKS])
     views = ladder(z[some], spec.view_size, rungs).double().chunk(spec.views, dim=1)
-    likeness = np.stack([(view @ view.t() / len(rungs)).cpu().numpy()[pair] for view in views])  # (views, pairs)
+    likeness = np.stack([(view @ view.t() / len(rungs)).cpu().numpy()[pair] for view in views]) * expected[:, None]
     sign, share = np.where(same, 1.0, -1.0), np.where(same, 0.5 / same.sum(), 0.5 / (~same).sum())
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        weight, bias = parameters[:-1], parameters[-1]
+        weight, bias = parameters[:-1], parameters[-1]  # in multiples of what is expected
         margin, uneven = sign * (weight @ likeness + bias), weight - weight.mean()
         slope = -sign * share * np.exp(-np.logaddexp(0, margin))
         pull = EVENNESS / num_classes**2
@@ -175,8 +176,8 @@ def learnt_view_scale(spec: Spec, z: Tensor, y: Tensor, num_classes: int) -> Ten
 
     bounds = [(0, None)] * spec.views + [(None, None)]
     weight = minimize(loss, np.append(np.ones(spec.views), 0.0), jac=True, method="L-BFGS-B", bounds=bounds).x[:-1]
-    weight = weight / weight.mean() if weight.any() else np.ones(spec.views)
-    return torch.from_numpy(weight**0.5).to(z)
+    weight = weight * expected if weight.any() else expected
+    return torch.from_numpy((weight / weight.mean()) ** 0.5).to(z)
 
 
 def calibrated_temperature(spec: Spec, z: Tensor, y: Tensor, num_classes: int, view_scale: Tensor) -> float:

@@ -56,7 +56,7 @@ def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
     views, n = Views.fit(old.graph, device), len(old.class_names)
     g, z = views.whitened(views(old.graph)[train], y)
     prototypes = Prototypes.of(z, y, n, g.spec.view_size, g.spec.rungs)
-    prototypes = prototypes.with_view_scale(learnt_view_scale(g.spec, z, y, n))
+    prototypes = prototypes.with_view_scale(learnt_view_scale(g.spec, z, y, n, g.spec.worth))
     prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n, prototypes.view_scale))
     head = gaussian_head(g.spec, prototypes, prototypes, float(prototypes.temperature))
     return _model(g, head, prototypes, old, Stage("fit", g.spec.as_settings(), seed, SEES))

@@ -1,7 +1,7 @@
 """Prism's representation: smoothed and projected features, several views side by side, fitted in closed form.
 
 A view is the truncated SVD of P X W: X who has which word, W weights of words, P one of I, (I + S + S^2) / 3, S^8 with
-S = D^-1/2 (A + I) D^-1/2.
+S = D^-1/2 (A + I) D^-1/2. One more is made of how many words and neighbours there are, instead of which.
 No label takes part in it. Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
 """
 
@@ -16,6 +16,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from nodenova import counts
+from nodenova.counts import Counts
 from nodenova.graph import Graph
 from nodenova.propagation import SparseMatrix, gcn_operator
 
@@ -23,6 +25,7 @@ DEPTHS = (0, 2, 8)  # a node's own words, its neighbours' beside them, the wider
 AVERAGED = 2  # the depth at which every step up to it counts alike
 ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
+WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
 RUNGS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
 CENTRING = 0.5  # how much of the mean over all nodes is subtracted
 SPARE = 16  # columns beyond the rank that make the power iteration accurate
@@ -35,7 +38,7 @@ class ViewsSpec:
     name: str
     num_features: int
     view_size: int  # rank of each view
-    views: int = len(DEPTHS) * len(WEIGHTS)
+    views: int = WORD_VIEWS + 1  # models saved before there were counts say that they have one view less
     is_random: bool = False
     averaged: bool = False  # models saved before there was an average have none
 
@@ -47,22 +50,37 @@ class ViewsSpec:
     def rungs(self) -> tuple[int, ...]:
         return tuple(sorted({min(rung, self.view_size) for rung in RUNGS}))
 
+    @property
+    def counted(self) -> bool:
+        """Whether the last view is of counts."""
+        return self.views > WORD_VIEWS
+
+    @property
+    def worth(self) -> tuple[float, ...]:
+        """What each view weighs before any class is known: counts half, as they tell less of most graphs than words do."""
+        return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ())
+
     def as_settings(self) -> dict[str, object]:
-        return {"depths": DEPTHS, "averaged": self.averaged, "weights": WEIGHTS, "rank": self.view_size}
+        words = {"depths": DEPTHS, "averaged": self.averaged, "weights": WEIGHTS}
+        return {**words, "counted": self.counted, "rank": self.view_size}
 
 
 class Views(nn.Module):
-    """g: Graph -> z of shape (N, views * rank), linear in the weighted features but for a shift."""
+    """g: Graph -> z of shape (N, views * rank), linear in weighted features, or bumps of counts, but for a shift."""
 
     def __init__(self, spec: ViewsSpec) -> None:
         super().__init__()
         self.spec = spec
         self.register_buffer("word_weight", torch.zeros(len(WEIGHTS), spec.num_features))
-        self.register_buffer("basis", torch.zeros(spec.views, spec.num_features, spec.view_size))
+        self.register_buffer("basis", torch.zeros(WORD_VIEWS, spec.num_features, spec.view_size))
         self.register_buffer("shift", torch.zeros(spec.views, spec.view_size))
         self.word_weight: Tensor
         self.basis: Tensor
         self.shift: Tensor
+        if spec.counted:
+            self.counts = Counts()
+            self.register_buffer("count_basis", torch.zeros(counts.SIZE, spec.view_size))
+            self.count_basis: Tensor
 
     @classmethod
     @torch.no_grad()
@@ -77,7 +95,17 @@ class Views(nn.Module):
             for depth, (basis, mean) in enumerate(bases):
                 number = depth * len(WEIGHTS) + weight
                 views.basis[number], views.shift[number] = basis, CENTRING * mean
+        views.counts = Counts.fit(graph, device)
+        bumps = views.counts(graph)
+        centred = (bumps - bumps.mean(dim=0)).double()
+        main = torch.linalg.eigh(centred.t() @ centred)[1].flip(1)[:, : views.spec.view_size].float()
+        views.count_basis[:, : main.shape[1]] = main  # the columns beyond the bumps stay empty
+        views.shift[-1] = bumps.mean(dim=0) @ views.count_basis
         return views
+
+    def _bases(self) -> list[Tensor]:
+        """(features or bumps, rank) of each view."""
+        return [*self.basis, self.count_basis] if self.spec.counted else [*self.basis]
 
     @torch.no_grad()
     def whitened(self, z: Tensor, y: Tensor) -> tuple[Views, Tensor]:
@@ -88,7 +116,7 @@ class Views(nn.Module):
         """
         white, z_white = copy.deepcopy(self), torch.empty_like(z)
         size = self.spec.view_size
-        for number in range(self.spec.views):
+        for number, basis in enumerate(white._bases()):
             place = slice(number * size, (number + 1) * size)
             part = z[:, place].double()
             centre = torch.stack([part[y == c].mean(0) for c in range(int(y.max()) + 1)])
@@ -98,7 +126,7 @@ class Views(nn.Module):
             soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1, device=z.device)
             factor = torch.linalg.cholesky(within + (soft + 1e-9 * soft[0] + 1e-12).diag())
             turn = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=factor.dtype, device=z.device), upper=False)
-            white.basis[number] = self.basis[number] @ turn.t().float()
+            basis.copy_(basis @ turn.t().float())
             white.shift[number] = self.shift[number] @ turn.t().float()
             z_white[:, place] = (part @ turn.t()).float()
         return white, z_white
@@ -118,6 +146,8 @@ class Views(nn.Module):
             depth = DEPTHS[number // len(WEIGHTS)]
             averaged = self.spec.averaged and depth == AVERAGED
             yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, depth, averaged)
+        if self.spec.counted:
+            yield self.counts(graph) @ self.count_basis
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
         return weighted_words(graph, self.word_weight[weight].cpu().numpy(), WEIGHTS[weight], self.basis.device)

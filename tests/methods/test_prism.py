@@ -32,7 +32,7 @@ def test_planted_classes_are_found() -> None:
 def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
     """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
     monkeypatch.setattr(prototypes, "FACTORS", 10_000)
-    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 6))
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     method = nova.Prism(prior=30.0, relearn=False)
     model = nova.discover(nova.fit(old), new, method, seed=4)
@@ -64,7 +64,7 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
 def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, at_once: int) -> None:
     """The formula written out in NumPy; the logits are its fit, stretched, however many nodes are taken at once."""
     monkeypatch.setattr(closed_form, "AT_ONCE", at_once)
-    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 6))
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     fitted = nova.fit(old)
     before = nova.discover(fitted, new, nova.Prism(relearn=False), seed=4)
@@ -138,7 +138,7 @@ def test_stages_and_saving(tmp_path) -> None:
 
 
 def test_a_model_keeps_no_node_of_phase_1() -> None:
-    old, _, _ = nova.split(planted(nodes=333, words=207), old=[0, 1])
+    old, _, _ = nova.split(planted(nodes=333, words=207), old=[0, 1], per_class=19)
     model = nova.fit(old)
     tensors = [*model.frozen_encoder().state_dict().values(), *vars(model.prototypes).values()]
     assert not {333, len(old.train_ids)} & {size for tensor in tensors for size in tensor.shape}
@@ -182,7 +182,7 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
     spec = replace(nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8)
     z, y = torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
     z[torch.arange(30), 2 * spec.view_size + y] += 3.0
-    weight = learnt_view_scale(spec, z, y, 3).square()
+    weight = learnt_view_scale(spec, z, y, 3, spec.worth).square()
     assert weight.argmax() == 2
     assert weight[2] > 2
     assert (weight >= 0).all()
@@ -197,7 +197,8 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
                 same = bool(y[i] == y[j])
                 said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(rungs) for v, w in enumerate(weight))
                 total[same].append(np.log1p(np.exp(-said if same else said)))
-        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 9 * ((weight - weight.mean()) ** 2).sum()
+        likely = weight / np.array(spec.worth)  # in multiples of what is expected of a view
+        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 9 * ((likely - likely.mean()) ** 2).sum()
 
     # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
     options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]
@@ -209,11 +210,12 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
             assert loss(changed, bias) > least - 0.01
 
 
-def test_views_count_alike_when_there_is_nothing_to_learn_from() -> None:
+def test_views_weigh_what_is_expected_when_there_is_nothing_to_learn_from() -> None:
     spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
     z = torch.randn(6, spec.hidden, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(learnt_view_scale(spec, z, torch.zeros(6, dtype=torch.long), 1), torch.ones(spec.views))
-    assert torch.equal(learnt_view_scale(spec, z, torch.arange(6), 6), torch.ones(spec.views))
+    expected = torch.tensor([1.0] * 6 + [0.5]) * 7 / 6.5
+    for y in (torch.zeros(6, dtype=torch.long), torch.arange(6)):  # one class; no two nodes of one class
+        assert torch.allclose(learnt_view_scale(spec, z, y, int(y.max()) + 1, spec.worth).square(), expected)
 
 
 def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns_leading() -> None:
