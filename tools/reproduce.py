@@ -199,8 +199,8 @@ smoothed probabilities. Higher figures are known for them from other tasks on wh
 
 {earlier}
 
-Graphs that were made after Prism was finished, by `tools/make_further.py` from packages that anybody can fetch, and that took no part in making it; changes tried on them since
-were not adopted (decision 9). many: as above. Glossary, entries of a dictionary of computing, 35 subjects; genes, terms of the Gene Ontology, 17 branches; anatomy, terms of
+Graphs that were made when Prism was finished but for its view of counts, by `tools/make_further.py` from packages that anybody can fetch. Nothing tried on them before was adopted
+(decision 9); when that view was chosen and weighed, glossary, genes, symptoms and kernel were among the graphs looked at, and anatomy was not (decision 10). many: as above. Glossary, entries of a dictionary of computing, 35 subjects; genes, terms of the Gene Ontology, 17 branches; anatomy, terms of
 the Human Phenotype Ontology, 19 parts of the body, with no edge between classes; symptoms, the same terms linked where diseases show both, 14
 parts of the body; kernel, C files of Linux, 62 parts, half of the files linked to nothing. Half of the classes are old. Rows: `results/further.jsonl.gz`.
 
