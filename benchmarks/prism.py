@@ -31,7 +31,7 @@ def timed(work: object) -> float:
 
 
 def dense_route(graph: nova.Graph) -> None:
-    """The same six views the plain way: smooth a dense feature matrix, then TruncatedSVD."""
+    """The six views of words the plain way: smooth a dense feature matrix, then TruncatedSVD."""
     a = graph.adjacency + sp.eye_array(graph.num_nodes)
     half = sp.diags_array(1 / np.sqrt(a.sum(axis=1)))
     smooth = sp.csr_array(half @ a @ half)
