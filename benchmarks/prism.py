@@ -35,6 +35,7 @@ def dense_route(graph: nova.Graph) -> None:
     a = graph.adjacency + sp.eye_array(graph.num_nodes)
     half = sp.diags_array(1 / np.sqrt(a.sum(axis=1)))
     smooth = sp.csr_array(half @ a @ half)
+    assert not isinstance(graph.x, np.ndarray)
     for _ in range(2):
         x = (graph.x.toarray() != 0).astype(np.float32)
         steps = [x]

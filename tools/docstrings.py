@@ -18,7 +18,7 @@ MOST_COLUMNS = 96  # that a page shows of a formula
 REFERENCE = re.compile(r":(?:class|func):`([\w.]+)`")
 
 
-class Docstrings(griffe.Extension):
+class Docstrings(griffe.Extension):  # type: ignore[misc]
     """Rewrites the docstrings of everything that was read, once it has been read."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:

@@ -231,7 +231,7 @@ def main() -> None:
         fetch(folder / "packages")
     for name, (read, least, most) in GRAPHS.items():
         content = arrays(read(folder / "packages"), least, most)
-        np.savez_compressed(folder / f"{name}.npz", **content)
+        np.savez_compressed(folder / f"{name}.npz", **content)  # type: ignore[arg-type]
         edges, y = content["edge_index"], content["y"]
         alike = np.mean(y[edges[0]] == y[edges[1]])
         print(f"{name}: {len(y):,} nodes, {edges.shape[1]:,} edges ({alike:.0%} within classes), {max(y) + 1} classes, "

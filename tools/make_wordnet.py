@@ -97,7 +97,8 @@ def familiar(synsets: dict[Key, Synset], kind: str, count: int) -> set[Key]:
 
     chosen: set[Key] = set()
     for key in sorted((key for key, synset in synsets.items() if synset.kind == kind), key=rank):
-        path, todo = set(), [key]
+        path: set[Key] = set()
+        todo = [key]
         while todo:
             one = todo.pop()
             if synsets[one].kind == kind and one not in chosen | path:
@@ -165,7 +166,7 @@ def main() -> None:
         synsets = {key: synset for key, synset in synsets.items() if key in chosen}
     content = arrays(synsets, kinds)
     out = options.out or SHIPPED
-    np.savez_compressed(out, **content)
+    np.savez_compressed(out, **content)  # type: ignore[arg-type]
     print(f"{len(content['y']):,} nodes, {content['edge_index'].shape[1]:,} relations, {content['x_shape'][1]:,} words")
     print(f"{out.name}: sha256 {hashlib.sha256(out.read_bytes()).hexdigest()}, {out.stat().st_size:,} bytes")
 

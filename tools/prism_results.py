@@ -15,7 +15,7 @@ import argparse
 import gzip
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def further(folder: Path) -> Iterator[tuple[str, nova.Labelled, int]]:
         yield path.stem, labelled, -(-labelled.num_classes // 2)
 
 
-def measure(labelled: nova.Labelled, old: list[int], what: dict[str, object]) -> dict[str, object]:
+def measure(labelled: nova.Labelled, old: list[int], what: Mapping[str, object]) -> dict[str, object]:
     first, new, exam = nova.split(labelled, old)
     start = time.perf_counter()
     fitted = nova.fit(first)
@@ -68,7 +68,8 @@ def measure(labelled: nova.Labelled, old: list[int], what: dict[str, object]) ->
     matched = nova.grade(model, exam).matched("block")
     probability = model.predict_proba(exam.graph)[exam.ids]
     ece = expected_calibration_error(probability.max(axis=1), matched[probability.argmax(axis=1)] == exam.y)
-    return what | {
+    return {
+        **what,
         "old": old,
         "scores": scores,
         "ceiling": ceiling,
