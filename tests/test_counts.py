@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.counts import BUMPS, SIZE, STEPS, Counts
+from nodenova.counts import BUMPS, COLUMNS, STEPS, Counts
 
 CPU = torch.device("cpu")
 
@@ -33,7 +33,7 @@ def test_it_is_the_plain_formula() -> None:
     c = (number - number.mean(axis=0)) / number.std(axis=0)
     plain = np.hstack([np.exp(-((c - at) ** 2) / 2) for at in BUMPS])
     ours = Counts.fit(graph, CPU)(graph).numpy()
-    assert ours.shape == (80, SIZE)
+    assert ours.shape == (80, COLUMNS)
     assert np.allclose(ours, plain, atol=1e-4)
 
 

@@ -11,7 +11,7 @@ from nodenova.propagation import gcn_operator
 
 STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
 BUMPS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
-SIZE = 2 * len(STEPS) * len(BUMPS)
+COLUMNS = 2 * len(STEPS) * len(BUMPS)
 
 
 class Counts(nn.Module):
@@ -20,8 +20,8 @@ class Counts(nn.Module):
         c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers a node)
         bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean, j in BUMPS
 
-    Smoothed words brought to unit length say nothing of either; hubs and long texts are often of a kind of their own. Bumps
-    let a class lie in the middle of a scale, which a number by itself would not.
+    Words brought to unit length say little of either; hubs and long texts can be of a kind of their own. Bumps let a class
+    lie in the middle of a scale, which a number by itself would not.
     """
 
     def __init__(self) -> None:

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from nodenova import counts
-from nodenova.counts import Counts
+from nodenova.counts import COLUMNS, Counts
 from nodenova.graph import Graph
 from nodenova.propagation import SparseMatrix, gcn_operator
 
@@ -79,7 +78,7 @@ class Views(nn.Module):
         self.shift: Tensor
         if spec.counted:
             self.counts = Counts()
-            self.register_buffer("count_basis", torch.zeros(counts.SIZE, spec.view_size))
+            self.register_buffer("count_basis", torch.zeros(COLUMNS, spec.view_size))
             self.count_basis: Tensor
 
     @classmethod
