@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
+from nodenova.attention import neighbourhoods
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.propagation import SparseMatrix, features, gcn_operator, mean_operator, neighbourhoods
+from nodenova.propagation import SparseMatrix, features, gcn_operator, mean_operator
 
 
 def gcn_layer(conv: GCNConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
@@ -33,11 +34,28 @@ def sage_layer(conv: SAGEConv, x: SparseMatrix | Tensor, graph: Graph, device: t
 
 def gat_layer(conv: GATConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
     """Attention over the neighbours and the node itself (Velickovic et al. 2018), heads concatenated."""
-    h = (x @ conv.lin.weight.t()).view(-1, conv.heads, conv.out_channels)
+    h, edges = _heads_first(x @ conv.lin.weight.t(), conv.heads), neighbourhoods(graph, device)
+    source, target = ((h @ att.view(conv.heads, -1, 1)).squeeze(-1) for att in (conv.att_src, conv.att_dst))  # (heads, N)
+    score = edges.score_v1(source, target, conv.negative_slope)
+    return edges.attend(score, h).transpose(0, 1).flatten(1) + conv.bias
+
+
+def gatv2_layer(conv: GATv2Conv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
+    """The same with the score of Brody et al. 2022, whose order of the neighbours may differ from node to node."""
+    source, target = gatv2_ends(conv, x)
     edges = neighbourhoods(graph, device)
-    score = (h * conv.att_src).sum(-1)[edges.source] + (h * conv.att_dst).sum(-1)[edges.target]  # (E, heads)
-    weight = edges.softmax(F.leaky_relu(score, conv.negative_slope))
-    return edges.weighted_sum(weight, h).flatten(1) + conv.bias
+    score = edges.score_v2(source, target, conv.att[0], conv.negative_slope)
+    return edges.attend(score, source).transpose(0, 1).flatten(1) + conv.bias
+
+
+def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tensor]:
+    """W_l x and W_r x, (heads, N, size) each: what a node is as the source and as the target of an edge."""
+    source, target = (_heads_first(x @ lin.weight.t() + lin.bias, conv.heads) for lin in (conv.lin_l, conv.lin_r))
+    return source, target
+
+
+def _heads_first(h: Tensor, heads: int) -> Tensor:
+    return h.view(len(h), heads, -1).transpose(0, 1).contiguous()
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,8 @@ ENCODERS: dict[str, Kind] = {
     "gat": Kind(lambda i, o, heads: GATConv(i, o, heads=heads), gat_layer, F.elu, many_heads=True),
     "sage": Kind(lambda i, o, _: SAGEConv(i, o), sage_layer, F.relu),
 }
+GAT_V2 = Kind(lambda i, o, heads: GATv2Conv(i, o, heads=heads), gatv2_layer, F.elu, many_heads=True)
+ATTENTION = ("v1", "v2")
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,8 @@ class EncoderSpec:
     dropout: float = 0.5  # between layers
     heads: int = 8  # GAT only
     row_normalise: bool = True  # divide a node's features by their sum
+    input_dropout: float = 0.0  # of the features
+    attention: str = "v1"  # GAT only: Velickovic et al. 2018, or v2, Brody et al. 2022
 
     def __post_init__(self) -> None:
         if self.name not in ENCODERS:
@@ -75,8 +97,17 @@ class EncoderSpec:
         for setting, low, high in [("layers", 1, 64), ("hidden", 1, 65536), ("heads", 1, 1024)]:
             if not low <= getattr(self, setting) <= high:
                 raise SettingError(f"{setting} must lie in {low}..{high}, it is {getattr(self, setting)}")
-        if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout must be at least 0 and below 1, it is {self.dropout}")
+        for setting in ("dropout", "input_dropout"):
+            if not 0 <= getattr(self, setting) < 1:
+                raise SettingError(f"{setting} must be at least 0 and below 1, it is {getattr(self, setting)}")
+        if self.attention not in ATTENTION:
+            raise one_of("attention", self.attention, ATTENTION)
+        if self.attention != "v1" and not ENCODERS[self.name].many_heads:
+            raise SettingError(f"attention is a setting of gat, the encoder is {self.name}")
+
+    @property
+    def kind(self) -> Kind:
+        return GAT_V2 if self.attention == "v2" else ENCODERS[self.name]
 
     @property
     def view_size(self) -> int:
@@ -94,33 +125,35 @@ class EncoderSpec:
     @property
     def is_random(self) -> bool:
         """Whether z differs from pass to pass in training."""
-        return self.dropout > 0 and self.layers > 1
+        return (self.dropout > 0 and self.layers > 1) or self.input_dropout > 0
 
     def as_settings(self) -> dict[str, object]:
         """The settings that matter for this kind of encoder."""
         settings = asdict(self)
         del settings["name"], settings["num_features"]
         if not ENCODERS[self.name].many_heads:
-            del settings["heads"]
+            del settings["heads"], settings["attention"]
         return settings
 
 
 class Encoder(nn.Module):
-    """g: Graph -> z of shape (N, hidden). Dropout between layers, no activation after the last."""
+    """g: Graph -> z of shape (N, hidden). Dropout between layers (and of the features), no activation after the last."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.spec = spec
-        kind = ENCODERS[spec.name]
+        kind = spec.kind
         heads = spec.heads if kind.many_heads else 1
         sizes = [spec.num_features] + [spec.hidden * heads] * (spec.layers - 1)
         inner = [kind.make(size, spec.hidden, heads) for size in sizes[:-1]]
         self.convs = nn.ModuleList([*inner, kind.make(sizes[-1], spec.hidden, 1)])
 
     def forward(self, graph: Graph) -> Tensor:
-        kind = ENCODERS[self.spec.name]
+        kind, p = self.spec.kind, self.spec.input_dropout
         device = next(self.parameters()).device
         x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalise)
+        if p and self.training:
+            x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
         for depth, conv in enumerate(self.convs):
             if depth:
                 x = F.dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]

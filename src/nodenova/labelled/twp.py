@@ -10,15 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
+from nodenova.attention import neighbourhoods
 from nodenova.data.answers import GivenTask
-from nodenova.encoders import ENCODERS, Encoder
+from nodenova.encoders import Encoder, gatv2_ends
 from nodenova.graph import Graph
 from nodenova.heads import CosineHead, grow
 from nodenova.labelled.lesson import lesson_of, taught_model
 from nodenova.model import Model, trained_head
-from nodenova.propagation import features, neighbourhoods
+from nodenova.propagation import features
 from nodenova.settings import check_settings
 from nodenova.training import minimise
 
@@ -103,7 +104,7 @@ def importances(g: Encoder, head: CosineHead, graph: Graph, ids: Tensor, y: Tens
 
 def attention_size(g: Encoder, graph: Graph, ids: Tensor) -> Tensor:
     """Mean over the nodes `ids` of |e_i|^2: all their edges (and themselves), all heads, all layers."""
-    kind, device = ENCODERS[g.spec.name], ids.device
+    kind, device = g.spec.kind, ids.device
     edges = neighbourhoods(graph, device)
     mine = torch.isin(edges.target, ids)
     source, target = edges.source[mine], edges.target[mine]
@@ -115,6 +116,10 @@ def attention_size(g: Encoder, graph: Graph, ids: Tensor) -> Tensor:
             h = (x @ conv.lin.weight.t()).view(-1, conv.heads, conv.out_channels)
             score = (h * conv.att_src).sum(-1)[source] + (h * conv.att_dst).sum(-1)[target]
             e = F.leaky_relu(score, conv.negative_slope)
+        elif isinstance(conv, GATv2Conv):
+            at_source, at_target = gatv2_ends(conv, x)  # (heads, N, size)
+            e = F.leaky_relu(at_source[:, source] + at_target[:, target], conv.negative_slope)
+            e = (e * conv.att[0][:, None]).sum(-1)
         elif isinstance(conv, SAGEConv):
             e = ((x @ conv.lin_r.weight.t())[target] * (x @ conv.lin_l.weight.t())[source].tanh()).sum(-1)
         else:
