@@ -15,7 +15,7 @@ from nodenova.data.answers import OldTask
 from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.heads import CosineHead, Head
+from nodenova.heads import CosineHead, Head, LinearHead
 from nodenova.model import Model, NodeClass, Stage, frozen
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import pick_device, repeatable
@@ -24,8 +24,17 @@ from nodenova.views import Views
 
 SEES = ("graph", "old_nodes", "old_labels")
 # Settings of the encoders that are trained: of their shape, and of training with what it is unless told otherwise.
-SHAPE = ("hidden", "layers", "dropout", "heads")
-TRAINING: dict[str, Any] = {"epochs": 200, "lr": 0.01, "weight_decay": 5e-4, "patience": 100}
+SHAPE = ("hidden", "layers", "dropout", "heads", "input_dropout", "attention")
+TRAINING: dict[str, Any] = {
+    "epochs": 200,
+    "lr": 0.01,
+    "weight_decay": 5e-4,
+    "early_stopping": True,
+    "patience": 100,
+    "head": "linear",
+    "prototype_passes": 0,
+}
+HEADS = {"linear": LinearHead, "cosine": CosineHead}
 
 
 def fit(
@@ -41,9 +50,12 @@ def fit(
     """Learn the old classes and remember each of them: an encoder, a head, and statistics of the classes (Eq. 9).
 
     `prism` computes its encoder and head in closed form and has no settings. `gcn`, `gat` and `sage` are trained on the
-    labelled old nodes (Eq. 1); their settings are hidden=16, layers=2, dropout=0.5, heads=8 (gat), epochs=200, lr=0.01,
-    weight_decay=5e-4, patience=100. They end in the state that was best on the old validation nodes (accuracy, then
-    loss), and training stops when that has not improved for `patience` epochs; without validation nodes it runs all epochs.
+    labelled old nodes (Eq. 1) with a plain linear head; their settings are hidden=16, layers=2, dropout=0.5,
+    input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200, lr=0.01, weight_decay=5e-4,
+    patience=100. They end in the state that was best on the old validation nodes (accuracy, then loss), and training
+    stops when that has not improved for `patience` epochs; without validation nodes, or with early_stopping=False, it runs
+    all epochs and ends in the last one. head="cosine" trains a head on z/|z| at temperature 0.1; prototype_passes=20
+    remembers classes under dropout.
     """
     check_settings(encoder, settings)
     place = pick_device(device)
@@ -69,7 +81,7 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
     train, y = _tensors(old.train_ids, old.train_y, device)
     val, y_val = _tensors(old.val_ids, old.val_y, device)
     num_classes = len(old.class_names)
-    g, h = Encoder(spec).to(device), CosineHead(spec.hidden, num_classes).to(device)
+    g, h = Encoder(spec).to(device), HEADS[training["head"]](spec.hidden, num_classes).to(device)
 
     def terms(epoch: int) -> dict[str, Tensor]:
         return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
@@ -79,8 +91,16 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
         accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
         return accuracy, -float(F.cross_entropy(logits, y_val))
 
-    history = minimise(terms, [g, h], validate=validate if len(val) else None, **training)
-    prototypes = Prototypes.remember(g, graph, train, y, num_classes)
+    history = minimise(
+        terms,
+        [g, h],
+        epochs=training["epochs"],
+        lr=training["lr"],
+        weight_decay=training["weight_decay"],
+        validate=validate if len(val) and training["early_stopping"] else None,
+        patience=training["patience"],
+    )
+    prototypes = Prototypes.remember(g, graph, train, y, num_classes, training["prototype_passes"])
     with torch.no_grad():
         temperature = calibrated_temperature(spec, g(graph)[train], y, num_classes, prototypes.view_scale)
         prototypes = prototypes.with_temperature(temperature)
@@ -115,6 +135,10 @@ def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
     EncoderSpec(encoder, **shape)
     if settings.get("epochs", 1) < 1:
         raise SettingError(f"epochs must be at least 1, it is {settings['epochs']}")
+    if settings.get("prototype_passes", 0) < 0:
+        raise SettingError(f"prototype_passes must not be negative, it is {settings['prototype_passes']}")
+    if settings.get("head", "linear") not in HEADS:
+        raise one_of("head", str(settings["head"]), HEADS)
 
 
 def _tensors(ids: np.ndarray, y: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,10 @@
-"""Heads h: z -> logits. One that is trained and grows when new classes are found, one that is computed."""
+"""Heads h: z -> logits. Two that are trained and grow when new classes are found, one that is computed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +12,42 @@ from torch import Tensor, nn
 
 from nodenova.prototypes import ladder
 
+TEMPERATURE = 0.1  # at which a joint head is read on z/|z|, as the released code of SWORD does
+
+
+class LinearHead(nn.Module):
+    """h(z) = W z + b: what phase 1 trains. The length of z means something: how sure a node is of its class."""
+
+    temperature: ClassVar[float] = 1.0
+
+    def __init__(self, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(hidden, classes)
+
+    @property
+    def num_classes(self) -> int:
+        return self.linear.out_features
+
+    def forward(self, z: Tensor) -> Tensor:
+        logits: Tensor = self.linear(z)
+        return logits
+
+    def description(self) -> dict[str, Any]:
+        """What `build_head` needs to make an empty one like it."""
+        return {"kind": "linear", "hidden": self.linear.in_features, "classes": self.num_classes}
+
+    @torch.no_grad()
+    def on_sphere(self, temperature: float = TEMPERATURE) -> CosineHead:
+        """The same rows, read on z/|z|."""
+        read = CosineHead(self.linear.in_features, self.num_classes, temperature).to(self.linear.weight.device)
+        read.linear.load_state_dict(self.linear.state_dict())
+        return read
+
 
 class CosineHead(nn.Module):
-    """h(z) = (W z/|z| + b) / temperature, in training, replay and inference alike."""
+    """h(z) = (W z/|z| + b) / temperature: what phase 2 trains. Old and new classes cannot win by the length of z."""
 
-    def __init__(self, hidden: int, classes: int, temperature: float = 0.1) -> None:
+    def __init__(self, hidden: int, classes: int, temperature: float = TEMPERATURE) -> None:
         super().__init__()
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, it is {temperature}")
@@ -36,11 +67,15 @@ class CosineHead(nn.Module):
         return {"kind": "cosine", "hidden": hidden, "classes": self.num_classes, "temperature": self.temperature}
 
 
+TrainedHead = TypeVar("TrainedHead", bound=LinearHead | CosineHead)
+
+
 @torch.no_grad()
-def grow(head: CosineHead, num_new: int) -> CosineHead:
+def grow(head: TrainedHead, num_new: int) -> TrainedHead:
     """h^l into h^a: the old rows are kept, `num_new` fresh ones are added behind them."""
     n_old = head.num_classes
-    grown = CosineHead(head.linear.in_features, n_old + num_new, head.temperature).to(head.linear.weight.device)
+    grown = type(head)(**shape_of(head, n_old + num_new))
+    grown.to(head.linear.weight.device)
     grown.linear.weight[:n_old] = head.linear.weight
     grown.linear.bias[:n_old] = head.linear.bias
     # New classes must earn their probability: they start below the least likely old class.
@@ -83,8 +118,19 @@ class LadderHead(nn.Module):
         return self
 
 
-Head: TypeAlias = "CosineHead | LadderHead"
-KINDS = {"cosine": CosineHead, "ladder": LadderHead}
+Head: TypeAlias = "LinearHead | CosineHead | LadderHead"
+KINDS: dict[str, type[LinearHead | CosineHead | LadderHead]] = {
+    "linear": LinearHead,
+    "cosine": CosineHead,
+    "ladder": LadderHead,
+}
+
+
+def shape_of(head: Head, classes: int) -> dict[str, Any]:
+    """What to make a head of the same kind with, for so many classes."""
+    shape = head.description() | {"classes": classes}
+    del shape["kind"]
+    return shape
 
 
 def build_head(description: Mapping[str, Any]) -> Head:

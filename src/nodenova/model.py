@@ -17,7 +17,7 @@ from nodenova.classes.node_class import unused_names
 from nodenova.encoders import Encoder
 from nodenova.errors import GraphError, SettingError, needs_training
 from nodenova.graph import Graph
-from nodenova.heads import CosineHead, Head
+from nodenova.heads import CosineHead, Head, LadderHead, LinearHead
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import fixed_threads
 from nodenova.training import History
@@ -275,9 +275,18 @@ class Model:
 
 
 def trained_head(model: Model, method: str) -> CosineHead:
-    """The joint head of a model that a method can train further; the closed-form encoder has none."""
+    """The joint head of a model as phase 2 trains it further: phase 1's plain linear rows are read on z/|z| from here on.
+
+    The closed-form encoder has none.
+    """
+    head = linear_head(model, method)
+    return head.on_sphere() if isinstance(head, LinearHead) else head
+
+
+def linear_head(model: Model, method: str) -> LinearHead | CosineHead:
+    """The same head read as it was trained."""
     head = model.head()
-    if not isinstance(head, CosineHead):
+    if isinstance(head, LadderHead):
         raise needs_training(method, model.frozen_encoder().spec.name)
     return head
 

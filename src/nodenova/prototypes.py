@@ -81,21 +81,25 @@ class Prototypes:
 
     @classmethod
     @torch.no_grad()
-    def remember(cls, g: Any, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 20) -> Prototypes:
-        """The same over several passes with dropout, so that replayed features are as wide as those a head is trained on.
+    def remember(cls, g: Any, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 0) -> Prototypes:
+        """The same of the nodes `ids` as the encoder `g` sees them (Eq. 9), without dropout.
 
-        `g` is an encoder. Without dropout the training nodes sit closer together than other nodes of their class ever will.
+        passes: so many times with dropout instead, all of them together: wider than the nodes are.
         """
         was_training = g.training
-        g.train()
-        passes = passes if g.spec.is_random else 1
-        z = torch.cat([g(graph)[ids] for _ in range(passes)])
+        g.train(passes > 0)
+        times = passes if passes > 0 and g.spec.is_random else 1
+        z = torch.cat([g(graph)[ids] for _ in range(times)])
         g.train(was_training)
-        return cls.of(z, y.repeat(passes), num_classes, g.spec.view_size, g.spec.rungs)
+        return cls.of(z, y.repeat(times), num_classes, g.spec.view_size, g.spec.rungs)
 
-    def draw(self, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Replayed features and their classes from standard normal `noise` of shape (draws, C, hidden)."""
-        z = self.mean + self.var.sqrt() * noise  # (draws, C, hidden)
+    def draw(self, noise: Tensor, sigma: str = "class") -> tuple[Tensor, Tensor]:
+        """Replayed features and their classes from standard normal `noise` of shape (draws, C, hidden).
+
+        sigma: each class has its own, or with "shared" all have the mean of them, a number a dimension.
+        """
+        spread = self.var.sqrt() if sigma == "class" else self.var.sqrt().mean(dim=0)
+        z = self.mean + spread * noise  # (draws, C, hidden)
         y = torch.arange(self.mean.shape[0], device=z.device).expand(noise.shape[0], -1)
         return z.flatten(0, 1), y.flatten()
 

@@ -21,7 +21,7 @@ from nodenova.closed_form import PRIOR, ladder_at
 from nodenova.clustering import cluster
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
-from nodenova.heads import Head, LadderHead, build_head
+from nodenova.heads import Head, LadderHead, LinearHead, build_head
 from nodenova.joining import as_nearest_mean
 from nodenova.model import Model, frozen
 from nodenova.prototypes import Prototypes, rung_columns
@@ -102,10 +102,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
                 f"it has {len(nodes)} nodes in this graph, too few or too alike"
             )
         groups = cluster(u, into)
-        if g.spec.is_random:  # as wide as dropout makes the classes that it stands among
-            parts = Prototypes.remember(g, graph, ids, groups, into)
-        else:
-            parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
+        parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
         mine = [i for i, c in enumerate(model.columns) if c == whole.id]
         head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
         others = logits[:, [c != whole for c in model.classes]]
@@ -164,7 +161,7 @@ def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], int
     the row that stood for its nodes, moved from the mean of that row's nodes to the mean of the part.
     """
     head = model.head()
-    u = read_by(head, z)  # (n, D)
+    u = z if isinstance(head, LinearHead) else read_by(head, z)  # (n, D)
     stood = head(z)[:, mine].argmax(dim=1)  # which of the columns
     metric = _metric(model)
     weight, bias = [], []
@@ -193,7 +190,8 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
         # 1 unless the head was relearnt.
         kappa = as_nearest_mean(head.linear.weight, head.linear.bias, plain(known.centre[:, columns]))[0]
         return lambda m: (kappa if model.num_columns > 1 else 1.0) * plain(m)
-    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, known.centre)[0]
+    means = known.mean if isinstance(head, LinearHead) else known.centre
+    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, means)[0]
     return lambda m: kappa * m
 
 

@@ -17,6 +17,11 @@ def l_distill(z_old: Tensor, z: Tensor) -> Tensor:
     return ((z_old - z).square().sum(dim=1) + 1e-12).sqrt().mean()
 
 
+def l_distill_global(z_old: Tensor, z: Tensor) -> Tensor:
+    """Eq. 11 as the released code reads it: |Z^l/|Z^l| - Z/|Z||, each (n, hidden) brought to length 1 as a whole."""
+    return ((z_old / z_old.norm() - z / z.norm()).square().sum() + 1e-12).sqrt()
+
+
 def l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> Tensor:
     """Learning without forgetting (Li & Hoiem 2016): - sum_c p_ic log p'_ic, mean over nodes.
 

@@ -16,6 +16,11 @@ def perturbed(z: Tensor, noise: Tensor, eta: float) -> Tensor:
     return z + eta * z.detach().std(dim=0, unbiased=False) * noise
 
 
+def perturbed_logits(logits: Tensor, everywhere: Tensor, noise: Tensor, eta: float) -> Tensor:
+    """Eq. 7 as the released code reads it: noise on h^u's logits, one standard deviation over all nodes and classes."""
+    return logits + eta * everywhere.detach().std() * noise
+
+
 def l_perturb(logits: Tensor, logits_prime: Tensor) -> Tensor:
     """Eq. 8: mean squared difference of the two softmaxes, (n, C) each."""
     return F.mse_loss(F.softmax(logits, dim=1), F.softmax(logits_prime, dim=1))

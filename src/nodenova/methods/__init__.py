@@ -56,13 +56,21 @@ def choose_encoder(method: str, encoder: str | None, methods: Mapping[str, type[
 def make_method(name: str, settings: Mapping[str, str], methods: Mapping[str, type[Any]] = METHODS) -> Any:
     """A method from its name and settings given as text, as on the command line: make_method("sword", {"eta": "0.5"}).
 
-    `methods` says where to look: methods without labels in phase 2 unless told otherwise.
+    `methods` says where to look: methods without labels in phase 2 unless told otherwise. A method that has named readings
+    takes `reading` too, which the other settings then change: {"reading": "printed", "epochs": "200"}.
     """
     if name not in methods:
         raise one_of("method", name, methods)
     known = {f.name: f for f in fields(methods[name])}
+    readings: Mapping[str, Mapping[str, object]] = getattr(methods[name], "READINGS", {})
     values: dict[str, object] = {}
+    if readings and "reading" in settings:
+        if settings["reading"] not in readings:
+            raise one_of(f"reading of {name}", settings["reading"], readings)
+        values |= readings[settings["reading"]]
     for key, text in settings.items():
+        if readings and key == "reading":
+            continue
         if key not in known:
             raise one_of(f"setting of {name}", key, known)
         values[key] = _parse(key, text, known[key].default)

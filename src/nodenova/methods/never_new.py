@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from nodenova.heads import grow
-from nodenova.model import Model, trained_head
+from nodenova.model import Model, linear_head
 from nodenova.prototypes import Prototypes
 from nodenova.reach import within_reach
 from nodenova.task import NewTask
@@ -21,7 +21,7 @@ class NeverNew:
     prefers: ClassVar[str] = "gcn"
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, h_a = model.encoder(), grow(trained_head(model, "never_new"), task.num_new)
+        g, h_a = model.encoder(), grow(linear_head(model, "never_new"), task.num_new)
         task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,64 +11,90 @@ from torch import Tensor, nn
 
 from nodenova.heads import grow
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
-from nodenova.losses.remembering import l_distill, l_replay
-from nodenova.losses.self_training import l_perturb, l_self, perturbed
-from nodenova.model import Model, trained_head
+from nodenova.losses.remembering import l_distill, l_distill_global, l_replay
+from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
+from nodenova.model import Model, linear_head, trained_head
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import sample
 from nodenova.settings import check_settings
 from nodenova.task import NewTask
 from nodenova.training import minimise, rampup
 
-SIMILARITIES = {"softmax": similarity_softmax, "sigmoid": similarity_sigmoid}
-
 
 @dataclass(frozen=True)
 class Sword:
     """Hou et al., "NC2D: Novel Class Discovery for Node Classification", CIKM 2024, section 3.2.
 
-    L = L_Pseudo + beta1 L_Self + beta2 L_Perturb + lam (L_Replay + omega L_Distill), beta = alpha * rampup(epoch).
+    L = novel (L_Pseudo + beta1 L_Self + beta2 L_Perturb) + lam (L_Replay + omega L_Distill), beta = alpha * rampup(epoch).
 
     h^u learns from pairs of unlabelled nodes whether they belong together, the joint head h^a from h^u's verdicts;
     h^a remembers old classes by features drawn from their prototypes, and g is held near what it was.
     An ablation is a zero weight: `replace(Sword(), alpha1=0.0)` is SWORD without self-training.
 
-    Where the paper is open or its equations cannot be meant as printed, docs/paper-notes.md says how it is read here.
+    The paper is open in places, and its released code differs from it in others. `READINGS` names whole readings, by
+    setting: "printed" is what the equations say (but for the sign of Eq. 11), "released" what the code does without the
+    labels in it. The default takes of each what docs/paper-notes.md gives the reason for.
     """
 
     prefers: ClassVar[str] = "gcn"
+    READINGS: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        "printed": {
+            "joint_head": "linear",
+            "similarity": "sigmoid",
+            "perturb": "joint",
+            "distill": "new",
+            "class_mean": True,
+        },
+        "released": {"noise": "logits", "sigma": "shared", "draws": 2, "novel": 1.2, "lam": 0.5},
+    }
 
     epochs: int = 600
     lr: float = 0.01
     weight_decay: float = 5e-4
+    joint_head: str = "unit"  # h^a reads z/|z| at temperature 0.1, as released; "linear" reads z, as printed
     k: int = 3  # Eq. 3: how many top activations must agree
-    similarity: str = "softmax"  # Eq. 2: "softmax" as released, "sigmoid" as printed
+    similarity: str = "softmax"  # Eq. 2: of p_i and the perturbed p'_j, as released; "sigmoid" of clean logits, as printed
     pseudo: float = 1.0  # weight of Eq. 4
     alpha1: float = 0.08  # beta1 = alpha1 * rampup, weight of Eq. 6
     alpha2: float = 5.0  # beta2 = alpha2 * rampup, weight of Eq. 8
     rampup_epochs: int = 50
     eta: float = 0.2  # Eq. 7: size of the perturbation
+    noise: str = "z"  # Eq. 7: of z, as printed; "logits" of h^u, as released
+    perturb: str = "new"  # Eq. 8: outputs of h^u, as the text says and as released; "joint": of h^a, as printed
     replay: float = 1.0  # weight of Eq. 10
     draws: int = 20  # Eq. 10: features drawn per class and epoch
-    replay_temperature: bool = True  # Eq. 10 with the temperature of inference; False leaves it out, as released
+    sigma: str = "class"  # Eq. 10: each class's own variance, as printed; "shared": one for all, as released
+    replay_temperature: bool = False  # Eq. 10 with the temperature of h^a; without it as released
     omega: float = 10.0  # omega_fd, weight of Eq. 11
+    distill: str = "global"  # Eq. 11: Z as a whole, of unit length, as released; "all", "new": distances of nodes
+    novel: float = 1.0  # weight of the first three terms
     lam: float = 0.4  # lambda of Eq. 14: old classes against new
+    class_mean: bool = False  # Eqs. 6, 10 over the number of classes, as printed
     pair_nodes: int = 4096  # above this many new nodes, each epoch compares the pairs of a random sample
 
     def __post_init__(self) -> None:
-        weights = ("pseudo", "alpha1", "alpha2", "replay", "omega", "lam")
+        weights = ("pseudo", "alpha1", "alpha2", "replay", "omega", "lam", "novel")
         check_settings(
             self,
             counts=("epochs", "k", "draws", "pair_nodes"),
             not_negative=("lr", "weight_decay", "rampup_epochs", "eta", *weights),
-            choices={"similarity": tuple(SIMILARITIES)},
+            choices={
+                "joint_head": ("unit", "linear"),
+                "similarity": ("softmax", "sigmoid"),
+                "noise": ("z", "logits"),
+                "perturb": ("new", "joint"),
+                "sigma": ("class", "shared"),
+                "distill": ("global", "all", "new"),
+            },
         )
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, h_a = model.encoder(), grow(trained_head(model, "sword"), task.num_new)
+        g, n_old, prototypes = model.encoder(), model.num_columns, model.prototypes
+        old_head = trained_head(model, "sword") if self.joint_head == "unit" else linear_head(model, "sword")
+        h_a = grow(old_head, task.num_new)
         h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
-        n_old, prototypes = model.num_columns, model.prototypes
         ids = torch.from_numpy(task.ids).to(model.device)
+        over = h_a.num_classes if self.class_mean else 1
         with torch.no_grad():
             z_old = model.frozen_encoder()(task.graph)  # (N, hidden), the same in every epoch
 
@@ -75,25 +102,33 @@ class Sword:
             z = g(task.graph)  # (N, hidden)
             z_u = z[ids]  # (n, hidden)
             logits_u = h_u(z_u)  # (n, new)
-            logits_prime = h_u(perturbed(z_u, torch.randn_like(z_u), self.eta))
-            ramp = rampup(epoch, self.rampup_epochs)
+            if self.noise == "z":
+                z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
+                logits_prime = h_u(z_prime)
+            else:
+                z_prime = z_u
+                logits_prime = perturbed_logits(logits_u, h_u(z), torch.randn_like(logits_u), self.eta)
+            novel, base, ramp = self.novel, self.lam, rampup(epoch, self.rampup_epochs)
             parts = {}
-            if self.pseudo:
+            if novel and self.pseudo:
                 pairs = sample(len(ids), self.pair_nodes, model.device)
-                s = SIMILARITIES[self.similarity](logits_u[pairs], logits_prime[pairs])
-                parts["pseudo"] = self.pseudo * l_pseudo(s, same_top_k(z_u[pairs], self.k))
-            if self.alpha1:
+                mine, others = logits_u[pairs], logits_prime[pairs]
+                s = similarity_softmax(mine, others) if self.similarity == "softmax" else similarity_sigmoid(mine, mine)
+                parts["pseudo"] = novel * self.pseudo * l_pseudo(s, same_top_k(z_u[pairs], self.k))
+            if novel and self.alpha1:
                 y_hat = n_old + logits_u.detach().argmax(dim=1)  # Eq. 5
-                parts["self"] = self.alpha1 * ramp * l_self(h_a(z_u), y_hat)
-            if self.alpha2:
-                parts["perturb"] = self.alpha2 * ramp * l_perturb(logits_u, logits_prime)
-            if self.lam and self.replay:
-                noise = torch.randn(self.draws, *prototypes.mean.shape, device=model.device)
-                z_c, y_c = prototypes.draw(noise)
+                parts["self"] = novel * self.alpha1 * ramp * l_self(h_a(z_u), y_hat) / over
+            if novel and self.alpha2:
+                both = (h_a(z_u), h_a(z_prime)) if self.perturb == "joint" else (logits_u, logits_prime)
+                parts["perturb"] = novel * self.alpha2 * ramp * l_perturb(*both)
+            if base and self.replay:
+                z_c, y_c = prototypes.draw(torch.randn(self.draws, *prototypes.mean.shape, device=model.device), self.sigma)
                 scale = 1.0 if self.replay_temperature else h_a.temperature
-                parts["replay"] = self.lam * self.replay * l_replay(h_a(z_c) * scale, y_c)
-            if self.lam and self.omega:
-                parts["distill"] = self.lam * self.omega * l_distill(z_old, z)
+                parts["replay"] = base * self.replay * l_replay(h_a(z_c) * scale, y_c) / over
+            if base and self.omega:
+                at = ids if self.distill == "new" else slice(None)
+                apart = l_distill_global if self.distill == "global" else l_distill
+                parts["distill"] = base * self.omega * apart(z_old[at], z[at])
             return parts
 
         history = minimise(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)

@@ -57,5 +57,5 @@ class Taught:
 
         history = minimise(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         everybody = torch.arange(task.graph.num_nodes, device=model.device)
-        prototypes = Prototypes.remember(g, task.graph, everybody, p.argmax(dim=1), n, passes=1)
+        prototypes = Prototypes.remember(g, task.graph, everybody, p.argmax(dim=1), n)
         return model.grown(encoder=g, head=h, prototypes=prototypes, history=history)
