@@ -123,7 +123,7 @@ def test_the_two_rooms_share_no_name_and_both_are_made_from_text(given) -> None:
     assert choose_encoder("gem", None, LABELLED) == "gcn"
     with pytest.raises(SettingError, match="unknown method 'gem'"):
         make_method("gem", {})
-    with pytest.raises(SettingError, match="unknown method 'sword'; known: cpca, er_gnn, gem"):
+    with pytest.raises(SettingError, match="unknown method 'sword'; known: autonovel_ncd, cpca, dtc_ncd, er_gnn, gem"):
         make_method("sword", {}, LABELLED)
     with pytest.raises(SettingError, match="gem needs an encoder that is trained"):
         choose_encoder("gem", "prism", LABELLED)

@@ -123,6 +123,7 @@ class GivenTask:
 
     ids, y:         new training nodes, ascending, and their classes 0..num_new-1.
     old_ids, old_y: labelled nodes of earlier phases, ascending, and their classes as the model numbers them.
+    val_ids, val_y: validation nodes of all classes, ascending, and their classes as the joint head will number them.
     """
 
     graph: Graph
@@ -131,15 +132,20 @@ class GivenTask:
     y: np.ndarray | None = None
     old_ids: np.ndarray | None = None
     old_y: np.ndarray | None = None
+    val_ids: np.ndarray | None = None
+    val_y: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", NewTask(self.graph, self.ids, self.num_new).ids)
-        if self.old_ids is not None:
-            object.__setattr__(self, "old_ids", NewTask(self.graph, self.old_ids, 1).ids)
-        elif self.old_y is not None:
-            raise GraphError("labels of old nodes are given without the nodes")
-        for which, ids, y in (("new", self.ids, self.y), ("old", self.old_ids, self.old_y)):
-            if ids is not None and y is not None and (y.shape != ids.shape or y.min() < 0):
+        for which, name in (("old", "old"), ("validation", "val")):
+            ids, y = getattr(self, f"{name}_ids"), getattr(self, f"{name}_y")
+            if ids is not None and len(ids):
+                object.__setattr__(self, f"{name}_ids", NewTask(self.graph, ids, 1).ids)
+            elif ids is None and y is not None:
+                raise GraphError(f"labels of {which} nodes are given without the nodes")
+        pairs = (("new", self.ids, self.y), ("old", self.old_ids, self.old_y), ("validation", self.val_ids, self.val_y))
+        for which, ids, y in pairs:
+            if ids is not None and y is not None and (y.shape != ids.shape or y.min(initial=0) < 0):
                 raise GraphError(f"{len(ids)} {which} nodes need as many labels, numbered from 0; there are {len(y)}")
 
 

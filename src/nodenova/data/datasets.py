@@ -42,19 +42,22 @@ class Dataset:
     folder: str = ""  # of the raw files, below the data root; none for what only ships
     raw_files: tuple[str, ...] = ()
     ships: bool = False
+    hidden: int = 16  # size of trained representations; the paper varies it over 16, 32 and 128 by dataset
 
 
-def _planetoid(title: str, nodes: int, edges: int, features: int, classes: int, num_old: int, ships: bool) -> Dataset:
+def _planetoid(
+    title: str, nodes: int, edges: int, features: int, classes: int, num_old: int, hidden: int, ships: bool = False
+) -> Dataset:
     names = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
     files = tuple(f"ind.{title.lower()}.{name}" for name in names)
-    return Dataset(title, nodes, edges, features, classes, num_old, f"Planetoid/{title}/raw", files, ships)
+    return Dataset(title, nodes, edges, features, classes, num_old, f"Planetoid/{title}/raw", files, ships, hidden)
 
 
 DATASETS: dict[str, Dataset] = {
-    "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, ships=False),
-    "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, ships=True),
-    "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, ships=False),
-    "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",)),
+    "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
+    "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
+    "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, hidden=32),
+    "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128),
     "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
 }
 PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables

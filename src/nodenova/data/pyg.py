@@ -15,7 +15,8 @@ from nodenova.graph import Graph
 def from_pyg(data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data") -> Labelled:
     """A labelled graph from a PyG `Data` with `x`, `edge_index` and, optionally, `y` and masks.
 
-    Where masks have a column for each of several published splits, `split` says which one to take.
+    Where masks have a column for each of several published splits, `split` says which one to take. Where nodes are set
+    apart for stopping (Wiki-CS has a `stopping_mask`), those stop phase 1 and `val_mask` is not used.
     """
     if data.x is None or data.edge_index is None:
         raise GraphError(f"{name}: a Data object needs x and edge_index")
@@ -35,4 +36,6 @@ def from_pyg(data: Data, *, class_names: Sequence[str] | None = None, split: int
             raise GraphError(f"{name}: split {split} is not there, splits are 0..{values.shape[1] - 1}")
         return values[:, split].astype(bool)
 
-    return Labelled(graph, y, names, train=mask("train_mask"), val=mask("val_mask"), test=mask("test_mask"), name=name)
+    stopping = mask("stopping_mask")
+    val = mask("val_mask") if stopping is None else stopping
+    return Labelled(graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name)

@@ -47,16 +47,18 @@ def given_task(
     per_class: int = 20,
     seed: int = 0,
 ) -> GivenTask:
-    """The phase 2 of `split` with everything there is to give away: labels of new nodes, old nodes and their labels."""
+    """The phase 2 of `split` with everything there is to give away: new labels, old nodes and labels, validation nodes."""
     drawn = with_split(labelled, per_class, seed)
     _, new, _ = split(drawn, old, num_new=num_new, visibility=visibility)
     assert drawn.train is not None
     seen = np.arange(new.graph.num_nodes) if visibility == "transductive" else np.flatnonzero(drawn.y != UNKNOWN)
     y, train = drawn.y[seen], drawn.train[seen]
-    new_classes = [c for c in range(labelled.num_classes) if c not in set(old)]
+    order = [*sorted(old), *(c for c in range(labelled.num_classes) if c not in set(old))]
+    number = np.argsort(order)[y]  # as the joint head numbers classes; meaningless where y is unknown
     old_ids = np.flatnonzero(train & np.isin(y, list(old)))
-    y_new, y_old = np.searchsorted(new_classes, y[new.ids]), np.searchsorted(sorted(old), y[old_ids])
-    return GivenTask(new.graph, new.ids, new.num_new, y_new, old_ids, y_old)
+    val_ids = np.flatnonzero(drawn.val[seen] & (y != UNKNOWN)) if drawn.val is not None else np.zeros(0, dtype=np.int64)
+    y_new = number[new.ids] - len(old)
+    return GivenTask(new.graph, new.ids, new.num_new, y_new, old_ids, number[old_ids], val_ids, number[val_ids])
 
 
 def split_stages(

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from nodenova.data.answers import GivenTask
+from nodenova.labelled.autonovel_ncd import AutoNovelNcd
 from nodenova.labelled.cpca import Cpca
+from nodenova.labelled.dtc_ncd import DtcNcd
 from nodenova.labelled.er_gnn import ErGnn
 from nodenova.labelled.gem import Gem
+from nodenova.labelled.ncl_ncd import NclNcd
 from nodenova.labelled.oracle import Oracle
 from nodenova.labelled.sword_as_released import SwordAsReleased
 from nodenova.labelled.twp import Twp
 from nodenova.model import Model
 
-NEEDS = ("new_labels", "old_nodes", "old_labels")
+NEEDS = ("new_labels", "old_nodes", "old_labels", "validation")
 
 
 @runtime_checkable
@@ -35,5 +38,8 @@ LABELLED: dict[str, type[Any]] = {
     "twp": Twp,
     "cpca": Cpca,
     "sword_as_released": SwordAsReleased,
+    "autonovel_ncd": AutoNovelNcd,
+    "ncl_ncd": NclNcd,
+    "dtc_ncd": DtcNcd,
     "oracle": Oracle,
 }

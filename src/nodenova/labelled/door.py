@@ -13,7 +13,12 @@ from nodenova.model import Model, Stage
 from nodenova.randomness import repeatable
 from nodenova.training import Watcher, watched_by
 
-WORDS = {"new_labels": "the labels of the new nodes", "old_nodes": "old nodes", "old_labels": "the labels of old nodes"}
+WORDS = {
+    "new_labels": "the labels of the new nodes",
+    "old_nodes": "old nodes",
+    "old_labels": "the labels of old nodes",
+    "validation": "validation nodes of old and new classes with their labels",
+}
 
 
 def teach(
@@ -54,7 +59,7 @@ def teach(
 
 def handed_over(given: GivenTask, needs: tuple[str, ...], name: str) -> GivenTask:
     """The task without what was not asked for; an error if something was asked for that is not there."""
-    parts = {"new_labels": given.y, "old_nodes": given.old_ids, "old_labels": given.old_y}
+    parts = {"new_labels": given.y, "old_nodes": given.old_ids, "old_labels": given.old_y, "validation": given.val_ids}
     for need in needs:
         if need not in parts:
             raise one_of(f"need of {name}", need, NEEDS)
@@ -62,5 +67,7 @@ def handed_over(given: GivenTask, needs: tuple[str, ...], name: str) -> GivenTas
             raise SettingError(f"{name} needs {WORDS[need]}, which the task does not give")
     if "old_labels" in needs and "old_nodes" not in needs:
         raise SettingError(f"{name} needs the labels of old nodes, and must then need old_nodes too")
-    y, old_ids, old_y = (parts[need] if need in needs else None for need in NEEDS)
-    return GivenTask(given.graph, given.ids, given.num_new, y, old_ids, old_y)
+    y, old_ids, old_y, val_ids = (parts[need] if need in needs else None for need in NEEDS)
+    return GivenTask(
+        given.graph, given.ids, given.num_new, y, old_ids, old_y, val_ids, given.val_y if val_ids is not None else None
+    )
