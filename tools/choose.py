@@ -1,20 +1,27 @@
 """Compare settings without new classes and without test nodes: hide old classes, discover them, grade on validation nodes.
 
-    python tools/choose.py --data-root DIR --datasets cora,citeseer lam=0.4 lam=1.0 hidden=32,lam=0.4
+    python tools/choose.py --data-root DIR --datasets cora,citeseer,mine.npz defaults lam=1.0 fit.hidden=32,lam=0.4 fit.head=cosine
 
-Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the others are the exam.
+Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the others are the exam. Settings
+that begin with "fit." go to phase 1, the others to the method. Of a graph that is not the paper's, half of the classes are old.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import nodenova as nova
 from nodenova.data.datasets import DATASETS
+from nodenova.data.splits import with_split
+from nodenova.encoders import EncoderSpec
 from nodenova.experiments.results import mean_std
+from nodenova.fitting import TRAINING
 from nodenova.methods import make_method
 from nodenova.report.tables import cell, markdown
 
@@ -31,33 +38,54 @@ def without_new_classes(labelled: nova.Labelled, num_old: int) -> nova.Labelled:
     return nova.Labelled(labelled.graph, y, labelled.class_names[:num_old], labelled.train & known, val, test)
 
 
+def parsed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Settings of phase 1 and of the method; "defaults" are none."""
+    pairs = [] if text == "defaults" else [pair.split("=") for pair in text.split(",")]
+    for_fit = {name.removeprefix("fit."): value for name, value in pairs if name.startswith("fit.")}
+    kinds = TRAINING | {field.name: field.default for field in fields(EncoderSpec)}
+    typed = {
+        name: value == "true" if kinds[name] in (True, False) else type(kinds[name])(value)
+        for name, value in for_fit.items()
+    }
+    return typed, {name: value for name, value in pairs if not name.startswith("fit.")}
+
+
+def load(name: str, data_root: str | None) -> nova.Labelled:
+    """The graph of a dataset or a file, with what its old classes alone tell."""
+    if name in DATASETS:
+        return without_new_classes(nova.load_dataset(name, data_root), DATASETS[name].num_old)
+    labelled = with_split(nova.load_graph(name))
+    return without_new_classes(labelled, (labelled.num_classes + 1) // 2)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("settings", nargs="+", help="name=value,… of SWORD; hidden=N goes to fit")
+    parser.add_argument("settings", nargs="+", help="name=value,… of the method; fit.name=value of phase 1; or: defaults")
     parser.add_argument("--data-root", default=None)
     parser.add_argument("--datasets", default="cora,citeseer")
     parser.add_argument("--encoder", default="gcn")
+    parser.add_argument("--method", default="sword")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=6, help="how many ways of hiding half of the old classes, at most")
     arguments = parser.parse_args()
     lines = []
+    graphs = {name: load(name, arguments.data_root) for name in arguments.datasets.split(",")}
     for text in arguments.settings:
-        settings = dict(pair.split("=") for pair in text.split(","))
-        hidden = int(settings.pop("hidden", 16))
+        for_fit, settings = parsed(text)
         line = [text]
-        for dataset in arguments.datasets.split(","):
-            labelled = without_new_classes(nova.load_dataset(dataset, arguments.data_root), DATASETS[dataset].num_old)
+        for labelled in graphs.values():
             scores = []
-            for old in combinations(range(labelled.num_classes), labelled.num_classes // 2):
+            ways = list(combinations(range(labelled.num_classes), labelled.num_classes // 2))
+            for old in ways[:: -(-len(ways) // arguments.splits)]:
                 for seed in range(arguments.seeds):
                     first, new, exam = nova.split(labelled, old)
-                    model = nova.fit(first, arguments.encoder, seed=seed, hidden=hidden)
-                    found = nova.discover(model, new, make_method("sword", settings), seed=seed)
+                    model = nova.fit(first, arguments.encoder, seed=seed, **for_fit)
+                    found = nova.discover(model, new, make_method(arguments.method, settings), seed=seed)
                     scores.append(nova.grade(found, exam).scores("block"))
             line += [cell(mean_std([score[key] for score in scores])) for key in ("all", "h")] + [str(len(scores))]
         lines.append(line)
-        print(
-            markdown(["settings", *[f"{d} {k}" for d in arguments.datasets.split(",") for k in ("All", "H", "n")]], lines)
-        )
+        heads = [f"{Path(name).stem} {key}" for name in graphs for key in ("All", "H", "n")]
+        print(markdown(["settings", *heads], lines), flush=True)
 
 
 if __name__ == "__main__":

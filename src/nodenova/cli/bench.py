@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from nodenova.experiments.run import Row
     from nodenova.experiments.sweep import News
 
-TABLES = "comparison, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
+TABLES = (
+    "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
+)
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -37,9 +39,12 @@ def bench(
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
     encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
     methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, for the one method that --methods names: name=value. Repeatable.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, name=value, of the one method that --methods names; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
+    hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
+    schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
+    visibility: Annotated[str, typer.Option(help="transductive (see the whole graph) or induced (only classes met).")] = "transductive",
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
     data_root: DataRoot = None,
@@ -54,8 +59,9 @@ def bench(
     Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
     command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
+    from nodenova.data.splits import VISIBILITIES
+    from nodenova.experiments.cells import SWORD_ALONE, Choice, cells_of
     from nodenova.experiments.cells import TABLES as KNOWN
-    from nodenova.experiments.cells import Choice, cells_of
     from nodenova.experiments.contenders import CONTENDERS, contender, encoder_for
     from nodenova.experiments.rowfile import RowFile
     from nodenova.experiments.sweep import Source, sweep, unfinished
@@ -63,22 +69,29 @@ def bench(
 
     if table not in KNOWN and table != "all":
         raise one_of("table", table, [*KNOWN, "all"])
-    chosen_methods = _names("--methods", methods) if methods else list(CONTENDERS)
     settings = settings_of(set_ or [])
-    if settings and (len(chosen_methods) != 1 or table not in ("comparison", "class-splits", "tsne")):
-        raise SettingError("--set is for one method: name it with --methods, in comparison, class-splits or tsne")
+    chosen_methods = _names("--methods", methods) if methods else ["sword"] if table in SWORD_ALONE else list(CONTENDERS)
+    if table in SWORD_ALONE and chosen_methods != ["sword"] and settings:
+        raise SettingError(f"--set is a setting of SWORD in {table}, and --methods names others")
+    if settings and (len(chosen_methods) != 1 or table == "all"):
+        raise SettingError("--set is for one method: name it with --methods, in a table that is not all")
     for name in chosen_methods:
         contender(name, dict(settings))
         encoder_for(name, None)
+    if visibility not in VISIBILITIES:
+        raise one_of("visibility", visibility, VISIBILITIES)
     chosen_encoders = _names("--encoders", encoders)
+    size = _hidden(hidden)
     fit_settings = () if fit_epochs is None else (("epochs", fit_epochs),)
     for name in chosen_encoders:
         if name == "prism":
             raise SettingError("--encoders takes gcn, gat and sage; methods that prefer prism's run on it anyway")
-        check_settings(name, dict(fit_settings))
+        check_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
     source = Source(None if data_root is None else str(data_root), split)
     chosen_data = [_dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)]
-    choice = Choice(chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings, settings)
+    choice = Choice(
+        chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings, settings, size, schedule, visibility
+    )
     cells = cells_of(table, choice)
     file = RowFile(folder / "rows.jsonl")
     with file.writing():
@@ -118,6 +131,15 @@ def _names(option: str, text: str) -> list[str]:
     if not names:
         raise SettingError(f"{option} is empty")
     return list(dict.fromkeys(names))
+
+
+def _hidden(text: str) -> int | None:
+    """A size, or None for the paper's."""
+    if text == "paper":
+        return None
+    if not text.isdigit() or not int(text):
+        raise SettingError(f"--hidden is a number of dimensions, or paper; it is {text!r}")
+    return int(text)
 
 
 def _datasets(text: str | None, data_root: Path | None) -> list[str]:

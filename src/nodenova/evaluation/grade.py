@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from nodenova.data.answers import Exam
 from nodenova.errors import one_of
 from nodenova.evaluation import metrics
 from nodenova.model import Model
+from nodenova.randomness import fixed_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,26 +24,49 @@ class Grade:
                    new classes, or None when nothing has been discovered.
     sizes:         how many true classes each phase brought, and
     predicted:     how many classes the model has of each phase.
+    confusion_old: (older true classes, older predicted classes), test nodes of the stages before the newest only, by the
+                   joint head restricted to those classes, or None when nothing has been discovered.
     """
 
     confusion: np.ndarray
     confusion_new: np.ndarray | None
     sizes: tuple[int, ...]
     predicted: tuple[int, ...]
+    confusion_old: np.ndarray | None = None
 
     def scores(self, matching: str = "block") -> dict[str, float]:
-        """old, new, all, h, gate, nmi, ari (and new_n where there is one), in percent, under one of the matchings."""
+        """old, new, all, h, gate, nmi, ari, in percent, under one of the matchings; where something has been discovered
+        also old_n, new_n and all_n: the same exam when it is told which nodes are of old classes and which of new ones.
+        """
         n_old, n_old_predicted = sum(self.sizes[:-1]), sum(self.predicted[: len(self.sizes) - 1])
         scores = metrics.accuracies(self.confusion, n_old, self.matched(matching))
         scores["gate"] = metrics.gate(self.confusion, n_old, n_old_predicted)
         scores["nmi"] = metrics.nmi(self.confusion)
         scores["ari"] = metrics.ari(self.confusion)
+        told = self._told(matching)
+        scores |= {f"{side}_n": metrics.percent(*counts) for side, counts in told.items()}
+        if len(told) == 2:
+            scores["all_n"] = metrics.percent(*np.sum(list(told.values()), axis=0))
+        return scores
+
+    def _told(self, matching: str) -> dict[str, tuple[int, int]]:
+        """How many of how many test nodes are right, old and new ones apart, each among the classes of their own side."""
+        found = {}
+        match = metrics.MATCHINGS[matching]
+        if self.confusion_old is not None:
+            matched = match(self.confusion_old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1])
+            found["old"] = metrics.right_of(self.confusion_old, matched)
         if self.confusion_new is not None:
             true, predicted = self.confusion_new.shape
             # A phase of nothing in front makes this a block of its own, to be matched like any other stage's.
-            matched_new = metrics.MATCHINGS[matching](self.confusion_new, (0, true), (0, predicted))
-            scores["new_n"] = metrics.accuracies(self.confusion_new, 0, matched_new)["all"]
-        return scores
+            found["new"] = metrics.right_of(self.confusion_new, match(self.confusion_new, (0, true), (0, predicted)))
+        return found
+
+    @property
+    def collapse(self) -> dict[str, float]:
+        """new_used, how many discovered classes are said of any test node, and new_largest, the largest one's share."""
+        n_old = sum(self.predicted[: len(self.sizes) - 1])
+        return {name: measure(self.confusion, n_old) for name, measure in metrics.COLLAPSE.items()}
 
     def matched(self, matching: str = "block") -> np.ndarray:
         """(predicted classes,) the true class each predicted class stands for, -1 for none."""
@@ -68,14 +93,31 @@ def grade(model: Model, exam: Exam) -> Grade:
     places = _places(model, exam.sizes[0])
     said = np.array([places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64)
     confusion = metrics.confusion_matrix(exam.y, said, sum(exam.sizes), sum(predicted))
-    confusion_new = None
+    confusion_new = confusion_old = None
     if len(model.sizes) == len(exam.sizes) > 1:
         n_old = sum(exam.sizes[:-1])
         is_new = exam.y >= n_old
         new_ids = [c.id for c in model.classes[model.num_old :]]
         said = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
         confusion_new = metrics.confusion_matrix(exam.y[is_new] - n_old, said, exam.sizes[-1], model.sizes[-1])
-    return Grade(confusion, confusion_new, exam.sizes, predicted)
+        said = np.array([places[c] for c in _among_old(model, exam)[~is_new].tolist()], dtype=np.int64)
+        confusion_old = metrics.confusion_matrix(exam.y[~is_new], said, n_old, sum(predicted[:-1]))
+    return Grade(confusion, confusion_new, exam.sizes, predicted, confusion_old)
+
+
+def _among_old(model: Model, exam: Exam) -> np.ndarray:
+    """(test nodes,) id of the most likely class among those before the newest stage, by the joint head.
+
+    The softmax is over their columns alone: over all of them, what a confident head leaves to the old ones may be 0.
+    """
+    ids = [c.id for c in model.classes[: model.num_old]]
+    columns = [j for j, class_id in enumerate(model.columns) if class_id in ids]
+    z = torch.from_numpy(model.embed(exam.graph)[exam.ids]).to(model.device)
+    with torch.no_grad(), fixed_threads():
+        p = model.head()(z)[:, columns].softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
+    owner = np.array([ids.index(model.columns[j]) for j in columns])
+    whole = np.stack([p[:, owner == i].sum(axis=1) for i in range(len(ids))], axis=1)  # (test nodes, old classes)
+    return np.array(ids)[whole.argmax(axis=1)]
 
 
 def _places(model: Model, n_old: int) -> dict[int, int]:

@@ -98,10 +98,31 @@ def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[s
     return {"old": old, "new": new, "all": percent(right.sum(), count.sum()), "h": harmonic_mean(old, new)}
 
 
+def right_of(confusion: np.ndarray, matched: np.ndarray) -> tuple[int, int]:
+    """How many nodes are right, of how many."""
+    pairs = np.flatnonzero(matched >= 0)
+    return int(confusion[matched[pairs], pairs].sum()), int(confusion.sum())
+
+
 def gate(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
     """How many test nodes are put on the right side, old or new, whichever class it is."""
     right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()
     return percent(right, confusion.sum())
+
+
+def new_used(confusion: np.ndarray, n_old_predicted: int) -> int:
+    """How many of the discovered classes, which come behind the old ones, are said of at least one test node."""
+    return int((confusion[:, n_old_predicted:].sum(axis=0) > 0).sum())
+
+
+def new_largest(confusion: np.ndarray, n_old_predicted: int) -> float:
+    """The share of the largest discovered class among all test nodes that are put in one; nan if none is."""
+    count = confusion[:, n_old_predicted:].sum(axis=0)
+    return percent(count.max(initial=0), count.sum())
+
+
+# Has phase 2 collapsed into few classes? Both are functions of the confusion matrix and of how many columns are old.
+COLLAPSE: dict[str, Callable[[np.ndarray, int], float]] = {"new_used": new_used, "new_largest": new_largest}
 
 
 def nmi(confusion: np.ndarray) -> float:

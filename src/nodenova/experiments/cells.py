@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from nodenova.data.answers import Labelled
+from nodenova.experiments import schedules
 from nodenova.experiments.contenders import contender, encoder_for
 from nodenova.experiments.run import Plan
 from nodenova.joining import JOINTS
@@ -50,7 +52,7 @@ class Cell:
     def key(self) -> str:
         """The same for the same run, whichever table asks for it: settings count as they are resolved."""
         p = self.plan
-        method = contender(p.method, dict(p.method_settings))
+        method = contender(p.method, schedules.method_settings(p))
         what = asdict(p) | {"method_settings": asdict(method), "seed": self.seed, "data": self.data, "map": self.keep_map}
         if is_own(p.method):
             what |= {"method": p.method.rpartition(":")[2], "source": source_hash(p.method)}
@@ -64,7 +66,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a bench was asked for. Datasets come with how many of their classes are old."""
+    """What a bench was asked for. Datasets come with how many of their classes are old; hidden=None is the paper's size."""
 
     datasets: Sequence[tuple[Labelled, int]]
     encoders: Sequence[str]
@@ -72,6 +74,9 @@ class Choice:
     seeds: Sequence[int]
     fit_settings: tuple[tuple[str, int], ...] = ()
     method_settings: tuple[tuple[str, str], ...] = ()
+    hidden: int | None = None
+    schedule: str = "paper"
+    visibility: str = "transductive"
 
 
 Settings = tuple[tuple[str, str], ...]
@@ -100,7 +105,7 @@ def heads(choice: Choice) -> list[Cell]:
 
 def ablation(choice: Choice) -> list[Cell]:
     """SWORD with some of its losses weighted zero."""
-    settings = [tuple((name, "0") for name in zero) for zero in ABLATION]
+    settings: list[Settings] = [tuple((name, "0") for name in zero) for zero in ABLATION]
     return [cell for given in settings for cell in _sword(choice, given)]
 
 
@@ -142,7 +147,10 @@ TABLES: dict[str, Callable[[Choice], list[Cell]]] = {
     "confusion": plain,
     "tsne": tsne,
     "class-splits": class_splits,
+    "collapse": comparison,
+    "settings": plain,
 }
+SWORD_ALONE = ("ablation", "sensitivity", "layers")  # tables of SWORD, whichever methods were asked for
 
 
 def cells_of(table: str, choice: Choice) -> list[Cell]:
@@ -157,7 +165,19 @@ def _encoders(method: str, choice: Choice) -> Sequence[str]:
 
 
 def _sword(choice: Choice, settings: Settings) -> list[Cell]:
-    return _cells(replace(choice, method_settings=settings), [("sword", encoder) for encoder in choice.encoders])
+    """SWORD with these settings, on top of those that were asked for."""
+    both = tuple((dict(choice.method_settings) | dict(settings)).items())
+    return _cells(replace(choice, method_settings=both), [("sword", encoder) for encoder in choice.encoders])
+
+
+def _fit_settings(choice: Choice, method: str, dataset: str, encoder: str) -> tuple[tuple[str, Any], ...]:
+    """Settings of phase 1, none for an encoder that is computed; what is as `fit` has it by default is not named."""
+    if encoder == "prism":
+        return ()
+    hidden = schedules.hidden_size(dataset) if choice.hidden is None else choice.hidden
+    schedule = schedules.schedule_for(method, dataset, encoder, choice.schedule)
+    named = {"hidden": hidden} if hidden != schedules.HIDDEN else {}
+    return (*choice.fit_settings, *named.items(), *([("schedule", schedule)] if schedule != "paper" else []))
 
 
 def _cells(choice: Choice, pairs: Sequence[tuple[str, str]]) -> list[Cell]:
@@ -175,7 +195,8 @@ def _cells(choice: Choice, pairs: Sequence[tuple[str, str]]) -> list[Cell]:
                         old=tuple(range(num_old)),
                         num_new=labelled.num_classes - num_old,
                         method_settings=choice.method_settings,
-                        fit_settings=() if encoder == "prism" else choice.fit_settings,
+                        fit_settings=_fit_settings(choice, method, labelled.name, encoder),
+                        visibility=choice.visibility,
                     )
                     found.append(Cell(plan, seed, data))
     return found

@@ -13,12 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from nodenova.data.answers import Exam, Labelled
 from nodenova.data.splits import given_task, redrawn, split, with_split
 from nodenova.discovery import discover
 from nodenova.errors import one_of
 from nodenova.evaluation.grade import forgetting, grade
 from nodenova.evaluation.metrics import MATCHINGS
+from nodenova.experiments import schedules
 from nodenova.experiments.contenders import contender, is_given_labels, title
 from nodenova.fitting import fit
 from nodenova.labelled.door import teach
@@ -43,7 +46,7 @@ class Plan:
     old: tuple[int, ...]  # class ids that are labelled in phase 1
     num_new: int  # how many classes phase 2 is told to find
     method_settings: tuple[tuple[str, str], ...] = ()  # as given, in text; the row has them resolved
-    fit_settings: tuple[tuple[str, Any], ...] = ()
+    fit_settings: tuple[tuple[str, Any], ...] = ()  # "schedule" among them stands for all that one sets
     visibility: str = "transductive"
     per_class: int = 20
     device: str = "auto"
@@ -88,7 +91,7 @@ def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -
         seed=seed,
         device=plan.device,
         watcher=watch(seed, "fit"),
-        **dict(plan.fit_settings),
+        **schedules.fit_settings(plan),
     )
     return Learnt(model, time.perf_counter() - clock)
 
@@ -98,7 +101,7 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
 
     `watch(seed, phase)` gives the watcher for "fit" and for "discover".
     """
-    method = contender(plan.method, dict(plan.method_settings))
+    method = contender(plan.method, schedules.method_settings(plan))
     ready = drawn(labelled, plan, seed)
     _, new, exam = split(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
     learnt = learnt or learn(labelled, plan, seed, watch)
@@ -126,15 +129,18 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
         "visibility": plan.visibility,
         "nodes": {"unlabelled_new": len(new.ids), "test": len(exam.ids)},
         "settings": asdict(method),
-        "changed": changed(method),
+        "changed": changed(method, contender(plan.method, schedules.method_settings(plan, alone=True))),
         "fit_changed": dict(plan.fit_settings),
         "fit_settings": dict(after.stages[0].settings),
         "sees": list(after.stages[-1].sees),
+        **grades[-1].collapse,
         "scores": {matching: grades[-1].scores(matching) for matching in MATCHINGS},
         "aa": aa,
         "af": af,
         "confusion": grades[-1].confusion.tolist(),
         "confusion_fit": grades[0].confusion.tolist(),
+        "confusion_old": _counts(grades[-1].confusion_old),
+        "confusion_new": _counts(grades[-1].confusion_new),
         "sizes": list(exam.sizes),
         "predicted_sizes": list(after.sizes),
         "seconds": {"fit": learnt.seconds, "discover": discover_seconds},
@@ -146,9 +152,13 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
     return Outcome(after, exam, row)
 
 
-def changed(method: Any) -> dict[str, object]:
-    """The settings in which a method differs from its defaults."""
-    defaults = asdict(type(method)())
+def _counts(confusion: np.ndarray | None) -> list[list[int]] | None:
+    return None if confusion is None else confusion.tolist()
+
+
+def changed(method: Any, plain: Any) -> dict[str, object]:
+    """The settings in which a method differs from the same one as it is by default, or by its schedule."""
+    defaults = asdict(plain)
     return {name: value for name, value in asdict(method).items() if value != defaults[name]}
 
 

@@ -9,11 +9,13 @@ from statistics import fmean
 
 from nodenova.evaluation.significance import holm, paired_t, signed_rank
 from nodenova.experiments import paper
-from nodenova.experiments.results import mean_std
+from nodenova.experiments.results import mean_std, score_of
 from nodenova.experiments.run import Row
 
-TITLES = {"old": "Old", "new": "New", "all": "All", "h": "H", "new_n": "New-N", "aa": "AA", "af": "AF", "gate": "Gate",
-          "nmi": "NMI", "ari": "ARI"}  # fmt: skip
+TITLES = {"old": "Old", "new": "New", "all": "All", "h": "H", "old_n": "Old-N", "new_n": "New-N", "all_n": "All-N",
+          "aa": "AA", "af": "AF", "gate": "Gate", "nmi": "NMI", "ari": "ARI", "new_used": "Used", "new_all": "Full",
+          "new_largest": "Largest"}  # fmt: skip
+SHARES = {"new_all"}  # of seeds, each of which has it or has not: a spread says nothing
 DATASETS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "wikics": "Wiki-CS", "average": "Average"}
 GIVEN = {"new_labels", "old_nodes", "old_labels"}  # shown any of these, phase 2 is marked † and never best
 FEWEST_PAIRS = 5  # with fewer common seeds nothing is claimed
@@ -102,10 +104,6 @@ class Entry:
     reference: bool = False  # the one the others of its group are tested against
 
 
-def score_of(row: Row, score: str, matching: str) -> float | None:
-    return row[score] if score in ("aa", "af") else row["scores"][matching].get(score)
-
-
 def values(rows: Sequence[Row], score: str, matching: str, by: str) -> dict[int, float]:
     """The score of each seed, or of each class split (then the mean over its seeds), where it could be measured."""
     found: dict[int, list[float | None]] = {}
@@ -148,7 +146,7 @@ def table(
                 spread = mean_std(list(found[d, s].values()))
                 cells[d, s] = Cell(
                     mean=spread["mean"],
-                    std=spread["std"],
+                    std=None if s in SHARES else spread["std"],
                     n=len(found[d, s]),
                     failed=sum(row.get("status") == "failed" for row in rows[d]),
                     paper=paper.printed(name, entry.encoder, entry.paper_line, d, s),

@@ -18,6 +18,8 @@ from nodenova.report.tables import number
 
 HEADINGS = {
     "comparison": "Comparison",
+    "collapse": "Use of the new classes",
+    "settings": "Settings",
     "heads": "Task-specific head",
     "ablation": "Ablation",
     "forgetting": "Forgetting",

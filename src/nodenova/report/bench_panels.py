@@ -14,7 +14,8 @@ from nodenova.errors import StorageError
 from nodenova.experiments.run import Row
 from nodenova.report import bench_figures
 from nodenova.report.bench_cells import DATASETS, TITLES, Table
-from nodenova.report.bench_rows import confusions, encoder_title, panels
+from nodenova.report.bench_rows import encoder_title
+from nodenova.report.bench_sweeps import confusions, panels
 from nodenova.report.bench_tables import layers, sensitivity
 from nodenova.report.bench_text import blocks
 from nodenova.report.figures import positions

@@ -1,16 +1,13 @@
-"""Which rows belong to what: the paper's setting, a method on an encoder, an ablation, a sweep."""
+"""Which rows belong to what: the paper's setting, a method on an encoder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from nodenova.evaluation import metrics
-from nodenova.experiments.paper import LEFT_OUT
 from nodenova.experiments.run import Row
-from nodenova.report.bench_cells import DATASETS, GIVEN, Entry, in_order
+from nodenova.experiments.schedules import AS_RELEASED, HIDDEN, hidden_size
+from nodenova.report.bench_cells import GIVEN, Entry, in_order
 
 ENCODERS = {"gcn": "GCN", "gat": "GAT", "sage": "GraphSAGE"}
 METHODS = {
@@ -29,11 +26,13 @@ METHODS = {
     "cpca": "CPCA",
     "sword_as_released": "SWORD as released",
     "oracle": "oracle (ceiling)",
+    "autonovel_ncd": "AutoNovel, NCD",
+    "ncl_ncd": "NCL, NCD",
+    "dtc_ncd": "DTC, NCD",
 }
+NCD = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
 # The two ways in which an old head and a new one become one, where it is not the method's own.
 JOINTS = {"concatenated": ", two heads side by side", "strict": ", joint head alone"}
-LOSSES = {"pseudo": "L_Ps", "alpha2": "L_Pt", "alpha1": "L_Se", "replay": "L_Re", "omega": "L_Ds"}
-PARAMETERS = {"alpha1": "α1", "alpha2": "α2", "eta": "η", "lam": "λ", "k": "k"}
 
 
 def latest(rows: Sequence[Row]) -> list[Row]:
@@ -48,23 +47,69 @@ def latest(rows: Sequence[Row]) -> list[Row]:
     return sorted(by_key.values(), key=place)
 
 
-def of_the_paper(rows: Sequence[Row], fit: tuple[str, ...] = ()) -> list[Row]:
-    """Rows in the paper's setting: its class order and split, the whole graph visible, phase 1 as it is by default.
-
-    The hidden size may be another (the paper varies it by dataset), and so may the settings named in `fit`.
+def in_setting(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive") -> list[Row]:
+    """Rows with the paper's class order and split, whatever their hidden size and schedule, else phase 1 as it is by
+    default but for the settings named in `fit`.
     """
     return [
         row
         for row in latest(rows)
         if row.get("class_split") is None
         and row.get("draw", "published") == "published"
-        and row.get("visibility", "transductive") == "transductive"
-        and set(row.get("fit_changed") or ()) <= {"hidden", *fit}
+        and row.get("visibility", "transductive") == visibility
+        and set(row.get("fit_changed") or ()) <= {"hidden", "schedule", *fit}
     ]
+
+
+def of_the_paper(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive") -> list[Row]:
+    """Rows in the paper's setting: as above, and of its hidden sizes and schedule."""
+    return at_home(in_setting(rows, fit, visibility))
+
+
+def at_home(rows: Sequence[Row]) -> list[Row]:
+    """Rows that differ in neither schedule nor hidden size from what is usual where they are (see `variants`)."""
+    return [row for row, variant in zip(rows, variants(rows), strict=True) if not variant]
+
+
+def variants(rows: Sequence[Row]) -> list[str]:
+    """For each row in what it differs: "", "released schedule", "hidden 64" or both.
+
+    Usual is the paper's schedule, and the released one for SWORD as released wherever it has been run on it; and the
+    paper's hidden size for the dataset, or, where no run has that, the smallest there is.
+    """
+    sizes: dict[str, set[int]] = {}
+    for row in rows:
+        if row["encoder"] in ENCODERS:
+            sizes.setdefault(row["dataset"], set()).add(_hidden(row))
+    usual = {name: min(each, key=lambda h: (h != hidden_size(name), h)) for name, each in sizes.items()}
+    released = {
+        (row["dataset"], row["encoder"]) for row in rows if row["method"] == AS_RELEASED and _schedule(row) != "paper"
+    }
+    found = []
+    for row in rows:
+        home = "released" if row["method"] == AS_RELEASED and (row["dataset"], row["encoder"]) in released else "paper"
+        schedule = f"{_schedule(row)} schedule" if _schedule(row) != home else ""
+        trained = row["encoder"] in ENCODERS
+        hidden = f"hidden {_hidden(row)}" if trained and _hidden(row) != usual[row["dataset"]] else ""
+        found.append(", ".join(filter(None, (schedule, hidden))))
+    return found
+
+
+def _hidden(row: Row) -> int:
+    return int((row.get("fit_changed") or {}).get("hidden", HIDDEN))
+
+
+def _schedule(row: Row) -> str:
+    return str((row.get("fit_changed") or {}).get("schedule", "paper"))
 
 
 def unchanged(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not row.get("changed")]
+
+
+def no_ncd(rows: Sequence[Row]) -> list[Row]:
+    """Without the methods that answer another question: only which new class a new node is of (see bench_settings)."""
+    return [row for row in rows if row["method"] not in NCD]
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
@@ -76,89 +121,30 @@ def encoder_title(encoder: str) -> str:
     return ENCODERS.get(encoder, encoder)
 
 
-def by_method(rows: Sequence[Row]) -> list[Entry]:
-    """Blocks by encoder, methods in them. A method on an encoder of its own (Prism) closes every block."""
+def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> list[Entry]:
+    """Blocks by encoder, methods in them. A method on an encoder of its own (Prism) closes every block.
+
+    variants: for each row what it is beside the method as it is, if that is to be a line of its own.
+    """
+    said = list(variants) if variants is not None else [""] * len(rows)
+    lines = [
+        (row["method"], (row.get("changed") or {}).get("joint", ""), more) for row, more in zip(rows, said, strict=True)
+    ]
     encoders = in_order({row["encoder"] for row in rows}, ENCODERS)
     blocks = [encoder for encoder in encoders if encoder in ENCODERS] or encoders
     given = {row["method"] for row in rows if GIVEN & set(row.get("sees") or ())}
-    pairs = {(row["encoder"], _line(row)) for row in rows}
-    methods = [(m, j) for m in in_order({row["method"] for row in rows}, METHODS) for j in ("", *JOINTS)]
+    of: dict[tuple[str, tuple[str, str, str]], list[Row]] = {}
+    for row, line in zip(rows, lines, strict=True):
+        of.setdefault((row["encoder"], line), []).append(row)
+    methods = in_order({row["method"] for row in rows}, METHODS)
+    ordered = [(m, j, v) for m in methods for j in ("", *JOINTS) for v in sorted(set(said))]
     found = []
     for block in blocks:
-        here = [(e, m) for e in encoders if e == block or e not in blocks for m in methods if (e, m) in pairs]
-        for encoder, (method, joint) in sorted(here, key=lambda pair: (pair[0] != block, pair[1][0] in given)):
+        here = [(e, line) for e in encoders if e == block or e not in blocks for line in ordered if (e, line) in of]
+        for encoder, line in sorted(here, key=lambda pair: (pair[0] != block, pair[1][0] in given)):
+            method, joint, more = line
             own = "" if encoder == block else " (own encoder)"
-            mine = [row for row in rows if (row["encoder"], _line(row)) == (encoder, (method, joint))]
-            label = METHODS.get(method, method) + JOINTS.get(joint, "") + own
-            found.append(Entry(encoder_title(block), (label,), mine, block, method, method == "sword" and not own))
+            label = METHODS.get(method, method) + JOINTS.get(joint, "") + (f", {more}" if more else "") + own
+            plain = method == "sword" and not own and not more
+            found.append(Entry(encoder_title(block), (label,), of[encoder, line], block, "" if more else method, plain))
     return found
-
-
-def _line(row: Row) -> tuple[str, str]:
-    return row["method"], (row.get("changed") or {}).get("joint", "")
-
-
-def left_out(row: Row) -> str | None:
-    """Which of SWORD's losses have weight zero, as the ablation names it; None if anything else was changed."""
-    changed = row.get("changed") or {}
-    if row["method"] != "sword" or any(value != 0 or key not in {*LOSSES, "lam"} for key, value in changed.items()):
-        return None
-    zero = set(changed) - {"lam"} | ({"replay", "omega"} if "lam" in changed else set())
-    order = ("pseudo", "alpha2", "alpha1", "replay", "omega")
-    return "+".join(loss for loss in order if loss in zero) or "none"
-
-
-def where(rows: Sequence[Row], varied: Callable[[Row], bool]) -> list[Row]:
-    """Rows of the datasets and encoders on which something was varied, so that defaults alone make no table."""
-    there = {(row["dataset"], row["encoder"]) for row in rows if varied(row)}
-    return [row for row in rows if (row["dataset"], row["encoder"]) in there]
-
-
-def swept(rows: Sequence[Row], parameter: str) -> dict[float, list[Row]]:
-    """SWORD's rows by the value of one parameter, all others being as they are by default."""
-    rows = [r for r in of_the_paper(rows) if r["method"] == "sword" and set(r.get("changed") or ()) <= {parameter}]
-    rows = where(rows, lambda row: bool(row.get("changed")))
-    defaults = [row["settings"][parameter] for row in unchanged(rows) if parameter in (row.get("settings") or {})]
-    found: dict[float, list[Row]] = {}
-    for row in rows:
-        value = (row.get("changed") or {}).get(parameter, defaults[0] if defaults else None)
-        if value is not None:
-            found.setdefault(value, []).append(row)
-    return dict(sorted(found.items()))
-
-
-def depth_of(row: Row) -> int:
-    return (row.get("fit_changed") or {}).get("layers") or (row.get("fit_settings") or {}).get("layers", 2)
-
-
-def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Rows by (dataset, encoder, title) for the figures that show one method each: SWORD, its ablations, the others."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    shown = [row for row in of_the_paper(rows) if row.get("status", "done") == "done"]
-
-    def place(row: Row) -> tuple[int, int, int]:
-        order = ["sword", *METHODS]
-        line = LEFT_OUT.index(left_out(row) or "none") if row.get("changed") else -1
-        return (row["encoder"] not in ENCODERS, order.index(row["method"]) if row["method"] in order else len(order), line)
-
-    for row in sorted((r for r in shown if not r.get("changed") or left_out(r) in LEFT_OUT), key=place):
-        title = str(METHODS.get(row["method"], row["method"]))
-        if row.get("changed"):
-            title += " without " + ", ".join(LOSSES[loss] for loss in str(left_out(row)).split("+"))
-        if GIVEN & set(row.get("sees") or ()):
-            title += " †"
-        found.setdefault((row["dataset"], row["encoder"], title), []).append(row)
-    datasets = in_order({key[0] for key in found}, DATASETS)
-    encoders = in_order({key[1] for key in found}, ENCODERS)
-    return {key: found[key] for d in datasets for e in encoders for key in found if key[:2] == (d, e)}
-
-
-def confusions(rows: Sequence[Row]) -> np.ndarray:
-    """(runs, true classes, true classes + 1) matched counts (block); the last column has what no true class stands for."""
-    found = []
-    for row in rows:
-        counts = np.array(row["confusion"])
-        moved = metrics.matched_confusion(counts, metrics.match_block(counts, row["sizes"], row["predicted_sizes"]))
-        n = len(counts)
-        found.append(np.column_stack([moved[:, :n], moved[:, n:].sum(axis=1)]))
-    return np.stack(found)

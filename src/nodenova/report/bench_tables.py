@@ -16,21 +16,29 @@ from nodenova.experiments.run import Row
 from nodenova.report.bench_cells import DATASETS, FEWEST_PAIRS, Cell, Column, Entry, Line, Table, in_order, table
 from nodenova.report.bench_rows import (
     ENCODERS,
-    LOSSES,
     METHODS,
-    PARAMETERS,
+    at_home,
     by_method,
     compared,
-    confusions,
-    depth_of,
     encoder_title,
+    in_setting,
     latest,
-    left_out,
+    no_ncd,
     of_the_paper,
+    unchanged,
+    variants,
+)
+from nodenova.report.bench_settings import settings
+from nodenova.report.bench_sweeps import (
+    LOSSES,
+    PARAMETERS,
+    ablated,
+    confusions,
+    deep,
+    depth_of,
+    left_out,
     panels,
     swept,
-    unchanged,
-    where,
 )
 
 PERCENT = "Percent of the test nodes, mean ± sample standard deviation over seeds (how many: column n)."
@@ -51,12 +59,17 @@ AVERAGE = "Average: over the datasets shown, of ours and of the paper's numbers,
 
 
 def comparison(rows: Sequence[Row]) -> list[Table]:
-    entries = by_method(compared(of_the_paper(rows)))
     hides = "All can be high while no new class is found at all (never new); H, the harmonic mean of Old and New, cannot."
     lottery = (
         "The discovered class with number i must be the true class i, as the paper counts. Without labels a method cannot "
         "know these numbers, so New is a lottery here: nothing is marked and nothing is tested."
     )
+    masked = (
+        "Induced: a phase sees only nodes of the classes met so far, features and edges of the others are masked (the "
+        "paper's text); tested on the whole graph."
+    )
+    shown = no_ncd(compared(in_setting(rows)))
+    entries = by_method(shown, variants(shown))
     block = table(
         "comparison",
         "Comparison",
@@ -77,31 +90,63 @@ def comparison(rows: Sequence[Row]) -> list[Table]:
         matching="identity",
         average=True,
     )
-    return [block, identity]
+    induced = table(
+        "comparison",
+        "Comparison, induced",
+        [PERCENT, masked, BLOCK, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE],
+        ("Method",),
+        by_method(no_ncd(compared(of_the_paper(rows, visibility="induced")))),
+        ("old", "new", "all", "h"),
+        marked=("all", "h"),
+        average=True,
+    )
+    return [block, identity, *([induced] if induced.lines else [])]
+
+
+def collapse(rows: Sequence[Row]) -> list[Table]:
+    shown = no_ncd(compared(of_the_paper(rows)))
+    counts = {row["dataset"]: row["num_new"] for row in shown}
+    how_many = ", ".join(f"{DATASETS.get(d, d)} {counts[d]}" for d in in_order(set(counts), DATASETS))
+    caption = [
+        "Does a method use the classes it was told to find? Mean ± sample standard deviation over seeds (column n).",
+        f"Used: how many discovered classes are said of at least one test node, of those to be found: {how_many}.",
+        "Full: percent of the seeds in which all of them are. Largest: percent of the test nodes called new that are in "
+        "the largest discovered class, over the seeds in which any is.",
+        LABELS,
+    ]
+    scores = ("new_used", "new_all", "new_largest")
+    return [table("collapse", "Use of the new classes", caption, ("Method",), by_method(shown), scores)]
 
 
 def heads(rows: Sequence[Row]) -> list[Table]:
     what = "Old and All by the joint head; New-N: test nodes of new classes only, by the head for new classes."
     caption = [PERCENT, BLOCK, what, BESIDE, BEST, LABELS, TESTED.format("SWORD")]
-    entries, scores = by_method(unchanged(of_the_paper(rows))), ("old", "new_n", "all")
+    entries, scores = by_method(no_ncd(unchanged(of_the_paper(rows)))), ("old", "new_n", "all")
     return [table("heads", "Task-specific head", caption, ("Method",), entries, scores, marked=("new_n", "all"))]
 
 
 def forgetting(rows: Sequence[Row]) -> list[Table]:
     what = "AA: mean of Old and New after phase 2. AF: Old after phase 2 minus Old after phase 1; negative is forgotten."
     caption = [PERCENT, BLOCK, what, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE]
-    entries, scores = by_method(compared(of_the_paper(rows))), ("aa", "af")
+    entries, scores = by_method(no_ncd(compared(of_the_paper(rows)))), ("aa", "af")
     return [table("forgetting", "Forgetting", caption, ("Method",), entries, scores, marked=scores, average=True)]
 
 
+def _beside(encoder: str, kind: str) -> str:
+    """The name of a block: its encoder, and what was set for all of its lines."""
+    return f"{encoder_title(encoder)}, {kind}" if kind else encoder_title(encoder)
+
+
 def ablation(rows: Sequence[Row]) -> list[Table]:
-    rows = where([r for r in of_the_paper(rows) if left_out(r) in LEFT_OUT], lambda row: left_out(row) != "none")
-    entries = []
-    for encoder in in_order({row["encoder"] for row in rows}, ENCODERS):
-        for line in LEFT_OUT:
-            mine = [row for row in rows if row["encoder"] == encoder and left_out(row) == line]
-            ticks = tuple("" if loss in line.split("+") else "✓" for loss in LOSSES)
-            entries.append(Entry(encoder_title(encoder), ticks, mine, encoder, line, line == "none"))
+    found, entries = ablated(rows), []
+    for encoder in in_order({row["encoder"] for _, row in found}, ENCODERS):
+        for kind in dict.fromkeys(kind for kind, row in found if row["encoder"] == encoder):
+            for line in LEFT_OUT:
+                mine = [row for same, row in found if (same, row["encoder"]) == (kind, encoder)]
+                mine = [row for row in mine if left_out(row, beside=True) == line]
+                ticks = tuple("" if loss in line.split("+") else "✓" for loss in LOSSES)
+                paper_line = "" if kind else line
+                entries.append(Entry(_beside(encoder, kind), ticks, mine, encoder, paper_line, line == "none"))
     what = "SWORD with only the losses that have a ✓; the others have weight zero."
     caption = [PERCENT, BLOCK, what, BESIDE, BEST, TESTED.format("SWORD with all five")]
     scores = ("old", "new", "all", "h")
@@ -113,10 +158,10 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
     for parameter, letter in PARAMETERS.items():
         sweep = swept(rows, parameter)
         for encoder in in_order({row["encoder"] for each in sweep.values() for row in each}, ENCODERS):
-            for value, each in sweep.items():
+            for (kind, value), each in sweep.items():
                 mine = [row for row in each if row["encoder"] == encoder]
-                default = " (default)" if any(not row.get("changed") for row in mine) else ""
-                group = f"{letter}, {encoder_title(encoder)}"
+                default = " (default)" if any(parameter not in (row.get("changed") or {}) for row in mine) else ""
+                group = f"{letter}, {_beside(encoder, kind)}"
                 entries += [Entry(group, (f"{value:g}{default}",), mine, encoder)] if mine else []
     what = (
         "SWORD with one parameter changed and all others as they are by default. The paper shows curves without numbers, "
@@ -126,23 +171,24 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
 
 
 def layers(rows: Sequence[Row]) -> list[Table]:
-    deep = [row for row in unchanged(of_the_paper(rows, ("layers",))) if row["encoder"] in ENCODERS]
-    deep = where(deep, lambda row: "layers" in (row.get("fit_changed") or {}))
-    entries = []
-    for encoder in in_order({row["encoder"] for row in deep}, ENCODERS):
-        for method in in_order({row["method"] for row in deep if row["encoder"] == encoder}, METHODS):
-            mine = [row for row in deep if row["encoder"] == encoder and row["method"] == method]
-            depths = {depth_of(row) for row in mine}
-            group = f"{METHODS.get(method, method)}, {ENCODERS[encoder]}"
-            for depth in sorted(depths) if len(depths) > 1 else ():
-                entries.append(Entry(group, (str(depth),), [row for row in mine if depth_of(row) == depth], encoder))
+    found, entries = deep(rows), []
+    blocks = dict.fromkeys((row["encoder"], row["method"], kind) for kind, row in found)
+    for encoder in in_order({encoder for encoder, _, _ in blocks}, ENCODERS):
+        for method in in_order({method for its, method, _ in blocks if its == encoder}, METHODS):
+            for kind in (kind for its, whose, kind in blocks if (its, whose) == (encoder, method)):
+                mine = [row for same, row in found if (row["encoder"], row["method"], same) == (encoder, method, kind)]
+                depths = sorted({depth_of(row) for row in mine})
+                group = f"{METHODS.get(method, method)}, {_beside(encoder, kind)}"
+                for depth in depths if len(depths) > 1 else ():
+                    entries.append(Entry(group, (str(depth),), [row for row in mine if depth_of(row) == depth], encoder))
     caption = [PERCENT, BLOCK, "Everything else as it is by default. The paper shows curves without numbers."]
     return [table("layers", "Number of layers", caption, ("Layers",), entries, ("old", "new", "all", "h"))]
 
 
 def class_splits(rows: Sequence[Row]) -> list[Table]:
     rows = [row for row in latest(rows) if row.get("class_split") is not None]
-    rows = [row for row in unchanged(rows) if set(row.get("fit_changed") or ()) <= {"hidden"}]
+    rows = [row for row in unchanged(rows) if set(row.get("fit_changed") or ()) <= {"hidden", "schedule"}]
+    rows = no_ncd(at_home(rows))
     entries: list[Entry] = []
     for draw in in_order({row["draw"] for row in rows}, ("published", "balanced", "as-it-comes")):
         for visibility in in_order({row["visibility"] for row in rows}, ("transductive", "induced")):
@@ -181,7 +227,7 @@ def confusion(rows: Sequence[Row]) -> list[Table]:
 
 def tsne(rows: Sequence[Row]) -> list[Table]:
     mapped = {(r["dataset"], r["encoder"], r["method"]) for r in latest(rows) if r.get("map")}
-    shown = [r for r in unchanged(of_the_paper(rows)) if (r["dataset"], r["encoder"], r["method"]) in mapped]
+    shown = [r for r in no_ncd(unchanged(of_the_paper(rows))) if (r["dataset"], r["encoder"], r["method"]) in mapped]
     what = (
         "The maps in numbers: agreement of true and predicted classes over all test nodes (NMI, ARI), and how many nodes "
     )
@@ -192,6 +238,8 @@ def tsne(rows: Sequence[Row]) -> list[Table]:
 
 TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {
     "comparison": comparison,
+    "collapse": collapse,
+    "settings": settings,
     "heads": heads,
     "ablation": ablation,
     "forgetting": forgetting,

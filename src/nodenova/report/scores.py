@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nodenova.experiments.results import mean_std
+from nodenova.experiments.results import mean_std, score_of
 from nodenova.experiments.run import Row
 from nodenova.report.html import section, table, text
 from nodenova.report.tables import cell, number
@@ -17,7 +17,9 @@ SCORES = {
     "gate": ("Gate", "how many test nodes land on the right side, old or new, whichever class it is there"),
     "nmi": ("NMI", "normalised mutual information of true and predicted classes; needs no matching"),
     "ari": ("ARI", "adjusted Rand index: pairs of nodes rightly kept together or apart; 0 is chance, needs no matching"),
+    "old_n": ("Old-N", "the same as Old in an easier exam: old nodes only, told apart among old classes"),
     "new_n": ("New-N", "the same as New in an easier exam: new nodes only, told apart by the head for new classes"),
+    "all_n": ("All-N", "the same as All when every node comes with whether its class is old or new: both easier exams"),
 }
 MATCHED = {
     "block": "old classes keep their names and discovered classes are paired with true new ones as well as possible; "
@@ -29,6 +31,8 @@ MATCHED = {
 OVERALL = {
     "aa": ("AA", "average accuracy: the mean of Old and New (block matching) after the last phase"),
     "af": ("AF", "average forgetting: Old after phase 2 minus Old after phase 1; negative means forgotten"),
+    "new_used": ("New classes used", "how many of the discovered classes are said of at least one test node"),
+    "new_largest": ("Largest of them", "its share of the test nodes that are called new; near 100: the others collapsed"),
     "fit": ("Seconds, phase 1", "time to learn the old classes"),
     "discover": ("Seconds, phase 2", "time to discover the new ones"),
 }
@@ -67,7 +71,7 @@ def scores(rows: Sequence[Row]) -> str:
 
 
 def _overall(row: Row, key: str) -> float | None:
-    return row["seconds"][key] if key in ("fit", "discover") else row[key]
+    return row["seconds"][key] if key in ("fit", "discover") else score_of(row, key)
 
 
 def _mean(values: Iterable[float | None]) -> str:

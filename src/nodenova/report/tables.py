@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-SCORES = {"old": "Old", "new": "New", "all": "All", "h": "H", "gate": "gate", "nmi": "NMI", "ari": "ARI", "new_n": "New-N"}
+SCORES = {"old": "Old", "new": "New", "all": "All", "h": "H", "gate": "gate", "nmi": "NMI", "ari": "ARI", "old_n": "Old-N",
+          "new_n": "New-N", "all_n": "All-N"}  # fmt: skip
+# Measured once: AA and AF under the headline matching only, the others without any.
+ONCE = {"aa": "AA", "af": "AF", "new_used": "new classes used", "new_largest": "largest of them"}
 
 
 def number(value: float | None) -> str:
@@ -24,8 +27,7 @@ def scores_table(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]
     matchings = list(summary["scores"])
     shown = [score for score in SCORES if score in summary["scores"]["block"]]
     rows = [[SCORES[score], *(cell(summary["scores"][m][score]) for m in matchings)] for score in shown]
-    # AA and AF are measured under the headline matching only.
-    rows += [[key.upper(), cell(summary[key]), *[""] * (len(matchings) - 1)] for key in ("aa", "af")]
+    rows += [[title, cell(summary[key]), *[""] * (len(matchings) - 1)] for key, title in ONCE.items()]
     return ["matched by", *matchings], rows
 
 
