@@ -63,4 +63,4 @@ def test_every_method_runs_on_it(tmp_path: Path) -> None:
         few = {"epochs": "3"} if hasattr(CONTENDERS[cell.plan.method], "epochs") else {}
         row = run_one(labelled, replace(cell.plan, method_settings=tuple(few.items())), 0).row
         assert np.array(row["confusion"]).sum() == 30
-        assert (cell.plan.method in nova.LABELLED) == ("new_labels" in row["sees"])
+        assert (cell.plan.method in nova.LABELLED) == bool({"new_labels", "old_labels"} & set(row["sees"]))
