@@ -63,6 +63,27 @@ def encoders() -> None:
         print(f"{name:5} training step, CiteSeer: {theirs / ours:5.1f} times faster than PyG's layers on dense features")
 
 
+def attention() -> None:
+    """GAT at the size of Wiki-CS: 12,000 nodes, 430,000 edges in both directions, 300 dense features."""
+    values = np.random.default_rng(0).normal(size=(12000, 300)).astype(np.float32)
+    graph = nova.Graph.of(values, nova.synthetic(nodes=12000, classes=10, words=300, degree=36).graph.edge_index)
+    x, edges = torch.from_numpy(values), torch.from_numpy(graph.edge_index)
+    for version in ("v1", "v2"):
+        for hidden in (16, 128):
+            g = Encoder(EncoderSpec("gat", graph.num_features, hidden, attention=version, row_normalise=False)).train()
+
+            def plain(g: Encoder = g) -> Tensor:
+                return g.convs[1](torch.dropout(torch.nn.functional.elu(g.convs[0](x, edges)), 0.5, True), edges)
+
+            def fast(g: Encoder = g) -> Tensor:
+                return g(graph)
+
+            ours = seconds(training_step(fast, list(g.parameters())), 2)
+            theirs = seconds(training_step(plain, list(g.parameters())), 2)
+            kind = f"GAT {version}, {graph.num_edges:,} edges, hidden {hidden}"
+            print(f"{kind}: {theirs / ours:5.1f} times faster than PyG's layers; {ours:.2f} s an epoch here and now")
+
+
 def pairs() -> None:
     def enumerated(z: Tensor, k: int) -> Tensor:
         n, top = len(z), z.argsort(dim=1, descending=True)
@@ -106,6 +127,7 @@ def whole_run() -> None:
 if __name__ == "__main__":
     with fixed_threads(1):
         encoders()
+        attention()
         pairs()
     pair_memory()
     whole_run()

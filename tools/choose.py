@@ -9,7 +9,6 @@ that begin with "fit." go to phase 1, the others to the method. Of a graph that 
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ import numpy as np
 import nodenova as nova
 from nodenova.data.datasets import DATASETS
 from nodenova.data.splits import with_split
-from nodenova.encoders import EncoderSpec
 from nodenova.experiments.results import mean_std
-from nodenova.fitting import TRAINING
+from nodenova.fitting import settings_from_text
 from nodenova.methods import make_method
 from nodenova.report.tables import cell, markdown
 
@@ -42,12 +40,7 @@ def parsed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Settings of phase 1 and of the method; "defaults" are none."""
     pairs = [] if text == "defaults" else [pair.split("=") for pair in text.split(",")]
     for_fit = {name.removeprefix("fit."): value for name, value in pairs if name.startswith("fit.")}
-    kinds = TRAINING | {field.name: field.default for field in fields(EncoderSpec)}
-    typed = {
-        name: value == "true" if kinds[name] in (True, False) else type(kinds[name])(value)
-        for name, value in for_fit.items()
-    }
-    return typed, {name: value for name, value in pairs if not name.startswith("fit.")}
+    return settings_from_text(for_fit), {name: value for name, value in pairs if not name.startswith("fit.")}
 
 
 def load(name: str, data_root: str | None) -> nova.Labelled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from nodenova.heads import CosineHead, Head, LinearHead
 from nodenova.model import Model, NodeClass, Stage, frozen
 from nodenova.prototypes import Prototypes
 from nodenova.randomness import pick_device, repeatable
+from nodenova.settings import from_text
 from nodenova.training import Watcher, minimise, watched_by
 from nodenova.views import Views
 
@@ -116,6 +118,15 @@ def _model(g: Encoder | Views, h: Head, prototypes: Prototypes, old: OldTask, st
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
         stages=(stage,),
     )
+
+
+def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Settings of `fit` given as text, as on the command line."""
+    known = {field.name: field.default for field in fields(EncoderSpec) if field.name in SHAPE} | TRAINING
+    for key in texts:
+        if key not in known:
+            raise one_of("setting of fit", key, known)
+    return {key: from_text(key, text, known[key]) for key, text in texts.items()}
 
 
 def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Checking a method's settings where they enter."""
+"""Settings where they enter: read from text, and checked."""
 
 from __future__ import annotations
 
@@ -35,3 +35,14 @@ def check_settings(
     for name, known in (choices or {}).items():
         if getattr(method, name) not in known:
             raise SettingError(f"{name} must be one of {', '.join(known)}, it is {getattr(method, name)!r}")
+
+
+def from_text(key: str, text: str, default: object) -> object:
+    """A setting given as text, as on the command line, in the type of its default."""
+    kind = type(default)
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return kind(text)  # type: ignore[call-arg]
+    except (ValueError, KeyError):
+        raise SettingError(f"{key} must be {kind.__name__} (like {default}), it is {text!r}") from None

@@ -63,10 +63,10 @@ def old_classes(labelled: Labelled, old: str | None, num_old: int | None) -> tup
     return tuple(range(num_old))
 
 
-def settings_of(pairs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str, str], ...]:
     for pair in pairs:
         if "=" not in pair:
-            raise SettingError(f"--set takes name=value, not {pair!r}")
+            raise SettingError(f"{option} takes name=value, not {pair!r}")
     return tuple((name, value) for name, _, value in (pair.partition("=") for pair in pairs))
 
 

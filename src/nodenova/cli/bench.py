@@ -45,6 +45,7 @@ def bench(
     hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
     schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
     visibility: Annotated[str, typer.Option(help="transductive (see the whole graph) or induced (only classes met).")] = "transductive",
+    fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="A setting of phase 1, name=value: layers, dropout, head, … Repeatable. Lines of their own in the comparison.")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
     data_root: DataRoot = None,
@@ -65,7 +66,7 @@ def bench(
     from nodenova.experiments.contenders import CONTENDERS, contender, encoder_for
     from nodenova.experiments.rowfile import RowFile
     from nodenova.experiments.sweep import Source, sweep, unfinished
-    from nodenova.fitting import check_settings
+    from nodenova.fitting import check_settings, settings_from_text
 
     if table not in KNOWN and table != "all":
         raise one_of("table", table, [*KNOWN, "all"])
@@ -82,7 +83,10 @@ def bench(
         raise one_of("visibility", visibility, VISIBILITIES)
     chosen_encoders = _names("--encoders", encoders)
     size = _hidden(hidden)
-    fit_settings = () if fit_epochs is None else (("epochs", fit_epochs),)
+    if any(pair.partition("=")[0] == "hidden" for pair in fit_set or []):
+        raise SettingError("--fit-set hidden=…: the size of the representation is --hidden")
+    fit_settings = tuple(settings_from_text(dict(settings_of(fit_set or [], "--fit-set"))).items())
+    fit_settings += () if fit_epochs is None else (("epochs", fit_epochs),)
     for name in chosen_encoders:
         if name == "prism":
             raise SettingError("--encoders takes gcn, gat and sage; methods that prefer prism's run on it anyway")

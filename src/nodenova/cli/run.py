@@ -55,7 +55,7 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new; given labels (†): gem, er_gnn, twp, cpca, sword_as_released, oracle; or your own, path/to/mine.py:Mine.")] = "prism",
+    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new; given labels (†): gem, er_gnn, twp, cpca, sword_as_released, autonovel_ncd, ncl_ncd, dtc_ncd, oracle; or your own, path/to/mine.py:Mine.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,

@@ -14,6 +14,7 @@ from nodenova.data.answers import Labelled
 from nodenova.experiments import schedules
 from nodenova.experiments.contenders import contender, encoder_for
 from nodenova.experiments.run import Plan
+from nodenova.fitting import TRAINING
 from nodenova.joining import JOINTS
 from nodenova.methods.own import is_own, source_hash
 
@@ -50,10 +51,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for the same run, whichever table asks for it: settings count as they are resolved."""
+        """The same for the same run, whichever table asks for it: settings of both phases count as they are resolved."""
         p = self.plan
         method = contender(p.method, schedules.method_settings(p))
-        what = asdict(p) | {"method_settings": asdict(method), "seed": self.seed, "data": self.data, "map": self.keep_map}
+        fit = {} if p.encoder == "prism" else TRAINING | schedules.fit_settings(p)
+        what = asdict(p) | {"method_settings": asdict(method), "fit_settings": fit, "schedule": schedules.schedule_of(p)}
+        what |= {"seed": self.seed, "data": self.data, "map": self.keep_map}
         if is_own(p.method):
             what |= {"method": p.method.rpartition(":")[2], "source": source_hash(p.method)}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
@@ -72,7 +75,7 @@ class Choice:
     encoders: Sequence[str]
     methods: Sequence[str]
     seeds: Sequence[int]
-    fit_settings: tuple[tuple[str, int], ...] = ()
+    fit_settings: tuple[tuple[str, Any], ...] = ()
     method_settings: tuple[tuple[str, str], ...] = ()
     hidden: int | None = None
     schedule: str = "paper"

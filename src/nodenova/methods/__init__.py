@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Protocol, runtime_checkable
 
-from nodenova.errors import SettingError, needs_training, one_of
+from nodenova.errors import needs_training, one_of
 from nodenova.methods.autonovel import AutoNovel
 from nodenova.methods.dtc import Dtc
 from nodenova.methods.frozen_kmeans import FrozenKmeans
@@ -17,6 +17,7 @@ from nodenova.methods.restune import ResTune
 from nodenova.methods.sword import Sword
 from nodenova.methods.taught import Taught
 from nodenova.model import Model
+from nodenova.settings import from_text
 from nodenova.task import NewTask
 
 
@@ -73,15 +74,5 @@ def make_method(name: str, settings: Mapping[str, str], methods: Mapping[str, ty
             continue
         if key not in known:
             raise one_of(f"setting of {name}", key, known)
-        values[key] = _parse(key, text, known[key].default)
+        values[key] = from_text(key, text, known[key].default)
     return methods[name](**values)
-
-
-def _parse(key: str, text: str, default: object) -> object:
-    kind = type(default)
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.lower()]
-        return kind(text)  # type: ignore[call-arg]
-    except (ValueError, KeyError):
-        raise SettingError(f"{key} must be {kind.__name__} (like {default}), it is {text!r}") from None

@@ -30,6 +30,11 @@ METHODS = {
     "ncl_ncd": "NCL, NCD",
     "dtc_ncd": "DTC, NCD",
 }
+# Settings of phase 1 that make a line of their own in the comparison; depth has a table, fewer epochs are for trying.
+PHASE_1 = (
+    "head", "prototype_passes", "early_stopping", "dropout", "input_dropout", "attention", "heads", "lr", "weight_decay",
+    "patience",
+)  # fmt: skip
 NCD = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
 # The two ways in which an old head and a new one become one, where it is not the method's own.
 JOINTS = {"concatenated": ", two heads side by side", "strict": ", joint head alone"}
@@ -72,7 +77,7 @@ def at_home(rows: Sequence[Row]) -> list[Row]:
 
 
 def variants(rows: Sequence[Row]) -> list[str]:
-    """For each row in what it differs: "", "released schedule", "hidden 64" or both.
+    """For each row in what it differs: "", "released schedule", "hidden 64", "phase 1 head=cosine", or several of these.
 
     Usual is the paper's schedule, and the released one for SWORD as released wherever it has been run on it; and the
     paper's hidden size for the dataset, or, where no run has that, the smallest there is.
@@ -91,7 +96,8 @@ def variants(rows: Sequence[Row]) -> list[str]:
         schedule = f"{_schedule(row)} schedule" if _schedule(row) != home else ""
         trained = row["encoder"] in ENCODERS
         hidden = f"hidden {_hidden(row)}" if trained and _hidden(row) != usual[row["dataset"]] else ""
-        found.append(", ".join(filter(None, (schedule, hidden))))
+        phase_1 = [f"phase 1 {key}={value}" for key, value in (row.get("fit_changed") or {}).items() if key in PHASE_1]
+        found.append(", ".join(filter(None, (schedule, hidden, *phase_1))))
     return found
 
 

@@ -1,0 +1,293 @@
+"""What the paper says of SWORD, and what the rows say to it. Verdicts are arithmetic on rows: no one is typed in.
+
+A claim is a sentence of Hou et al. (CIKM 2024, sections 4.2 to 4.4 and appendix) and a function of rows that returns a
+verdict and its numbers. Scores are means over seeds, matched `block`; All · H unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+
+from nodenova.experiments.paper import RERUN
+from nodenova.experiments.results import mean_std, score_of
+from nodenova.experiments.run import Row
+from nodenova.report.bench_cells import DATASETS
+from nodenova.report.bench_rows import ENCODERS, METHODS, at_home, compared, in_setting, of_the_paper, unchanged
+from nodenova.report.bench_sweeps import ablated, deep, depth_of, left_out, swept
+from nodenova.report.tables import markdown, number
+
+RIVALS = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
+PLANETOID = ("cora", "citeseer", "pubmed")
+Verdict = tuple[str, str]  # "holds", "holds in part", "does not hold", "not measured"; and the numbers
+
+
+@dataclass(frozen=True)
+class Claim:
+    says: str
+    judge: Callable[[Sequence[Row]], Verdict]
+
+
+def claims_table(rows: Sequence[Row]) -> str:
+    lines = [[claim.says, *(claim.judge(rows))] for claim in CLAIMS]
+    return markdown(["the paper says", "here", "the numbers"], lines)
+
+
+def mean(rows: Sequence[Row], score: str) -> float:
+    """Over seeds; nan where there are none."""
+    found = mean_std([score_of(row, score) for row in rows])["mean"]
+    return float("nan") if found is None else found
+
+
+def _done(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.get("status", "done") == "done" and row.get("map") is None]
+
+
+def cells(rows: Sequence[Row], method: str, joint: str = "") -> dict[tuple[str, str], list[Row]]:
+    """{(dataset, encoder): rows} of a method in the paper's setting, by one way of joining its heads or its own."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in _done(compared(of_the_paper(rows))):
+        if row["method"] == method and row["encoder"] in ENCODERS and (row.get("changed") or {}).get("joint", "") == joint:
+            found.setdefault((row["dataset"], row["encoder"]), []).append(row)
+    return found
+
+
+def _share(right: int, of: int) -> str:
+    return "not measured" if not of else "holds" if right == of else "does not hold" if right < of / 2 else "holds in part"
+
+
+def _best_rival(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple[float, str]:
+    """The best of the paper's label-free baselines, by whichever way of joining its two heads is better for it."""
+    scores = [
+        (mean(here[cell], score), METHODS[name])
+        for name in RIVALS
+        for joint in ("", "strict", "concatenated")
+        if cell in (here := cells(rows, name, joint))
+    ]
+    return max(scores, default=(float("nan"), ""))
+
+
+def balance(rows: Sequence[Row]) -> Verdict:
+    sword = cells(rows, "sword")
+    pairs = {cell: (mean(each, "h"), _best_rival(rows, cell, "h")[0]) for cell, each in sword.items()}
+    better = sum(ours > theirs for ours, theirs in pairs.values())
+    ours, theirs = (fmean(pair[i] for pair in pairs.values()) for i in (0, 1)) if pairs else (0.0, 0.0)
+    said = (
+        f"H higher than the best of them in {better} of {len(pairs)} cells; mean H {number(ours)} against {number(theirs)}"
+    )
+    return _share(better, len(pairs)), said
+
+
+def best_on_all(rows: Sequence[Row]) -> Verdict:
+    sword = cells(rows, "sword")
+    never = cells(rows, "never_new")
+    over = sum(mean(each, "all") > _best_rival(rows, cell, "all")[0] for cell, each in sword.items())
+    floor = sum(mean(each, "all") > mean(never[cell], "all") for cell, each in sword.items() if cell in never)
+    said = f"All higher than the best of them in {over} of {len(sword)} cells, than never saying a new class in {floor}"
+    return _share(over, len(sword)), said
+
+
+def joint_head_blind(rows: Sequence[Row]) -> Verdict:
+    new = [mean(each, "new") for name in RIVALS for each in cells(rows, name, "strict").values()]
+    new += [mean(each, "new") for each in cells(rows, "restune").values()]
+    said = f"New 0.0 in {sum(value == 0 for value in new)} of {len(new)} cells by the joint head alone (its new rows are never trained)"
+    return _share(sum(value == 0 for value in new), len(new)), said
+
+
+def _ablation(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """{(dataset, losses left out): rows} on GCN."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for kind, row in ablated(rows):
+        if not kind and row["encoder"] == "gcn" and row.get("status", "done") == "done" and row.get("map") is None:
+            found.setdefault((row["dataset"], left_out(row, beside=True) or ""), []).append(row)
+    return found
+
+
+def _without(line: str, score: str, holds: Callable[[float, float], bool]) -> Callable[[Sequence[Row]], Verdict]:
+    """A score with all losses and without some of them, on every dataset of the ablation."""
+
+    def judge(rows: Sequence[Row]) -> Verdict:
+        table, right, said = _ablation(rows), [], []
+        for dataset in dict.fromkeys(name for name, _ in table):
+            if (dataset, line) in table and (dataset, "none") in table:
+                full, less = (mean(table[dataset, which], score) for which in ("none", line))
+                right.append(holds(full, less))
+                said.append(f"{DATASETS[dataset]} {number(full)} → {number(less)}")
+        title = {"old": "Old", "new": "New", "h": "H", "all": "All"}[score]
+        return _share(sum(right), len(right)), f"{title}: {', '.join(said)}"
+
+    return judge
+
+
+def every_loss(rows: Sequence[Row]) -> Verdict:
+    table, right, said = _ablation(rows), [], []
+    for dataset in dict.fromkeys(name for name, _ in table):
+        h = {line: mean(each, "h") for (name, line), each in table.items() if name == dataset}
+        best = max(h, key=lambda line: h[line])
+        right.append(best == "none")
+        beaten = "" if best == "none" else f", more without {best} ({number(h[best])})"
+        said.append(f"{DATASETS[dataset]}: H {number(h.get('none'))} with all five{beaten}")
+    return _share(sum(right), len(right)), "; ".join(said)
+
+
+def encoders(rows: Sequence[Row]) -> Verdict:
+    sword = cells(rows, "sword")
+    found = {}
+    for encoder, title in ENCODERS.items():
+        mine = [each for (dataset, its), each in sword.items() if its == encoder and dataset in PLANETOID]
+        if mine:
+            found[title] = [fmean(mean(each, score) for each in mine) for score in ("all", "h")]
+    if len(found) < len(ENCODERS):
+        return "not measured", ""
+    first = [max(found, key=lambda title: found[title][i]) for i in (0, 1)]
+    right = sum(name == "GAT" for name in first)
+    return _share(right, 2), ", ".join(f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items())
+
+
+def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
+    """{dataset: [(value, mean score)]} of one swept parameter on GCN."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for (kind, value), each in swept(rows, parameter).items():
+        if not value:
+            continue  # a weight of zero is an ablation
+        for dataset in dict.fromkeys(row["dataset"] for row in each if not kind and row["encoder"] == "gcn"):
+            mine = _done([row for row in each if row["dataset"] == dataset and row["encoder"] == "gcn"])
+            if mine:
+                found.setdefault(dataset, []).append((value, mean(mine, score)))
+    return {name: sorted(points) for name, points in found.items()}
+
+
+def _ends(parameter: str, rows: Sequence[Row], scores: Sequence[str]) -> tuple[list[dict[str, float]], str]:
+    """How far each score moves from the smallest value to the largest, by dataset, and in words."""
+    moved: dict[str, dict[str, float]] = {}
+    said = []
+    for score in scores:
+        for dataset, points in _trend(parameter, score, rows).items():
+            moved.setdefault(dataset, {})[score] = points[-1][1] - points[0][1]
+    for dataset, change in moved.items():
+        low, high = (_trend(parameter, scores[0], rows)[dataset][i][0] for i in (0, -1))
+        shown = ", ".join(f"{score.capitalize()} {value:+.1f}" for score, value in change.items())
+        said.append(f"{DATASETS[dataset]} from {low:g} to {high:g}: {shown}")
+    return list(moved.values()), "; ".join(said)
+
+
+def alpha1(rows: Sequence[Row]) -> Verdict:
+    moved, said = _ends("alpha1", rows, ("old", "new", "all"))
+    right = [move["new"] > 0 for move in moved] + [move["old"] < 0 for move in moved]
+    return _share(sum(right), len(right)), said
+
+
+def alpha2(rows: Sequence[Row]) -> Verdict:
+    moved, said = _ends("alpha2", rows, ("old", "new", "all"))
+    right = [abs(move["all"]) < 2 for move in moved] + [abs(move["old"]) < 4 for move in moved]
+    return _share(sum(right), len(right)), said
+
+
+def lam(rows: Sequence[Row]) -> Verdict:
+    moved, said = _ends("lam", rows, ("old", "new", "all"))
+    right = [move["old"] > 0 for move in moved] + [move["new"] < 0 for move in moved]
+    return _share(sum(right), len(right)), said
+
+
+def eta(rows: Sequence[Row]) -> Verdict:
+    found, right = [], []
+    for dataset, points in _trend("eta", "new", rows).items():
+        at = dict(points)
+        if {0.05, 0.2} <= at.keys():
+            right.append(at[0.2] > at[0.05])
+            found.append(
+                f"{DATASETS[dataset]} New {number(at[0.05])} at 0.05, {number(at[0.2])} at 0.2, {number(points[-1][1])} at {points[-1][0]:g}"
+            )
+    return _share(sum(right), len(right)), "; ".join(found)
+
+
+def two_layers(rows: Sequence[Row]) -> Verdict:
+    by: dict[tuple[str, str], dict[int, list[Row]]] = {}
+    for kind, row in deep(rows):
+        if not kind and row["method"] == "sword" and row.get("status", "done") == "done" and row.get("map") is None:
+            by.setdefault((row["dataset"], row["encoder"]), {}).setdefault(depth_of(row), []).append(row)
+    right, said = [], []
+    for (dataset, encoder), depths in sorted(by.items()):
+        all_ = {depth: mean(each, "all") for depth, each in depths.items()}
+        best, deepest = max(all_, key=lambda depth: all_[depth]), max(all_)
+        right.append(best == 2)
+        said.append(
+            f"{DATASETS[dataset]} {ENCODERS[encoder]}: All {number(all_.get(2))} with 2, best {best} ({number(all_[best])}), {number(all_[deepest])} with {deepest}"
+        )
+    return _share(sum(right), len(right)), "; ".join(said)
+
+
+def forgets_least(rows: Sequence[Row]) -> Verdict:
+    sword = cells(rows, "sword")
+    pairs = {cell: (mean(each, "aa"), _best_rival(rows, cell, "aa")[0]) for cell, each in sword.items()}
+    better = sum(ours > theirs for ours, theirs in pairs.values())
+    af = fmean(mean(each, "af") for each in sword.values()) if sword else float("nan")
+    return _share(
+        better, len(pairs)
+    ), f"AA higher than the best of them in {better} of {len(pairs)} cells; mean AF of SWORD {number(af)}"
+
+
+CLAIMS = (
+    Claim("SWORD balances old and new classes better than the other methods without labels", balance),
+    Claim("and is better on all classes", best_on_all),
+    Claim("Those methods cannot say a new class by a joint head", joint_head_blind),
+    Claim("SWORD has a high average accuracy over both phases (AA)", forgets_least),
+    Claim("GAT is the best encoder, GCN and GraphSAGE are alike", encoders),
+    Claim("Every loss is needed: all five together are best", every_loss),
+    Claim("Without L_Pseudo new classes are hardly learnt", _without("pseudo", "h", lambda full, less: less < full - 5)),
+    Claim("Without L_Self no new class is said", _without("alpha1", "new", lambda full, less: less < 1)),
+    Claim("Without L_Perturb new classes are learnt less well", _without("alpha2", "new", lambda full, less: less < full)),
+    Claim("Without L_Replay old classes are forgotten", _without("replay", "old", lambda full, less: less < 10)),
+    Claim("Without L_Distill old classes are forgotten", _without("omega", "old", lambda full, less: less < 10)),
+    Claim("Without both even more so", _without("replay+omega", "old", lambda full, less: less < 10)),
+    Claim("A larger α1 helps new classes and costs old ones", alpha1),
+    Claim("α2 matters little", alpha2),
+    Claim("η from 0.05 to 0.2 helps new classes", eta),
+    Claim("A larger λ keeps old classes and costs new ones", lam),
+    Claim("Two layers are best for every encoder", two_layers),
+)
+
+
+def beside_the_authors(rows: Sequence[Row]) -> str:
+    """SWORD's cells beside the authors' code without its label leak: is it at least that, less one standard error of ours?"""
+    sword, lines = cells(rows, "sword"), []
+    for (dataset, encoder), theirs in RERUN.items():
+        mine = sword.get((dataset, encoder), [])
+        if not mine:
+            continue
+        line = [DATASETS[dataset], ENCODERS[encoder], str(len(mine))]
+        for score in ("all", "h"):
+            ours = mean_std([score_of(row, score) for row in mine])
+            line.append(f"{number(ours['mean'])} ± {number(ours['std'])}")
+            if score in theirs:
+                error = (ours["std"] or 0.0) / sqrt(ours["n"] or 1)
+                reached = (ours["mean"] or 0.0) >= theirs[score].mean - error
+                about = "about " if theirs[score].about else ""
+                line.append(f"{about}{number(theirs[score].mean)}: {'reached' if reached else 'missed'}")
+            else:
+                line.append("not known")
+        used = [score_of(row, "new_used") for row in mine]
+        full = sum(value == row["num_new"] for value, row in zip(used, mine, strict=True))
+        lines.append([*line, f"{full} of {len(mine)}"])
+    heads = ["dataset", "encoder", "seeds", "All", "theirs", "H", "theirs", "seeds that use every new class"]
+    return markdown(heads, lines)
+
+
+def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
+    """Every method once on one encoder, as it is, All · H; methods given labels last and marked."""
+    plain = [row for row in _done(unchanged(at_home(in_setting(rows)))) if row["encoder"] in (encoder, "prism")]
+    lines = []
+    for given in (False, True):
+        for name, title in METHODS.items():
+            mine = [row for row in plain if row["method"] == name]
+            is_given = any({"new_labels", "old_labels"} & set(row["sees"]) for row in mine)
+            if not mine or is_given != given:
+                continue
+            shown = [title + (" †" if given else "")]
+            for dataset in PLANETOID:
+                here = [row for row in mine if row["dataset"] == dataset]
+                shown.append(" · ".join(number(mean(here, score)) for score in ("all", "h")) if here else "–")
+            lines.append([*shown, str(min(len([r for r in mine if r["dataset"] == d]) for d in PLANETOID))])
+    return markdown(["method", *(DATASETS[name] for name in PLANETOID), "seeds"], lines)

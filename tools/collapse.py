@@ -1,0 +1,106 @@
+"""Why SWORD falls into one new class when phase 1 trains a cosine head: what the unlabelled nodes look like, and what mends it.
+
+    python tools/collapse.py --data-root DIR --datasets cora,citeseer --seeds 5
+
+No label of a new node is used but for the two columns that say so. "centred": the mean of the unlabelled nodes is taken
+off before h^u and Eq. 3 read z; "longer": z is brought to the mean length that the linear head gives it. Neither is a setting
+of SWORD: they show which of the two properties that a cosine phase 1 takes away makes the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import fmean
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import nodenova as nova
+from nodenova.data.datasets import DATASETS
+from nodenova.losses import pairwise
+from nodenova.methods import sword
+from nodenova.report.tables import markdown
+
+
+def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:
+    """The unlabelled nodes before phase 2: (n, hidden) z, and their classes for one of the numbers."""
+    unit = F.normalize(z, dim=1)
+    apart = ~torch.eye(len(z), dtype=torch.bool)
+    agree = pairwise.same_top_k(z, 3).float()
+    same = torch.from_numpy(y[:, None] == y[None, :]) & apart
+    around = z - z.mean(dim=0)
+    return {
+        "length of z": float(z.norm(dim=1).mean()),
+        "mean cosine of two nodes": float((unit @ unit.t())[apart].mean()),
+        "share of z beside the common mean, %": 100 * float(around.square().sum() / z.square().sum()),
+        "pairs with equal top 3, %": 100 * float(agree[apart].mean()),
+        "the same, of one class (labels), %": 100 * float(agree[same].mean()),
+    }
+
+
+@contextmanager
+def changed(mean: Tensor | None, factor: float) -> Iterator[None]:
+    """SWORD with z read as (z - mean) * factor by h^u and by Eq. 3."""
+
+    class Reads(nn.Linear):
+        def forward(self, z: Tensor) -> Tensor:
+            return super().forward((z if mean is None else z - mean) * factor)
+
+    def top_k(z: Tensor, k: int) -> Tensor:
+        return pairwise.same_top_k(z if mean is None else z - mean, k)
+
+    with mock.patch.object(sword, "same_top_k", top_k), mock.patch.object(sword, "nn", SimpleNamespace(Linear=Reads)):
+        yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-root", default=None)
+    parser.add_argument("--datasets", default="cora,citeseer")
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for name in arguments.datasets.split(","):
+        labelled = nova.load_dataset(name, arguments.data_root)
+        old, new, exam = nova.split(labelled, range(DATASETS[name].num_old))
+        ids = torch.from_numpy(new.ids)
+        for seed in range(arguments.seeds):
+            models = {
+                h: nova.fit(old, "gcn", seed=seed, hidden=DATASETS[name].hidden, head=h) for h in ("linear", "cosine")
+            }
+            z = {head: torch.from_numpy(model.embed(new.graph))[ids] for head, model in models.items()}
+            mean, longer = z["cosine"].mean(dim=0), float(z["linear"].norm(dim=1).mean() / z["cosine"].norm(dim=1).mean())
+            ways = {
+                "linear": ("linear", None, 1.0),
+                "cosine": ("cosine", None, 1.0),
+                "cosine, longer": ("cosine", None, longer),
+                "cosine, centred": ("cosine", mean, 1.0),
+                "cosine, centred and longer": ("cosine", mean, longer),
+            }
+            for way, (head, centre, factor) in ways.items():
+                with changed(centre, factor):
+                    model = nova.discover(models[head], new, nova.Sword(), seed=seed)
+                grade, pseudo = nova.grade(model, exam), model.stages[-1].history["pseudo"]
+                about = looks(z[head], labelled.y[new.ids]) if way in models else {}
+                about |= {"L_Pseudo, first epoch": pseudo[0], "last epoch": pseudo[-1]}
+                about |= {
+                    "new classes used": grade.collapse["new_used"],
+                    "largest of them, %": grade.collapse["new_largest"],
+                }
+                found.setdefault((name, way), []).append(about | {"All (labels)": grade.scores("block")["all"]})
+        columns = list(next(iter(found.values()))[0])
+        lines = [
+            [name, way, *(f"{fmean(row[c] for row in rows):.2f}" if c in rows[0] else "" for c in columns)]
+            for (name, way), rows in found.items()
+        ]
+        print(markdown(["graph", "phase 1", *columns], lines), flush=True)
+
+
+if __name__ == "__main__":
+    main()
