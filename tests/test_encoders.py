@@ -8,17 +8,24 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.nn import GATConv, GATv2Conv
 
 from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
+from nodenova.propagation import SparseMatrix, features
 
 ACTIVATION = {"gcn": F.relu, "sage": F.relu, "gat": F.elu}
+every_kind = pytest.mark.parametrize("name", [*ENCODERS, "gatv2"])
+
+
+def dense(graph: Graph) -> np.ndarray:
+    return graph.x.toarray() if sp.issparse(graph.x) else graph.x
 
 
 def as_pyg_runs_it(encoder: Encoder, graph: Graph) -> Tensor:
     """The same parameters through each layer's own forward."""
-    x = torch.from_numpy(graph.x.toarray() if sp.issparse(graph.x) else graph.x)
+    x = torch.from_numpy(dense(graph))
     if encoder.spec.row_normalise:
         x = x / x.sum(dim=1, keepdim=True).where(x.sum(dim=1, keepdim=True) != 0, torch.ones(1))
     edges = torch.from_numpy(graph.edge_index)
@@ -31,6 +38,8 @@ def as_pyg_runs_it(encoder: Encoder, graph: Graph) -> Tensor:
 
 def make(name: str, graph: Graph, **settings: object) -> Encoder:
     torch.manual_seed(0)
+    if name == "gatv2":
+        name, settings = "gat", {"attention": "v2", **settings}
     return Encoder(EncoderSpec(name, graph.num_features, **{"hidden": 8, "heads": 4, **settings})).eval()  # type: ignore[arg-type]
 
 
@@ -42,7 +51,7 @@ def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: f
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_z_of_some_nodes_needs_only_the_graph_around_them(make_graph, name: str, layers: int) -> None:
     graph = make_graph(nodes=200, edges=220)
     encoder = make(name, graph, layers=layers)
@@ -59,7 +68,7 @@ def test_z_of_some_nodes_needs_only_the_graph_around_them(make_graph, name: str,
 @pytest.mark.parametrize("row_normalise", [True, False])
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("layers", [1, 2, 8])
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_value_and_gradient_are_pygs(make_graph, name: str, layers: int, sparse: bool, row_normalise: bool) -> None:
     graph = make_graph(sparse=sparse)
     encoder = make(name, graph, layers=layers, row_normalise=row_normalise)
@@ -83,7 +92,7 @@ def test_value_and_gradient_are_pygs(make_graph, name: str, layers: int, sparse:
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_64_layers_value_and_gradient_are_pygs(make_graph, name: str, sparse: bool) -> None:
     graph = make_graph(sparse=sparse)
     encoder = make(name, graph, layers=64)
@@ -101,7 +110,7 @@ def test_64_layers_value_and_gradient_are_pygs(make_graph, name: str, sparse: bo
             assert_close(gradient, other, 1e-2, scale)
 
 
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_the_isolated_node_is_pygs_too(make_graph, name: str) -> None:
     graph = make_graph()
     assert not graph.adjacency[[graph.num_nodes - 1]].nnz
@@ -109,20 +118,64 @@ def test_the_isolated_node_is_pygs_too(make_graph, name: str) -> None:
     assert_close(encoder(graph)[-1], as_pyg_runs_it(encoder, graph)[-1])
 
 
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_a_graph_without_edges(name: str) -> None:
     graph = Graph.of(np.random.default_rng(0).random((5, 3)), np.empty((2, 0), dtype=int))
     encoder = make(name, graph)
     assert_close(encoder(graph), as_pyg_runs_it(encoder, graph))
 
 
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_dropout_is_on_in_training_and_off_in_eval(make_graph, name: str) -> None:
     graph = make_graph()
     encoder = make(name, graph, dropout=0.5)
     assert torch.equal(encoder(graph), encoder(graph))
     encoder.train()
     assert not torch.equal(encoder(graph), encoder(graph))
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@every_kind
+def test_dropout_of_the_features_is_on_in_training_and_off_in_eval(make_graph, name: str, sparse: bool) -> None:
+    graph = make_graph(sparse=sparse)
+    encoder = make(name, graph, layers=1, input_dropout=0.5)
+    assert torch.equal(encoder(graph), make(name, graph, layers=1)(graph))
+    encoder.train()
+    assert not torch.equal(encoder(graph), encoder(graph))
+    assert encoder.spec.is_random
+    assert not make(name, graph, layers=1).spec.is_random
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_dropout_of_the_features_is_right_on_average(make_graph, sparse: bool) -> None:
+    """A single layer of GCN is linear in its features, so the mean of z is the z without dropout."""
+    graph = make_graph(sparse=sparse)
+    encoder = make("gcn", graph, layers=1, input_dropout=0.5).train()
+    with torch.no_grad():
+        z = torch.stack([encoder(graph) for _ in range(3000)])
+        assert_close(z.mean(0), encoder.eval()(graph), 0.06)
+    assert float(z.std(0).max()) > 0.1 * float(z.mean(0).abs().max())  # and single passes are far from it
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@every_kind
+def test_with_dropout_of_the_features_value_and_gradient_are_pygs(make_graph, name: str, sparse: bool) -> None:
+    """PyG is shown the features that were left, so that only the dropout is random."""
+    graph = make_graph(sparse=sparse)
+    encoder = make(name, graph, dropout=0.0, input_dropout=0.5, row_normalise=False).train()
+    torch.manual_seed(1)
+    ours = encoder(graph)
+    torch.manual_seed(1)
+    x = features(graph, torch.device("cpu"), False)
+    left = x.dropout(0.5).csr.to_dense() if isinstance(x, SparseMatrix) else F.dropout(x, 0.5)
+    assert 0 < int((left != 0).sum()) < int((torch.from_numpy(dense(graph)) != 0).sum())
+    theirs = as_pyg_runs_it(encoder, Graph.of(left.numpy(), graph.edge_index))
+    assert_close(ours, theirs)
+    parameters, upstream = list(encoder.parameters()), torch.randn_like(theirs)
+    gradients, expected = (torch.autograd.grad(z, parameters, upstream) for z in (ours, theirs))
+    scale = max(float(other.abs().max()) for other in expected)
+    for gradient, other in zip(gradients, expected, strict=True):
+        assert_close(gradient, other, 1e-4, scale)
 
 
 def test_there_is_no_dropout_in_a_single_layer(make_graph) -> None:
@@ -145,8 +198,10 @@ def test_row_normalise_makes_the_scale_of_a_node_irrelevant(make_graph) -> None:
     assert not torch.allclose(plain(louder), plain(graph))
 
 
-def test_gat_has_its_heads_inside_and_one_at_the_end(make_graph) -> None:
-    encoder = make("gat", make_graph(), layers=3)
+@pytest.mark.parametrize(("name", "layer"), [("gat", GATConv), ("gatv2", GATv2Conv)])
+def test_gat_has_its_heads_inside_and_one_at_the_end(make_graph, name: str, layer: type) -> None:
+    encoder = make(name, make_graph(), layers=3)
+    assert {type(conv) for conv in encoder.convs} == {layer}
     assert [conv.heads for conv in encoder.convs] == [4, 4, 1]
     assert [conv.in_channels for conv in encoder.convs] == [12, 32, 32]
     assert [conv.out_channels for conv in encoder.convs] == [8, 8, 8]
@@ -162,6 +217,11 @@ def test_gat_has_its_heads_inside_and_one_at_the_end(make_graph) -> None:
         ({"heads": 0, "name": "gat"}, "heads must lie"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, it is 1.0"),
         ({"dropout": -0.1}, "dropout"),
+        ({"input_dropout": 1.0}, "input_dropout must be at least 0 and below 1, it is 1.0"),
+        ({"input_dropout": -0.1}, "input_dropout must be at least 0"),
+        ({"attention": "v2"}, "attention is a setting of gat, the encoder is gcn"),
+        ({"attention": "v2", "name": "sage"}, "attention is a setting of gat, the encoder is sage"),
+        ({"attention": "v3", "name": "gat"}, "unknown attention 'v3'; known: v1, v2"),
     ],
 )
 def test_impossible_settings(settings: dict[str, object], sentence: str) -> None:
@@ -169,7 +229,7 @@ def test_impossible_settings(settings: dict[str, object], sentence: str) -> None
         EncoderSpec(**settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", list(ENCODERS))
+@every_kind
 def test_hidden_need_not_be_a_multiple_of_heads(make_graph, name: str) -> None:
     graph = make_graph()
     encoder = make(name, graph, hidden=7, heads=3)
@@ -177,7 +237,15 @@ def test_hidden_need_not_be_a_multiple_of_heads(make_graph, name: str) -> None:
     assert_close(encoder(graph), as_pyg_runs_it(encoder, graph))
 
 
-def test_settings_name_heads_only_where_they_matter() -> None:
-    assert "heads" in EncoderSpec("gat").as_settings()
-    assert "heads" not in EncoderSpec("gcn").as_settings()
+def test_settings_name_heads_and_attention_only_where_they_matter() -> None:
+    assert {"heads", "attention"} <= set(EncoderSpec("gat").as_settings())
+    assert not {"heads", "attention"} & set(EncoderSpec("gcn").as_settings())
     assert "num_features" not in EncoderSpec("gcn").as_settings()
+    assert EncoderSpec("sage").as_settings()["input_dropout"] == 0.0
+
+
+def test_a_spec_saved_before_a_field_existed_is_one_without_it() -> None:
+    saved = {"name": "gat", "num_features": 5, "hidden": 4, "layers": 2, "dropout": 0.5, "heads": 2, "row_normalise": True}
+    spec = EncoderSpec(**saved)
+    assert (spec.input_dropout, spec.attention) == (0.0, "v1")
+    assert all(isinstance(conv, GATConv) for conv in Encoder(spec).convs)

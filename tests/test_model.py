@@ -168,22 +168,27 @@ def test_fit_learns_the_old_classes(tasks, encoder: str) -> None:
     assert (model.predict(old.graph)[old.val_ids] == old.val_y).mean() > 0.7
 
 
-def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks) -> None:
-    """Without dropout the passes are all alike, and Eq. 9 is over the training nodes as they are embedded."""
+@pytest.mark.parametrize("dropout", [{"dropout": 0.5}, {"dropout": 0.0}, {"input_dropout": 0.5}])
+def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks, dropout: dict[str, float]) -> None:
+    """Eq. 9 is over the training nodes as they are embedded: whatever dropout training had, there is none here."""
     old = tasks[0]
-    fitted = nova.fit(old, "gcn", hidden=4, epochs=3, dropout=0.0)
+    fitted = nova.fit(old, "gcn", hidden=4, epochs=30, **dropout)
     z = fitted.embed(old.graph)[old.train_ids]
     for c in range(2):
         assert np.allclose(fitted.prototypes.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5)
-        assert np.allclose(fitted.prototypes.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-5)
+        assert np.allclose(fitted.prototypes.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-6)
+    assert fitted.stages[0].settings["prototype_passes"] == 0
 
 
-def test_prototypes_are_as_wide_as_dropout_makes_them(tasks) -> None:
+def test_passes_with_dropout_remember_classes_wider_than_they_are(tasks) -> None:
     old = tasks[0]
-    fitted = nova.fit(old, "gcn", hidden=4, epochs=3, dropout=0.5)
-    z = fitted.embed(old.graph)[old.train_ids]
-    for c in range(2):
-        assert fitted.prototypes.var[c].sum() > z[old.train_y == c].var(axis=0).sum()
+    narrow, wide = (nova.fit(old, "gcn", hidden=4, epochs=30, prototype_passes=passes) for passes in (0, 20))
+    assert (narrow.embed(old.graph) == wide.embed(old.graph)).all()  # the passes are made when training is over
+    assert (wide.prototypes.var > 1.1 * narrow.prototypes.var).all()
+    assert torch.allclose(wide.prototypes.mean, narrow.prototypes.mean, atol=0.05)
+    assert float(wide.prototypes.dof) == 20 * len(old.train_ids) - 2
+    calm = nova.fit(old, "gcn", hidden=4, epochs=30, dropout=0.0, prototype_passes=20)
+    assert float(calm.prototypes.dof) == len(old.train_ids) - 2  # without dropout all passes are alike: one is enough
 
 
 def test_fit_divides_features_by_their_sum_only_where_they_are_counts(tasks) -> None:

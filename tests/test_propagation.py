@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from nodenova.graph import Graph
-from nodenova.propagation import Neighbourhoods, SparseMatrix, features, gcn_operator, mean_operator, neighbourhoods
+from nodenova.propagation import SparseMatrix, features, gcn_operator, mean_operator
 
 CPU = torch.device("cpu")
 
@@ -20,11 +20,6 @@ def dense(matrix: SparseMatrix) -> np.ndarray:
 @pytest.fixture
 def graph(make_graph) -> Graph:
     return make_graph(nodes=14, features=8, edges=20)
-
-
-@pytest.fixture
-def loops(graph: Graph) -> Neighbourhoods:
-    return neighbourhoods(graph, CPU)
 
 
 def test_gcn_operator_is_the_dense_formula(graph: Graph) -> None:
@@ -49,7 +44,6 @@ def test_operators_of_a_graph_without_edges() -> None:
     graph = Graph.of(np.ones((3, 2)), np.empty((2, 0)))
     assert (dense(gcn_operator(graph, CPU)) == np.eye(3)).all()
     assert not dense(mean_operator(graph, CPU)).any()
-    assert neighbourhoods(graph, CPU).source.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -98,56 +92,48 @@ def test_product_gradient_of_a_transposed_upstream() -> None:
     assert torch.allclose(gradient, torch.tensor([[1.0, 0.0], [2.0, 3.0]]) @ upstream.t())
 
 
-def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(graph: Graph, loops: Neighbourhoods) -> None:
-    expected = {(int(a), int(b)) for a, b in graph.edge_index.T} | {(i, i) for i in range(graph.num_nodes)}
-    pairs = list(zip(loops.source.tolist(), loops.target.tolist(), strict=True))
-    assert set(pairs) == expected
-    assert len(pairs) == len(expected)
-    assert loops.target.tolist() == sorted(loops.target.tolist())
-    for i in range(graph.num_nodes):
-        assert (loops.target[loops.start[i] : loops.start[i + 1]] == i).all()
-    for e, (a, b) in enumerate(pairs):
-        assert pairs[int(loops.turned[e])] == (b, a)
+@pytest.fixture
+def ragged() -> SparseMatrix:
+    """5 x 7 with an empty row and an empty column."""
+    rng = np.random.default_rng(0)
+    full = (rng.random((5, 7)) + 0.5) * (rng.random((5, 7)) < 0.6)
+    full[2], full[:, 4] = 0.0, 0.0
+    return SparseMatrix.of(sp.csr_array(full), CPU)
 
 
-def naive_softmax(loops: Neighbourhoods, score: torch.Tensor) -> torch.Tensor:
-    rows = []
-    for e, t in enumerate(loops.target.tolist()):
-        total = sum(score[f].exp() for f, other in enumerate(loops.target.tolist()) if other == t)
-        rows.append(score[e].exp() / total)
-    return torch.stack(rows)
+@pytest.mark.parametrize("p", [0.3, 0.7])
+def test_dropout_zeroes_numbers_and_makes_the_others_larger(ragged: SparseMatrix, p: float) -> None:
+    torch.manual_seed(0)
+    before, after = dense(ragged), dense(ragged.dropout(p))
+    kept = after != 0
+    assert 0 < kept.sum() < (before != 0).sum()
+    assert np.allclose(after[kept], before[kept] / (1 - p), rtol=1e-6)
+    assert not after[before == 0].any()
+    assert np.array_equal(dense(ragged), before)  # it is another matrix
 
 
-def naive_weighted_sum(loops: Neighbourhoods, weight: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-    rows = [torch.zeros_like(h[0]) for _ in h]
-    for e, (s, t) in enumerate(zip(loops.source.tolist(), loops.target.tolist(), strict=True)):
-        rows[t] = rows[t] + weight[e][:, None] * h[s]
-    return torch.stack(rows)
+def test_dropout_keeps_the_transpose_the_transpose(ragged: SparseMatrix) -> None:
+    torch.manual_seed(0)
+    for _ in range(5):
+        dropped = ragged.dropout(0.5)
+        assert np.array_equal(dropped.csr_t.to_dense().numpy(), dense(dropped).T)
 
 
-def test_softmax_value_and_gradient_are_the_loops(loops: Neighbourhoods) -> None:
-    score = torch.randn(len(loops.source), 2, dtype=torch.float64, requires_grad=True)
-    ours, twin = loops.softmax(score), naive_softmax(loops, score)
-    assert torch.allclose(ours, twin)
-    upstream = torch.randn_like(ours)
-    assert torch.allclose(torch.autograd.grad(ours, score, upstream)[0], torch.autograd.grad(twin, score, upstream)[0])
-    assert torch.autograd.gradcheck(loops.softmax, score)
+def test_dropout_of_a_product_has_the_gradient_of_what_it_let_through(ragged: SparseMatrix) -> None:
+    torch.manual_seed(0)
+    dropped = ragged.dropout(0.5)
+    right, upstream = torch.randn(7, 3, requires_grad=True), torch.randn(5, 3)
+    out = dropped @ right
+    twin = torch.from_numpy(dense(dropped)) @ right
+    assert torch.allclose(out, twin, atol=1e-6)
+    ours, theirs = (torch.autograd.grad(each, right, upstream)[0] for each in (out, twin))
+    assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-def test_softmax_does_not_overflow(loops: Neighbourhoods) -> None:
-    score = torch.full((len(loops.source), 1), 1e4)
-    sums = torch.zeros(len(loops.start) - 1, 1).index_add(0, loops.target, loops.softmax(score))
-    assert torch.allclose(sums, torch.ones_like(sums))
-
-
-def test_weighted_sum_value_and_gradient_are_the_loops(graph: Graph, loops: Neighbourhoods) -> None:
-    weight = torch.randn(len(loops.source), 2, dtype=torch.float64, requires_grad=True)
-    h = torch.randn(graph.num_nodes, 2, 3, dtype=torch.float64, requires_grad=True)
-    ours, twin = loops.weighted_sum(weight, h), naive_weighted_sum(loops, weight, h)
-    assert torch.allclose(ours, twin)
-    upstream = torch.randn_like(ours)
-    for one, other in zip(
-        torch.autograd.grad(ours, (weight, h), upstream), torch.autograd.grad(twin, (weight, h), upstream), strict=True
-    ):
-        assert torch.allclose(one, other)
-    assert torch.autograd.gradcheck(loops.weighted_sum, (weight, h))
+def test_dropout_is_right_on_average_and_another_one_each_time(ragged: SparseMatrix) -> None:
+    torch.manual_seed(0)
+    draws = [dense(ragged.dropout(0.4)) for _ in range(4000)]
+    assert not np.array_equal(draws[0], draws[1])
+    # A number of size v has a standard error of v sqrt(0.4 / 0.6 / 4000) = 0.013 v.
+    assert np.allclose(np.mean(draws, axis=0), dense(ragged), rtol=0.065)
+    assert np.array_equal(dense(ragged.dropout(0.0)), dense(ragged))

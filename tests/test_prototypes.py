@@ -58,6 +58,18 @@ def test_eq_10_draws_are_mean_plus_deviation_times_noise() -> None:
         assert torch.allclose(z[i], prototypes.mean[c] + prototypes.var[c].sqrt() * noise[draw, c])
 
 
+def test_draws_with_a_shared_sigma_have_the_mean_of_the_deviations() -> None:
+    prototypes = bare(torch.randn(3, 2), torch.rand(3, 2))
+    noise = torch.randn(4, 3, 2)
+    z, y = prototypes.draw(noise, "shared")
+    assert torch.equal(y, prototypes.draw(noise)[1])
+    for i in range(12):
+        draw, c = divmod(i, 3)
+        for d in range(2):
+            sigma = sum(float(prototypes.var[k, d]) ** 0.5 for k in range(3)) / 3
+            assert float(z[i, d]) == pytest.approx(float(prototypes.mean[c, d] + sigma * noise[draw, c, d]), abs=1e-6)
+
+
 def test_draws_have_the_moments_they_are_asked_for() -> None:
     prototypes = bare(torch.tensor([[1.0, -2.0]]), torch.tensor([[4.0, 0.25]]))
     z, _ = prototypes.draw(torch.randn(20000, 1, 2, generator=torch.Generator().manual_seed(0)))

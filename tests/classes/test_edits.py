@@ -10,6 +10,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.experiments.predictions import Predictions
+from nodenova.heads import LinearHead
 from nodenova.model import Model
 
 
@@ -97,6 +98,24 @@ def test_parts_of_a_labelled_class_stay_old_and_keep_its_name(case) -> None:
     assert ids_of(parted) == [1, 4, 5, 6, 2, 3]  # by stage, then by id
     assert parted.class_names == ("class-1", "class-0 1", "class-0 2", "class-0 3", "new-2", "new-3")
     assert parted.sizes == (4, 2)
+
+
+def test_a_plain_linear_head_is_split_on_z_as_long_as_it_is(cases) -> None:
+    """What `fit` returns. Read on unit length, the parts would be rows for another z."""
+    labelled, graph = nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10), cases["gcn"].graph
+    model = nova.fit(nova.split(labelled, [0, 1, 2])[0], "gcn", hidden=16, epochs=60)
+    before = model.predict(graph)
+    parted = model.split(0, graph)
+    after = parted.predict(graph)
+    assert isinstance(parted.head(), LinearHead)
+    assert np.isin(after, [3, 4]).sum() == (before == 0).sum()
+    assert (np.isin(after, [3, 4]) == (before == 0)).mean() > 0.98
+    assert min((after == 3).sum(), (after == 4).sum()) > 5
+    rows, means = parted.head().linear.weight.detach()[-2:], parted.prototypes.mean[-2:]
+    assert float(torch.cosine_similarity(rows[0] - rows[1], means[0] - means[1], dim=0)) == pytest.approx(1.0, abs=1e-4)
+    merged = parted.merge([3, 4])
+    p = columns_by_hand(parted, graph)
+    assert np.allclose(merged.predict_proba(graph)[:, -1], p[:, 2] + p[:, 3], atol=1e-6)
 
 
 def test_split_is_a_pure_function_of_its_seed(case) -> None:

@@ -141,7 +141,7 @@ def planetoid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (raw / f"ind.tiny.{name}").write_bytes(pickle.dumps(part))
     (raw / "ind.tiny.test.index").write_text("".join(f"{i}\n" for i in shuffled))
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setitem(DATASETS, "tiny", datasets._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, ships=False))
+    monkeypatch.setitem(DATASETS, "tiny", datasets._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, hidden=16))
     return tmp_path
 
 
@@ -205,7 +205,7 @@ def test_wikics_is_read_through_pygs_loader(wikics: Path) -> None:
     assert labelled.graph.num_edges == 10  # 0-1, 0-2, 1-2, 3-4, 0-5, in both directions
     assert labelled.y.tolist() == [0, 1, 2, 0, 1, 2]
     assert np.flatnonzero(labelled.train).tolist() == [2, 3]
-    assert np.flatnonzero(labelled.val).tolist() == [0]
+    assert np.flatnonzero(labelled.val).tolist() == [1]  # its stopping mask, not its validation mask
     assert np.flatnonzero(labelled.test).tolist() == [4, 5]
     assert np.allclose(labelled.graph.x[3], [0.3, -0.2, 1.0])
     assert everything_below(wikics) == before

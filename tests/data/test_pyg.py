@@ -55,6 +55,21 @@ def test_one_of_several_published_splits() -> None:
             from_pyg(both, split=split, name="mine")
 
 
+def test_nodes_that_are_set_apart_for_stopping_stand_for_validation() -> None:
+    masks = {
+        name: torch.tensor([i == at for i in range(5)]) for at, name in enumerate(["train_mask", "val_mask", "test_mask"])
+    }
+    stopping = torch.tensor([[0, 0], [0, 0], [0, 0], [1, 0], [0, 1]]).bool()
+    assert np.flatnonzero(from_pyg(data(**masks)).val).tolist() == [1]
+    for split, expected in ((0, [3]), (1, [4])):
+        labelled = from_pyg(data(**masks, stopping_mask=stopping), split=split)
+        assert np.flatnonzero(labelled.val).tolist() == expected
+        assert np.flatnonzero(labelled.train).tolist() == [0]
+        assert np.flatnonzero(labelled.test).tolist() == [2]
+    with pytest.raises(GraphError, match=r"mine: split 2 is not there, splits are 0..1"):
+        from_pyg(data(**masks, stopping_mask=stopping), split=2, name="mine")
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.evaluation.grade import Grade, forgetting, grade
+from nodenova.model import frozen
 
 
 def test_confusion_counts_what_predict_says(discovered, tasks) -> None:
@@ -34,10 +38,11 @@ def test_a_fitted_model_never_says_new(fitted, tasks) -> None:
     assert graded.confusion.shape == (4, 4)
     assert graded.confusion[:, 2:].sum() == 0
     assert graded.confusion_new is None
+    assert graded.confusion_old is None
     scores = graded.scores()
     assert scores["new"] == 0.0
     assert scores["h"] == 0.0
-    assert "new_n" not in scores
+    assert not {"old_n", "new_n", "all_n"} & set(scores)
 
 
 def test_scores_by_hand() -> None:
@@ -53,6 +58,84 @@ def test_scores_by_hand() -> None:
     assert graded.scores("identity")["new"] == 20.0
     assert graded.scores("identity")["new_n"] == 25.0
     assert graded.matched().tolist() == [0, 2, 1]
+
+
+def test_scores_when_old_and_new_are_told_by_hand() -> None:
+    """Old nodes among old classes, new ones among new classes, all of them together; labelled classes keep their ids."""
+    old, new = np.array([[3, 7], [6, 4]]), np.array([[1, 9], [6, 4]])
+    graded = Grade(np.ones((4, 4), dtype=int), new, (2, 2), (2, 2), old)
+    told = {matching: graded.scores(matching) for matching in ("block", "identity", "global")}
+    assert [told[m]["old_n"] for m in told] == pytest.approx([35.0, 35.0, 65.0])
+    assert [told[m]["new_n"] for m in told] == pytest.approx([75.0, 25.0, 75.0])
+    assert [told[m]["all_n"] for m in told] == pytest.approx([100 * 22 / 40, 100 * 12 / 40, 100 * 28 / 40])
+
+
+def test_all_told_counts_nodes_and_is_not_the_mean_of_two_percentages() -> None:
+    graded = Grade(np.ones((2, 2), dtype=int), np.array([[1]]), (1, 1), (1, 1), np.array([[9]]))
+    assert graded.scores()["all_n"] == 100.0
+    graded = Grade(np.ones((3, 3), dtype=int), np.array([[1]]), (2, 1), (2, 1), np.array([[0, 9], [0, 0]]))
+    assert (graded.scores()["old_n"], graded.scores()["new_n"]) == (0.0, 100.0)
+    assert graded.scores()["all_n"] == pytest.approx(10.0)
+
+
+def test_classes_of_an_earlier_stage_are_old_and_matched_among_themselves() -> None:
+    """Two stages behind: of the three older classes the first has its id, the other two were discovered."""
+    old = np.array([[8, 1, 1], [0, 2, 8], [1, 9, 0]])
+    graded = Grade(np.ones((4, 4), dtype=int), np.array([[5]]), (1, 2, 1), (1, 2, 1), old)
+    assert graded.scores("block")["old_n"] == pytest.approx(100 * 25 / 30)
+    assert graded.scores("identity")["old_n"] == pytest.approx(100 * 10 / 30)
+
+
+def test_confusion_old_counts_old_nodes_among_old_classes(discovered, tasks) -> None:
+    exam = tasks[2]
+    graded = grade(discovered, exam)
+    among_old = discovered.predict_proba(exam.graph)[exam.ids][:, :2].argmax(axis=1)
+    assert graded.confusion_old.shape == (2, 2)
+    for true in range(2):
+        for p in range(2):
+            assert graded.confusion_old[true, p] == ((exam.y == true) & (among_old == p)).sum()
+    assert graded.confusion_old.sum() == (exam.y < 2).sum()
+
+
+def test_old_classes_are_told_apart_where_a_new_one_has_all_the_probability(discovered, tasks) -> None:
+    """Its logit is a thousand above theirs: as probabilities both old classes are 0, and equal."""
+    exam, head = tasks[2], discovered.head()
+    with torch.no_grad():
+        head.linear.bias[2] += 100.0  # over a temperature of 0.1
+    loud = replace(discovered, _head=frozen(head))
+    assert (loud.predict_proba(exam.graph)[:, :2] == 0).all()
+    assert loud.predict(exam.graph).tolist() == [2] * 120
+    assert len(np.unique(discovered.predict_proba(exam.graph)[exam.ids][:, :2].argmax(axis=1))) == 2
+    assert grade(loud, exam).confusion_old.tolist() == grade(discovered, exam).confusion_old.tolist()
+
+
+def test_an_old_class_of_several_columns_has_their_sum(discovered, tasks) -> None:
+    exam = tasks[2]
+    for edited in (discovered.merge([1, 2]), discovered.split(0, exam.graph)):
+        graded = grade(edited, exam)
+        ids = [c.id for c in edited.classes if not c.is_new]
+        among_old = edited.predict_proba(exam.graph)[exam.ids][:, : len(ids)].argmax(axis=1)
+        places = [0 if edited.class_of(i).name.startswith("class-0") else 1 for i in ids]
+        said = np.array(places)[among_old]
+        expected = [[int(((exam.y == t) & (said == p)).sum()) for p in range(2)] for t in range(2)]
+        assert graded.confusion_old.tolist() == expected
+
+
+def test_collapse_of_a_grade_by_hand() -> None:
+    confusion = np.array([[5, 0, 2, 0], [0, 5, 0, 1], [1, 0, 4, 2], [0, 0, 3, 0]])
+    assert Grade(confusion, None, (2, 2), (2, 2)).collapse == {"new_used": 2, "new_largest": pytest.approx(75.0)}
+    # More classes discovered than there are, and a stage in between: what came before the newest stage is old.
+    wide = np.array([[5, 0, 0, 0], [0, 0, 7, 0]])
+    assert Grade(wide, None, (1, 1), (1, 3)).collapse == {"new_used": 1, "new_largest": 100.0}
+    three = np.array([[5, 0, 0, 0], [0, 5, 0, 0], [0, 3, 1, 1]])
+    assert Grade(three, None, (1, 1, 1), (1, 1, 2)).collapse == {"new_used": 2, "new_largest": 50.0}
+
+
+def test_a_model_that_never_says_new_uses_none_of_its_classes(fitted, tasks) -> None:
+    graded = grade(nova.discover(fitted, tasks[1], nova.NeverNew()), tasks[2])
+    assert graded.collapse["new_used"] == 0
+    assert np.isnan(graded.collapse["new_largest"])
+    assert graded.scores()["old_n"] == grade(fitted, tasks[2]).scores()["old"]
 
 
 def test_phase_row_by_hand() -> None:

@@ -212,6 +212,28 @@ def test_gate_asks_only_for_the_side() -> None:
     assert gate(np.array([[0, 5, 0], [5, 0, 0], [0, 0, 5]]), 2, 2) == 100.0
 
 
+def test_collapse_by_hand() -> None:
+    """Two old classes, three discovered ones: 12 test nodes are called new, 9 of them in one class, none in another."""
+    confusion = np.array([[5, 0, 2, 0, 0], [0, 5, 0, 0, 1], [1, 0, 4, 0, 2], [0, 0, 3, 0, 0]])
+    assert metrics.new_used(confusion, 2) == 2
+    assert metrics.new_largest(confusion, 2) == pytest.approx(100 * 9 / 12)
+    assert metrics.new_used(confusion, 4) == 1
+    assert metrics.new_largest(confusion, 4) == 100.0
+    assert set(metrics.COLLAPSE) == {"new_used", "new_largest"}
+
+
+def test_collapse_where_nobody_is_called_new_or_there_is_no_new_class() -> None:
+    for confusion, n_old in ((np.array([[5, 1, 0, 0], [2, 3, 0, 0]]), 2), (np.eye(2, dtype=int), 2)):
+        assert metrics.new_used(confusion, n_old) == 0
+        assert math.isnan(metrics.new_largest(confusion, n_old))
+
+
+def test_right_of_counts_matched_nodes_among_all() -> None:
+    confusion = np.array([[1, 9, 0], [6, 4, 2]])
+    assert metrics.right_of(confusion, np.array([1, 0, -1])) == (15, 22)
+    assert metrics.right_of(confusion, np.array([-1, -1, -1])) == (0, 22)
+
+
 def test_average_accuracy_and_forgetting_by_hand() -> None:
     assert average_accuracy([[90.0], [70.0, 50.0]]) == 60.0
     assert average_forgetting([[90.0], [70.0, 50.0]]) == -20.0

@@ -44,15 +44,25 @@ def write_data_json(root: Path, nodes: int = 150) -> None:
 
 def test_the_bench_runs_wikics_by_the_same_code(tmp_path: Path) -> None:
     write_data_json(tmp_path)
-    options = ["--datasets", "wikics", "--data-root", tmp_path, "--encoders", "gcn", "--methods", "prism,sword,never_new"]
+    options = ["--datasets", "wikics", "--data-root", tmp_path, "--encoders", "gcn", "--methods", "prism,never_new"]
     more = ["--seeds", 1, "--out", tmp_path / "out", "--quiet"]
     result = CliRunner().invoke(app, [str(a) for a in ["bench", "comparison", *options, *more]], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     rows = RowFile(tmp_path / "out/rows.jsonl").read()
     assert [(row["dataset"], row["status"], row["num_old"], row["num_new"]) for row in rows] == [
         ("wikics", "done", 7, 3)
-    ] * 3
+    ] * 2
+    assert {row["method"]: row["fit_settings"].get("hidden") for row in rows} == {"never_new": 128, "prism": None}
     assert "| Wiki-CS Old |" in (tmp_path / "out/comparison.md").read_text()
+
+
+def test_phase_1_stops_on_its_stopping_nodes(tmp_path: Path) -> None:
+    write_data_json(tmp_path)
+    labelled = nova.load_dataset("wikics", tmp_path)
+    old, _, _ = nova.split(labelled, range(7))
+    part = (np.arange(150) // 10) % 5
+    assert old.val_ids.tolist() == np.flatnonzero((part == 3) & (labelled.y < 7)).tolist()
+    assert np.array_equal(old.val_y, labelled.y[old.val_ids])
 
 
 def test_every_method_runs_on_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.data.answers import GivenTask
-from nodenova.data.splits import given_task
+from nodenova.data.splits import given_task, with_split
 from nodenova.errors import GraphError, SettingError
 from nodenova.heads import grow
 from nodenova.labelled import LABELLED, NEEDS
@@ -43,14 +43,17 @@ def given(labelled) -> GivenTask:
     return given_task(labelled, [0, 1])
 
 
-FIELDS = {"new_labels": "y", "old_nodes": "old_ids", "old_labels": "old_y"}
+FIELDS = {"y": "new_labels", "old_ids": "old_nodes", "old_y": "old_labels", "val_ids": "validation", "val_y": "validation"}
 
 
-@pytest.mark.parametrize("needs", [(), ("new_labels",), ("old_nodes",), ("old_nodes", "old_labels"), NEEDS])
+@pytest.mark.parametrize(
+    "needs", [(), ("new_labels",), ("old_nodes",), ("old_nodes", "old_labels"), ("validation",), NEEDS]
+)
 def test_a_method_gets_what_it_needs_and_nothing_else(needs: tuple[str, ...], fitted, given) -> None:
     model = teach(fitted, given, bystander(*needs), seed=4)
-    for need, field in FIELDS.items():
+    for field, need in FIELDS.items():
         handed, there = getattr(SEEN[-1], field), getattr(given, field)
+        assert there is not None
         assert np.array_equal(handed, there) if need in needs else handed is None
     stage = model.stages[-1]
     assert stage.sees == ("graph", "new_ids", *needs)
@@ -59,7 +62,12 @@ def test_a_method_gets_what_it_needs_and_nothing_else(needs: tuple[str, ...], fi
 
 def test_what_is_needed_must_be_there(fitted, given) -> None:
     bare = GivenTask(given.graph, given.ids, 2)
-    for need, words in [("new_labels", "the labels of the new nodes"), ("old_nodes", "old nodes")]:
+    words_for = {
+        "new_labels": "the labels of the new nodes",
+        "old_nodes": "old nodes",
+        "validation": "validation nodes of old and new classes with their labels",
+    }
+    for need, words in words_for.items():
         with pytest.raises(SettingError, match=f"Bystander needs {words}, which the task does not give"):
             teach(fitted, bare, bystander(need))
     with pytest.raises(SettingError, match="must then need old_nodes too"):
@@ -91,8 +99,12 @@ def test_other_things_the_door_refuses(fitted, given) -> None:
 
 
 def test_a_task_that_contradicts_itself_is_refused(given) -> None:
-    with pytest.raises(GraphError, match="without the nodes"):
+    with pytest.raises(GraphError, match="labels of old nodes are given without the nodes"):
         replace(given, old_ids=None)
+    with pytest.raises(GraphError, match="labels of validation nodes are given without the nodes"):
+        replace(given, val_ids=None)
+    with pytest.raises(GraphError, match="validation nodes need as many labels"):
+        replace(given, val_y=given.val_y[:-1])
     with pytest.raises(GraphError, match="old nodes need as many labels"):
         replace(given, old_y=given.old_y[:-1])
     with pytest.raises(GraphError, match="new nodes need as many labels, numbered from 0"):
@@ -115,6 +127,11 @@ def test_the_task_is_that_of_split_with_the_true_labels(old: list[int], visibili
         assert np.array_equal(given.old_y, first.train_y)
         said = [exam.class_names[len(classes) + k] for k in given.y]
         assert said == [data.class_names[y_of[name]] for name in names[given.ids].tolist()]
+        # Validation nodes of old and new classes, numbered as the joint head will number them.
+        drawn = with_split(data, seed=5)
+        assert names[given.val_ids].tolist() == data.graph.node_ids[drawn.val & (data.y >= 0)].tolist()
+        said = [exam.class_names[k] for k in given.val_y]
+        assert said == [data.class_names[y_of[name]] for name in names[given.val_ids].tolist()]
 
 
 def test_the_two_rooms_share_no_name_and_both_are_made_from_text(given) -> None:

@@ -14,12 +14,13 @@ from nodenova.heads import CosineHead
 from nodenova.labelled.door import teach
 from nodenova.labelled.twp import Twp, attention_size, importances, l_preserve, total_slope
 
-every_encoder = pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
+every_encoder = pytest.mark.parametrize("encoder", ["gcn", "gat", "gatv2", "sage"])
 
 
 def made(encoder: str, graph: nova.Graph) -> tuple[Encoder, CosineHead]:
     torch.manual_seed(0)
-    g = Encoder(EncoderSpec(encoder, graph.num_features, hidden=4, heads=2, dropout=0.5)).eval()
+    name, attention = ("gat", "v2") if encoder == "gatv2" else (encoder, "v1")
+    g = Encoder(EncoderSpec(name, graph.num_features, hidden=4, heads=2, dropout=0.5, attention=attention)).eval()
     with torch.no_grad():
         for p in g.parameters():
             p += 0.1 * torch.randn(p.shape)  # zero biases would put nodes without features on the kink of the activation
@@ -58,7 +59,7 @@ def test_attention_size_edge_by_edge(encoder: str, make_graph) -> None:
     neighbours = {i: {i} | set(graph.edge_index[0, graph.edge_index[1] == i].tolist()) for i in nodes}
     x = graph.x.toarray()
     h = torch.from_numpy(x / np.maximum(x.sum(axis=1, keepdims=True), 1e-9)).float()
-    total, activation = 0.0, F.elu if encoder == "gat" else F.relu
+    total, activation = 0.0, F.elu if "gat" in encoder else F.relu
     edges = torch.from_numpy(graph.edge_index)
     with torch.no_grad():
         for depth, conv in enumerate(g.convs):
@@ -68,6 +69,9 @@ def test_attention_size_edge_by_edge(encoder: str, make_graph) -> None:
                     if encoder == "gat":
                         w_i, w_j = (conv.lin(h[k]).view(conv.heads, -1) for k in (i, j))
                         e = F.leaky_relu((w_i * conv.att_dst[0]).sum(-1) + (w_j * conv.att_src[0]).sum(-1), 0.2)
+                    elif encoder == "gatv2":
+                        both = (conv.lin_r(h[i]) + conv.lin_l(h[j])).view(conv.heads, -1)
+                        e = (F.leaky_relu(both, 0.2) * conv.att[0]).sum(-1)
                     elif encoder == "sage":
                         e = (h[i] @ conv.lin_r.weight.t()) @ torch.tanh(h[j] @ conv.lin_l.weight.t())
                     else:
@@ -117,6 +121,32 @@ def test_each_importance_holds_what_is_important(weight: str, fitted, labelled) 
         return sum(float((w * (a - b).square()).sum()) for w, a, b in pairs)
 
     assert moved(1e4) < 0.5 * moved(0.0)
+
+
+def test_as_it_is_it_tells_new_from_old_and_holds_old_classes_apart() -> None:
+    """On planted classes. Which new class is which is left to the rows of the head, and may be learnt or not."""
+    easy = nova.synthetic(nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9)
+    old, _, exam = nova.split(easy, [0, 1])
+    fitted, given = nova.fit(old, "gcn", hidden=16, epochs=50), given_task(easy, [0, 1])
+    model = teach(fitted, given, Twp(epochs=100))
+    scores = nova.grade(model, exam).scores()
+    always_new = 100.0 * float((exam.y >= 2).mean())
+    assert scores["gate"] > always_new + 10
+    assert scores["old_n"] > 95
+
+
+def test_a_longer_z_is_held_harder(fitted, labelled) -> None:
+    """I^topo is the slope of a square of attention: on an encoder twice as large it is much more than twice as steep."""
+    given = given_task(labelled, [0, 1])
+    old, y_old = torch.from_numpy(given.old_ids), torch.from_numpy(given.old_y)
+
+    def size(factor: float) -> float:
+        g = fitted.encoder().eval()
+        with torch.no_grad():
+            g.convs[-1].lin.weight.mul_(factor)
+        return float(importances(g, fitted.head(), given.graph, old, y_old)[1][-3].sum())
+
+    assert size(2.0) > 4 * size(1.0)
 
 
 def test_promotion_makes_the_new_loss_depend_on_less(fitted, labelled) -> None:

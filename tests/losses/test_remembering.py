@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.remembering import l_distill, l_replay, l_soft_targets
+from nodenova.losses.remembering import l_distill, l_distill_global, l_replay, l_soft_targets
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -27,6 +27,14 @@ def naive_l_distill(z_old: Tensor, z: Tensor) -> Tensor:
     for i in range(z.shape[0]):
         total = total + sum((z_old[i, k] - z[i, k]) ** 2 for k in range(z.shape[1])) ** 0.5
     return total / z.shape[0]
+
+
+def naive_l_distill_global(z_old: Tensor, z: Tensor) -> Tensor:
+    n, hidden = z.shape
+    length_old = sum(z_old[i, k] ** 2 for i in range(n) for k in range(hidden)) ** 0.5
+    length = sum(z[i, k] ** 2 for i in range(n) for k in range(hidden)) ** 0.5
+    apart = [(z_old[i, k] / length_old - z[i, k] / length) ** 2 for i in range(n) for k in range(hidden)]
+    return torch.stack(apart).sum() ** 0.5
 
 
 def naive_l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> float:
@@ -71,6 +79,34 @@ def test_eq_11_has_a_finite_gradient_where_training_starts() -> None:
     loss = l_distill(z.detach().clone(), z)
     loss.backward()
     assert math.isclose(float(loss.detach()), 0, abs_tol=1e-5)
+    assert torch.isfinite(z.grad).all()
+
+
+def test_eq_11_as_a_whole_value_and_gradient_are_the_naive_twins() -> None:
+    z_old, z = random(7, 4), random(7, 4, seed=1).requires_grad_()
+    ours, twin = l_distill_global(z_old, z), naive_l_distill_global(z_old, z)
+    assert torch.allclose(ours, twin)
+    assert torch.allclose(torch.autograd.grad(ours, z)[0], torch.autograd.grad(twin, z)[0])
+    assert torch.autograd.gradcheck(lambda t: l_distill_global(z_old, t), z)
+
+
+def test_eq_11_as_a_whole_by_hand() -> None:
+    """Lengths 5 and 10 of the whole: (3, 4)/5 and (6, 0, 0, 8)/10 lie |(0.6 - 0.6, 0.8, 0, -0.8)| apart."""
+    z_old, z = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.tensor([[6.0, 0.0], [0.0, 8.0]])
+    assert float(l_distill_global(z_old, z)) == pytest.approx(math.sqrt(2 * 0.8**2))
+
+
+def test_eq_11_as_a_whole_is_blind_to_one_scale_for_all_nodes_and_to_nothing_else() -> None:
+    z = random(7, 4)
+    assert float(l_distill_global(z, 17.0 * z)) == pytest.approx(0, abs=2e-6)
+    one_longer = z * torch.where(torch.arange(7) == 3, 2.0, 1.0)[:, None]
+    assert float(l_distill_global(z, one_longer)) > 0.1
+    assert float(l_distill_global(z, -z)) == pytest.approx(2.0)  # as far apart as can be
+
+
+def test_eq_11_as_a_whole_has_a_finite_gradient_where_training_starts() -> None:
+    z = random(7, 4).requires_grad_()
+    l_distill_global(z.detach().clone(), z).backward()
     assert torch.isfinite(z.grad).all()
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.self_training import l_perturb, l_self, perturbed
+from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -31,6 +31,17 @@ def naive_perturbed(z: Tensor, noise: Tensor, eta: float) -> Tensor:
         sigma = math.sqrt(sum((value - mean) ** 2 for value in column) / n)
         for i in range(n):
             out[i, k] = z[i, k] + eta * sigma * noise[i, k]
+    return out
+
+
+def naive_perturbed_logits(logits: Tensor, everywhere: Tensor, noise: Tensor, eta: float) -> Tensor:
+    values = everywhere.flatten().tolist()
+    mean = sum(values) / len(values)
+    sigma = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))  # torch.std, as released
+    out = torch.empty_like(logits)
+    for i in range(logits.shape[0]):
+        for c in range(logits.shape[1]):
+            out[i, c] = logits[i, c] + eta * sigma * noise[i, c]
     return out
 
 
@@ -73,6 +84,27 @@ def test_eq_7_the_size_of_the_noise_is_a_constant_for_the_gradient() -> None:
     z, noise = random(6, 3).requires_grad_(), random(6, 3, seed=1)
     (gradient,) = torch.autograd.grad(perturbed(z, noise, 0.3).sum(), z)
     assert torch.equal(gradient, torch.ones_like(z))
+
+
+def test_eq_7_on_logits_is_the_naive_twin() -> None:
+    everywhere, noise = random(11, 4), random(5, 4, seed=1)
+    logits = everywhere[:5]
+    assert torch.allclose(
+        perturbed_logits(logits, everywhere, noise, 0.2), naive_perturbed_logits(logits, everywhere, noise, 0.2)
+    )
+
+
+def test_eq_7_on_logits_by_hand() -> None:
+    """All logits of all nodes are 0, 0, 3 and 3: their standard deviation is sqrt(3), whichever class they are of."""
+    everywhere = torch.tensor([[0.0, 3.0], [0.0, 3.0]])
+    moved = perturbed_logits(everywhere[:1], everywhere, torch.ones(1, 2), 0.5)
+    assert moved.tolist() == [pytest.approx([0.5 * math.sqrt(3), 3 + 0.5 * math.sqrt(3)])]
+
+
+def test_eq_7_on_logits_the_size_of_the_noise_is_a_constant_for_the_gradient() -> None:
+    logits, noise = random(6, 3).requires_grad_(), random(6, 3, seed=1)
+    (gradient,) = torch.autograd.grad(perturbed_logits(logits, logits, noise, 0.3).sum(), logits)
+    assert torch.equal(gradient, torch.ones_like(logits))
 
 
 def test_eq_8_value_and_gradient_are_the_naive_twins() -> None:

@@ -16,9 +16,11 @@ def row(
 ) -> dict[str, Any]:
     """One finished run whose block scores are about `level` and whose identity scores are ten lower."""
     changed, fit_changed = more.get("changed", {}), more.get("fit_changed", {})
-    name = [dataset, method, encoder, seed, changed, fit_changed, more.get("class_split"), more.get("draw")]
+    other = [more.get(key) for key in ("class_split", "draw", "visibility")]
+    name = [dataset, method, encoder, seed, changed, fit_changed, *other]
     wobble = float(np.random.default_rng([seed, len(method), int(level)]).normal())
-    block = {s: level + i + wobble for i, s in enumerate(("old", "new", "all", "h", "gate", "nmi", "ari", "new_n"))}
+    names = ("old", "new", "all", "h", "gate", "nmi", "ari", "new_n", "old_n", "all_n")
+    block = {s: level + i + wobble for i, s in enumerate(names)}
     return {
         "key": json.dumps(name), "status": "done", "dataset": dataset, "method": method, "encoder": encoder, "seed": seed,
         "num_old": 2, "num_new": 1, "class_names": NAMES, "sizes": [2, 1], "predicted_sizes": [2, 1],

@@ -22,10 +22,9 @@ from nodenova.errors import StorageError
 from nodenova.experiments.folder import RunFolder
 from nodenova.experiments.results import summarise
 from nodenova.experiments.run import Plan
-from nodenova.report import figures
 from nodenova.report.page import write_report
 
-SCORES = ("old", "new", "all", "h", "gate", "nmi", "ari", "new_n")
+SCORES = ("old", "new", "all", "h", "gate", "nmi", "ari", "old_n", "new_n", "all_n")
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(2)>",
@@ -117,15 +116,16 @@ def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
     page, summary = Page(finished.path / "report.html"), summarise(finished.rows())
 
     def cell(value: dict[str, float]) -> str:
-        return f"{value['mean']:.1f} ± {value['std']:.1f}".replace("-", "−")
+        return f"{value['mean']:.1f} ± {value['std']:.1f}".replace("-", "−") if value["n"] else "–"
 
     head, *lines = page.tables["scores"]
-    assert head == ["Matching", "Old", "New", "All", "H", "Gate", "NMI", "ARI", "New-N"]
+    assert head == ["Matching", "Old", "New", "All", "H", "Gate", "NMI", "ARI", "Old-N", "New-N", "All-N"]
     assert [line[0] for line in lines] == ["block (headline)", "identity", "global"]
     for line, matching in zip(lines, ("block", "identity", "global"), strict=True):
         assert line[1:] == [cell(summary["scores"][matching][score]) for score in SCORES]
-    both = [summary["aa"], summary["af"], summary["seconds"]["fit"], summary["seconds"]["discover"]]
-    assert page.tables["overall"][1] == ["2", *map(cell, both)]
+    once = [summary[score] for score in ("aa", "af", "new_used", "new_largest")]
+    once += [summary["seconds"]["fit"], summary["seconds"]["discover"]]
+    assert page.tables["overall"][1] == ["2", *map(cell, once)]
     assert [line[0] for line in page.tables["seeds"]] == ["Seed", "0", "1"]
     assert "over 2 seeds" in page.text
 
@@ -206,12 +206,26 @@ def test_scores_that_are_not_numbers_are_dashes(copy: RunFolder) -> None:
         scores = copy.rows()[seed]["scores"]
         scores["block"] |= {"new": math.nan, "h": math.nan}
         del scores["block"]["new_n"]
-        change_row(copy, seed, scores=scores, aa=math.nan)
+        change_row(copy, seed, scores=scores, aa=math.nan, new_largest=math.nan)
     page = Page(write_report(copy))
-    assert [page.tables["scores"][1][i] for i in (2, 4, 8)] == ["–", "–", "–"]
-    assert page.tables["overall"][1][1] == "–"
+    shown = dict(zip(page.tables["scores"][0][1:], page.tables["scores"][1][1:], strict=True))
+    assert {name for name, value in shown.items() if value == "–"} == {"New", "H", "New-N"}
+    overall = dict(zip(page.tables["overall"][0], page.tables["overall"][1], strict=True))
+    assert {name for name, value in overall.items() if value == "–"} == {"AA", "Largest of them"}
     assert page.tables["seeds"][1][2] == "–"
     assert "nan" not in re.sub(r"<script.*?</script>", "", page.source.replace(get_plotlyjs(), ""), flags=re.DOTALL).lower()
+
+
+def test_how_far_the_new_classes_have_collapsed_is_printed(copy: RunFolder) -> None:
+    change_row(copy, 0, new_used=1, new_largest=100.0)
+    change_row(copy, 1, new_used=2, new_largest=60.0)
+    page = Page(write_report(copy))
+    overall = dict(zip(page.tables["overall"][0], page.tables["overall"][1], strict=True))
+    assert overall["New classes used"] == "1.5 ± 0.7"
+    assert overall["Largest of them"] == "80.0 ± 28.3"
+    seeds = [dict(zip(page.tables["seeds"][0], line, strict=True)) for line in page.tables["seeds"][1:]]
+    assert [line["New classes used"] for line in seeds] == ["1.0", "2.0"]
+    assert [line["Largest of them"] for line in seeds] == ["100.0", "60.0"]
 
 
 def test_a_method_that_trains_nothing_and_finds_nothing(tmp_path: Path) -> None:
@@ -260,32 +274,3 @@ def test_no_finished_seed(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no finished seed yet"):
         write_report(folder)
     assert not (folder.path / "report.html").exists()
-
-
-def test_many_classes_look_different() -> None:
-    n, n_old = 30, 20
-    y = np.arange(n)
-    figure = figures.node_map(np.zeros((n, 2)), list(range(n)), y, y, [f"c{i}" for i in range(n)], n_old, y)
-    looks = {(t.marker.color, t.marker.symbol) for t in figure.data if t.meta == "true"}
-    assert len(looks) == n
-    assert all(t.marker.symbol.startswith("circle" if i < n_old else "diamond") for i, t in enumerate(figure.data[:n]))
-
-
-@pytest.mark.parametrize("z", [np.zeros((3, 4)), np.ones((50, 4)), np.full((50, 4), np.nan)])
-def test_nothing_to_lay_out(z: np.ndarray) -> None:
-    assert figures.positions(z) is None
-
-
-def test_embeddings_of_one_dimension_can_be_laid_out() -> None:
-    xy = figures.positions(np.random.default_rng(0).normal(size=(12, 1)))
-    assert xy is not None
-    assert xy.shape == (12, 2)
-    assert np.isfinite(xy).all()
-
-
-def test_losses_that_break_off_leave_gaps() -> None:
-    figure = figures.loss_curves({"a": [100.0, math.nan, 0.0, 1.0], "<b>": [math.inf]})
-    assert figure.data[0].y == (100.0, None, None, 1.0)
-    assert figure.data[1].name == "&lt;b&gt;"
-    assert figure.layout.yaxis.type == "log"
-    assert figures.loss_curves({"a": [1.0, -1.0]}).layout.yaxis.type == "linear"

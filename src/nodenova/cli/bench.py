@@ -141,7 +141,7 @@ def _hidden(text: str) -> int | None:
     """A size, or None for the paper's."""
     if text == "paper":
         return None
-    if not text.isdigit() or not int(text):
+    if not text.isdecimal() or not int(text):
         raise SettingError(f"--hidden is a number of dimensions, or paper; it is {text!r}")
     return int(text)
 

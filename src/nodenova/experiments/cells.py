@@ -179,7 +179,8 @@ def _fit_settings(choice: Choice, method: str, dataset: str, encoder: str) -> tu
         return ()
     hidden = schedules.hidden_size(dataset) if choice.hidden is None else choice.hidden
     schedule = schedules.schedule_for(method, dataset, encoder, choice.schedule)
-    named = {"hidden": hidden} if hidden != schedules.HIDDEN else {}
+    released = schedules.RELEASED_FIT[dataset, encoder] if schedule == "released" else {}
+    named = {"hidden": hidden} if hidden != schedules.HIDDEN or hidden != released.get("hidden", hidden) else {}
     return (*choice.fit_settings, *named.items(), *([("schedule", schedule)] if schedule != "paper" else []))
 
 

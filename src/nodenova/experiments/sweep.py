@@ -17,11 +17,12 @@ from typing import Any
 from nodenova.data.answers import Labelled
 from nodenova.data.datasets import load_dataset
 from nodenova.data.load import load_graph
+from nodenova.experiments import schedules
 from nodenova.experiments.cells import Cell
-from nodenova.experiments.contenders import title
+from nodenova.experiments.contenders import contender, title
 from nodenova.experiments.maps import write_map
 from nodenova.experiments.rowfile import RowFile
-from nodenova.experiments.run import Learnt, Row, commit, learn, run_one, versions
+from nodenova.experiments.run import Learnt, Row, changed, commit, learn, run_one, versions
 from nodenova.training import Watcher
 
 DEATHS = 2  # a run whose process dies this often has failed; once may have been an accident
@@ -144,6 +145,7 @@ def _bury(worker: _Worker, deaths: Counter[str], rows: RowFile, tell: Callable[[
 def failed_row(cell: Cell, error: str) -> Row:
     """The row of a run that gave no result: what was to be run, and what went wrong."""
     plan = cell.plan
+    method, plain = (contender(plan.method, schedules.method_settings(plan, alone=alone)) for alone in (False, True))
     return {
         "key": cell.key,
         "status": "failed",
@@ -158,7 +160,7 @@ def failed_row(cell: Cell, error: str) -> Row:
         "class_split": plan.class_split,
         "draw": plan.draw,
         "visibility": plan.visibility,
-        "changed": dict(plan.method_settings),
+        "changed": changed(method, plain),
         "fit_changed": dict(plan.fit_settings),
         "versions": versions(),
         "commit": commit(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from nodenova.experiments.run import Row
 from nodenova.experiments.schedules import AS_RELEASED, HIDDEN, hidden_size
@@ -42,7 +43,7 @@ JOINTS = {"concatenated": ", two heads side by side", "strict": ", joint head al
 
 def latest(rows: Sequence[Row]) -> list[Row]:
     """One row a key, the later one, in an order that does not depend on when each was done."""
-    by_key = {row.get("key") or i: row for i, row in enumerate(rows)}
+    by_key = {row.get("key") or i: _in_numbers(row) for i, row in enumerate(rows)}
 
     def place(row: Row) -> tuple[str, ...]:
         names = ("dataset", "encoder", "method", "class_split", "draw", "changed", "fit_changed", "visibility")
@@ -50,6 +51,19 @@ def latest(rows: Sequence[Row]) -> list[Row]:
         return (*parts, f"{row['seed']:012d}", str(row.get("key")))
 
     return sorted(by_key.values(), key=place)
+
+
+def _in_numbers(row: Row) -> Row:
+    """Failed runs of earlier versions say what was changed as it was given, in text."""
+
+    def number(value: Any) -> Any:
+        try:
+            return float(value) if isinstance(value, str) else value
+        except ValueError:
+            return value
+
+    given = row.get("changed") or {}
+    return row | {"changed": {k: number(v) for k, v in given.items()}} if row.get("status") == "failed" else row
 
 
 def in_setting(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive") -> list[Row]:

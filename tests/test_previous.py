@@ -1,0 +1,251 @@
+"""What the version before wrote: models, runs, reviews and rows are read, and say what they said then.
+
+In tests/fixtures/previous: three trained models (a cosine head, classes remembered under dropout) and one of Prism, with
+what they predicted; a graded run of two seeds, a discovery on a table with its review, and rows of a bench.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nodenova as nova
+from nodenova.classes.review import apply_review
+from nodenova.cli import app
+from nodenova.data.load import load_graph
+from nodenova.data.own import own_tasks
+from nodenova.experiments.cells import Choice, cells_of
+from nodenova.experiments.folder import RunFolder
+from nodenova.experiments.own_run import OwnRun
+from nodenova.experiments.results import score_of, summarise
+from nodenova.experiments.rowfile import RowFile
+from nodenova.experiments.run import Plan, run_one
+from nodenova.experiments.sweep import unfinished
+from nodenova.heads import CosineHead, LadderHead
+from nodenova.report.bench_tables import TABLES
+from nodenova.report.page import write_report
+from nodenova.storage import weights_digest
+
+PREVIOUS = Path(__file__).parent / "fixtures" / "previous"
+MODELS = ("gcn", "gat", "gcn-sword", "prism")
+GRADED = "synthetic:nodes=60,classes=4,words=40"
+# What `fit` and SWORD did then, in the settings of today.
+PHASE_1 = {"head": "cosine", "prototype_passes": 20}
+PHASE_2 = {"replay_temperature": True, "distill": "all"}
+
+
+def read(path: str) -> Any:
+    return json.loads((PREVIOUS / path).read_text())
+
+
+@pytest.fixture(scope="module")
+def data() -> nova.Labelled:
+    """The graph of the four models."""
+    return nova.synthetic(nodes=60, classes=4, words=40, words_per_node=8)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_predicts_what_it_predicted(name: str, data: nova.Labelled) -> None:
+    said = read("models/predictions.json")[name]
+    model = nova.load_model(PREVIOUS / "models" / name)
+    assert list(model.class_names) == said["classes"]
+    assert model.predict(data.graph).tolist() == said["predict"]
+    assert np.abs(model.predict_proba(data.graph) - said["proba"]).max() < 2e-6  # six decimals were written
+    assert isinstance(model.head(), LadderHead if name == "prism" else CosineHead)
+    assert weights_digest(model) == read(f"models/{name}/model.json")["sha256"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_saved_again_is_the_same(name: str, data: nova.Labelled, tmp_path: Path) -> None:
+    model = nova.load_model(PREVIOUS / "models" / name)
+    model.save(tmp_path / "again")
+    again = nova.load_model(tmp_path / "again")
+    assert weights_digest(again) == weights_digest(model)
+    assert again.stages == model.stages
+    assert again.predict_proba(data.graph).tobytes() == model.predict_proba(data.graph).tobytes()
+
+
+@pytest.mark.parametrize("name", MODELS[:3])
+def test_a_model_can_be_taken_further(name: str, data: nova.Labelled) -> None:
+    model, new = nova.load_model(PREVIOUS / "models" / name), nova.split(data, [0, 1])[1]
+    grown = nova.discover(model, new, nova.Sword(epochs=3))
+    assert len(grown.classes) == len(model.classes) + 2
+    assert np.isfinite(grown.predict_proba(data.graph)).all()
+
+
+def made_again(name: str, data: nova.Labelled) -> nova.Model:
+    """The saved model, made today: from its own settings and what the settings of today were called then."""
+    document = read(f"models/{name}/model.json")
+    old, new, _ = nova.split(data, [0, 1])
+    first = {key: value for key, value in document["stages"][0]["settings"].items() if key != "row_normalise"}
+    if name == "prism":
+        return nova.discover(nova.fit(old), new)
+    model = nova.fit(old, document["encoder"]["name"], **first, **PHASE_1)
+    if len(document["stages"]) == 1:
+        return model
+    known = {field.name for field in fields(nova.Sword)}
+    second = document["stages"][1]["settings"]
+    assert set(second) <= known
+    return nova.discover(model, new, nova.Sword(**second | PHASE_2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_former_way_is_a_setting_that_gives_the_same_model(name: str, data: nova.Labelled) -> None:
+    """Bit for bit where the kernels are the same; the tolerance is for other processors, and for GAT, whose are new."""
+    saved, model = nova.load_model(PREVIOUS / "models" / name), made_again(name, data)
+    for then, now in zip(saved.stages, model.stages, strict=True):
+        assert now.history.keys() == then.history.keys()
+        for term, values in then.history.items():
+            assert now.history[term] == pytest.approx(values, rel=1e-4, abs=1e-9)
+    for part in ("mean", "var", "centre"):  # of the old classes: SWORD's new ones were remembered under dropout too
+        now, then = (getattr(m.prototypes, part)[:2].numpy() for m in (model, saved))
+        assert np.allclose(now, then, rtol=1e-4, atol=1e-6)
+    assert float(model.prototypes.temperature) == pytest.approx(float(saved.prototypes.temperature), rel=1e-4)
+    assert np.allclose(model.predict_proba(data.graph), saved.predict_proba(data.graph), atol=1e-5)
+
+
+def test_the_way_of_today_gives_another_model(data: nova.Labelled) -> None:
+    old = nova.split(data, [0, 1])[0]
+    today = nova.fit(old, "gcn", hidden=4, epochs=20)
+    assert not np.allclose(today.predict_proba(data.graph), read("models/predictions.json")["gcn"]["proba"], atol=0.05)
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> RunFolder:
+    shutil.copytree(PREVIOUS / "graded", tmp_path / "graded")
+    return RunFolder.open(tmp_path / "graded")
+
+
+def test_a_graded_run_is_graded_the_same(graded: RunFolder) -> None:
+    for row in graded.rows():
+        exam = nova.split(nova.load_dataset(GRADED), [0, 1], seed=row["seed"])[2]
+        graded_again = nova.grade(graded.model(row["seed"]), exam)
+        assert graded_again.confusion.tolist() == row["confusion"]
+        for matching, scores in row["scores"].items():
+            again = graded_again.scores(matching)
+            assert {name: again[name] for name in scores} == pytest.approx(scores)
+    assert [row["seed"] for row in graded.rows()] == [0, 1]
+
+
+def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(graded: RunFolder) -> None:
+    summary = summarise(graded.rows())
+    assert "old_n" not in summary["scores"]["block"]
+    assert summary["new_used"]["mean"] == 0.0  # read off the confusion matrix
+    (scores,) = re.findall(r'<table id="scores".*?</table>', write_report(graded).read_text(), flags=re.DOTALL)
+    head, block, *_ = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in scores.split("<tr>")[1:])
+    shown = dict(zip(head, block, strict=True))
+    assert {name for name, value in shown.items() if value == "–"} == {"Old-N", "All-N"}
+    new_n = fmean(row["scores"]["block"]["new_n"] for row in graded.rows())
+    assert shown["New-N"].startswith(f"{new_n:.1f} ± ")
+
+
+def test_a_graded_run_is_finished_and_not_run_again(graded: RunFolder) -> None:
+    plan = Plan(GRADED, "sword", "gcn", (0, 1), 2, (("epochs", "3"),), (("hidden", 4), ("epochs", 5)))
+    rows = RunFolder.create(graded.path, plan, read("graded/run.json")["data"]).run(nova.load_dataset(GRADED), plan, [0, 1])
+    assert rows == graded.rows() == [read(f"graded/seed-{seed}/row.json") for seed in (0, 1)]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def discovery(tmp_path: Path) -> OwnRun:
+    shutil.copytree(PREVIOUS / "run", tmp_path / "run")
+    return OwnRun(tmp_path / "run")
+
+
+def test_a_discovery_says_of_its_classes_what_it_said(discovery: OwnRun) -> None:
+    before = table(discovery.path / "classes.csv")
+    assert [line["name"] for line in before] == ["bikes", "camping", "third", "new-4", "new-5"]
+    discovery.report()
+    assert (discovery.path / "report.html").stat().st_size > 0
+    after = table(discovery.path / "classes.csv")
+    told = ("id", "name", "auto_name", "kind", "stage", "size", "nearest", "features", "representatives")
+    assert [[line[key] for key in told] for line in after] == [[line[key] for key in told] for line in before]
+    for a, b in zip(after, before, strict=True):
+        assert [float(a[key]) for key in ("share", "confidence", "cohesion")] == pytest.approx(
+            [float(b[key]) for key in ("share", "confidence", "cohesion")], abs=2e-4
+        )
+
+
+def test_a_discovery_predicts_its_tables(discovery: OwnRun, tmp_path: Path) -> None:
+    files = ["--nodes", PREVIOUS / "nodes.csv", "--edges", PREVIOUS / "edges.csv", "--out", tmp_path / "p.csv", "--quiet"]
+    result = CliRunner().invoke(app, [str(part) for part in ("predict", discovery.path, *files)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    names = [line["name"] for line in table(tmp_path / "p.csv")]
+    kept = discovery.model().predict(discovery.graph())
+    assert names == [discovery.model().class_of(c).name for c in kept.tolist()]
+    assert {line["name"]: int(line["size"]) for line in table(discovery.path / "classes.csv")} == {
+        name: names.count(name) for name in sorted(set(names))
+    }
+
+
+def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: OwnRun) -> None:
+    """The model before its review is not kept; it is made again from the tables, and the review makes it the kept one."""
+    nodes, edges = PREVIOUS / "nodes.csv", PREVIOUS / "edges.csv"
+    loaded = load_graph(nodes=nodes, edges=edges, label_column="kind", text_columns=["text"])
+    old, new, _ = own_tasks(loaded, 2)
+    model = nova.discover(nova.fit(old), new)
+    review = read("review.json") | {"model": weights_digest(model)}  # another processor's last digits are another digest
+    reviewed = apply_review(model, review, loaded.graph)
+    kept = discovery.model()
+    assert reviewed.class_names == kept.class_names
+    assert reviewed.columns == kept.columns
+    assert reviewed.predict(loaded.graph).tolist() == kept.predict(discovery.graph()).tolist()
+    assert np.allclose(reviewed.predict_proba(loaded.graph), kept.predict_proba(discovery.graph()), atol=1e-4)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> list[dict[str, Any]]:
+    shutil.copy(PREVIOUS / "bench" / "rows.jsonl", tmp_path / "rows.jsonl")
+    return RowFile(tmp_path / "rows.jsonl").read()
+
+
+def test_rows_of_a_bench_are_in_its_tables(rows: list[dict[str, Any]]) -> None:
+    rows = [row | {"fit_changed": {}} for row in rows]  # they were run with few epochs of phase 1, which no table shows
+    found = {name: tables(rows) for name, tables in TABLES.items()}
+    lines = {line.labels[0] for line in found["comparison"][0].lines}
+    assert lines == {"frozen k-means", "frozen k-means, joint head alone", "GEM", "Prism (own encoder)"}
+    collapse = {line.labels[0]: line for line in found["collapse"][0].lines}
+    used = [score_of(row, "new_used") for row in rows if (row["method"], row["changed"]) == ("frozen_kmeans", {})]
+    assert collapse["frozen k-means"].cells[0].mean == np.mean(used)
+    settings = {line.labels[0]: line.cells[0] for line in found["settings"][0].lines}
+    assert all(cell.mean is None for cell in settings.values())  # Old-N was not measured
+    assert {name for name, tables in found.items() if any(table.lines for table in tables)} >= {"heads", "forgetting"}
+
+
+def test_scores_that_rows_did_not_have_are_read_off_their_confusion(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        said = np.array(row["confusion"])[:, 2:].sum(axis=0)
+        assert "new_used" not in row
+        assert score_of(row, "new_used") == (said > 0).sum()
+        assert score_of(row, "new_largest") == (None if not said.any() else pytest.approx(100 * said.max() / said.sum()))
+        assert score_of(row, "new_all") == 100.0 * ((said > 0).sum() == 2)
+        assert score_of(row, "old_n") is None
+
+
+def test_rows_of_then_do_not_stand_for_runs_of_today(rows: list[dict[str, Any]]) -> None:
+    """Phase 1 is another one by default, and that is in a key."""
+    graph = nova.load_dataset(GRADED)
+    cells = cells_of("comparison", Choice([(graph, 2)], ["gcn"], ["frozen_kmeans", "gem"], [0, 1], (("epochs", 5),)))
+    assert unfinished(cells, rows) == cells
+
+
+def test_rows_of_two_versions_in_one_cell_are_told(rows: list[dict[str, Any]]) -> None:
+    then = next(row for row in rows if (row["method"], row["seed"], row["changed"]) == ("frozen_kmeans", 0, {}))
+    plan = Plan(GRADED, "frozen_kmeans", "gcn", (0, 1), 2, (), (("epochs", 5),))
+    now = {"key": "now", "status": "done", **run_one(nova.load_dataset(GRADED), plan, 1).row}
+    (block, *_) = TABLES["comparison"]([row | {"fit_changed": {}} for row in (then, now)])
+    assert block.notes == ("The runs of this cell differ in fit settings: they are not runs of one thing.",)
