@@ -24,6 +24,7 @@ from nodenova.classes.review import apply_review
 from nodenova.cli import app
 from nodenova.data.load import load_graph
 from nodenova.data.own import own_tasks
+from nodenova.errors import StorageError
 from nodenova.experiments.cells import Choice, cells_of
 from nodenova.experiments.folder import RunFolder
 from nodenova.experiments.own_run import OwnRun
@@ -149,10 +150,20 @@ def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(
     assert shown["New-N"].startswith(f"{new_n:.1f} ± ")
 
 
-def test_a_graded_run_is_finished_and_not_run_again(graded: RunFolder) -> None:
+def test_a_graded_run_gets_no_seed_of_another_phase_1(graded: RunFolder) -> None:
     plan = Plan(GRADED, "sword", "gcn", (0, 1), 2, (("epochs", "3"),), (("hidden", 4), ("epochs", 5)))
-    rows = RunFolder.create(graded.path, plan, read("graded/run.json")["data"]).run(nova.load_dataset(GRADED), plan, [0, 1])
-    assert rows == graded.rows() == [read(f"graded/seed-{seed}/row.json") for seed in (0, 1)]
+    with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
+        RunFolder.create(graded.path, plan, read("graded/run.json")["data"])
+    assert graded.rows() == [read(f"graded/seed-{seed}/row.json") for seed in (0, 1)]
+
+
+def test_a_run_of_today_goes_on_and_its_finished_seeds_are_not_run_again(tmp_path: Path) -> None:
+    plan = Plan(GRADED, "sword", "gcn", (0, 1), 2, (("epochs", "3"),), (("hidden", 4), ("epochs", 5)))
+    data = nova.load_dataset(GRADED)
+    first = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0])
+    again = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0, 1])
+    assert again[0]["seconds"] == first[0]["seconds"]  # of the run that was done
+    assert [row["seed"] for row in again] == [0, 1]
 
 
 def table(path: Path) -> list[dict[str, str]]:

@@ -135,15 +135,19 @@ def every_loss(rows: Sequence[Row]) -> Verdict:
 def encoders(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     found = {}
+    everywhere = [name for name in PLANETOID if all((name, encoder) in sword for encoder in ENCODERS)]
     for encoder, title in ENCODERS.items():
-        mine = [each for (dataset, its), each in sword.items() if its == encoder and dataset in PLANETOID]
+        mine = [sword[name, encoder] for name in everywhere]
         if mine:
             found[title] = [fmean(mean(each, score) for each in mine) for score in ("all", "h")]
     if len(found) < len(ENCODERS):
         return "not measured", ""
     first = [max(found, key=lambda title: found[title][i]) for i in (0, 1)]
     right = sum(name == "GAT" for name in first)
-    return _share(right, 2), ", ".join(f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items())
+    over = ", ".join(DATASETS[name] for name in everywhere)
+    return _share(right, 2), ", ".join(
+        f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items()
+    ) + f" (mean over {over})"
 
 
 def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:

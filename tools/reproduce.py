@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from claims import beside_the_authors, claims_table, mean, short_comparison
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
@@ -80,10 +81,10 @@ def pack(folder: Path) -> None:
     ROWS.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
     MAPS.mkdir()
-    for name in (
-        row["map"] for row in rows if row.get("map") and METHODS.get(row["method"]) in {t.removesuffix(" †") for t in TSNE}
-    ):
-        shutil.copy(folder / "maps" / Path(name).name, MAPS)
+    shown = {title.removesuffix(" †") for title in TSNE}
+    for name in (Path(row["map"]).name for row in rows if row.get("map") and METHODS.get(row["method"]) in shown):
+        with np.load(folder / "maps" / name, allow_pickle=False) as arrays:
+            np.savez_compressed(MAPS / name, **arrays)
 
 
 def write() -> None:

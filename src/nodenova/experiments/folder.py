@@ -19,8 +19,10 @@ import numpy as np
 
 from nodenova.data.answers import Labelled
 from nodenova.errors import StorageError
+from nodenova.experiments import schedules
 from nodenova.experiments.maps import read_map, write_map
 from nodenova.experiments.run import Outcome, Plan, Row, Watch, run_one, unwatched
+from nodenova.fitting import TRAINING
 from nodenova.model import Model
 from nodenova.storage import load_model, read_json, save_model, to_json, write_atomically
 
@@ -37,6 +39,8 @@ class RunFolder:
     def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> RunFolder:
         """Open `path` for `plan`: new or empty, or a run of the same plan on the same data, which then goes on."""
         folder, document = cls(path), {"format": FORMAT, "version": 1, "plan": _plain(plan), "data": data}
+        if plan.encoder != "prism":  # a run of a version that trained otherwise must not get seeds of this one
+            document["phase_1"] = TRAINING | schedules.fit_settings(plan)
         if path.exists() and not path.is_dir():
             raise StorageError(f"{path} is a file, not a folder for a run")
         if path.is_dir() and any(path.iterdir()):
@@ -122,6 +126,8 @@ def _plain(plan: Plan) -> object:
 
 def _difference(a: object, b: object) -> str:
     """The first place in which two documents differ, in words."""
+    if isinstance(a, dict) and isinstance(b, dict) and ("phase_1" in b) > ("phase_1" in a):
+        return "made by a version that trained phase 1 otherwise"
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys()):
             if a.get(key) != b.get(key):
