@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import TruncatedSVD
 
 import nodenova as nova
-from nodenova.randomness import fixed_threads
+from nodenova.nn.seeding import fixed_threads
 
 
 def peak() -> float:

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 import nodenova as nova
-from nodenova.encoders import Encoder, EncoderSpec
+from nodenova.encoders.gnn import Encoder, EncoderSpec
 from nodenova.losses.pairwise import same_top_k
-from nodenova.randomness import fixed_threads
+from nodenova.nn.seeding import fixed_threads
 
 
 def seconds(work: Callable[[], object], repeats: int = 7) -> float:

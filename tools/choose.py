@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 import nodenova as nova
-from nodenova.data.datasets import DATASETS
+from nodenova.bench.markdown import cell, markdown
+from nodenova.bench.results import mean_std
 from nodenova.data.splits import with_split
-from nodenova.experiments.results import mean_std
 from nodenova.fitting import settings_from_text
+from nodenova.io.datasets import DATASETS
 from nodenova.methods import make_method
-from nodenova.report.tables import cell, markdown
 
 
 def without_new_classes(labelled: nova.Labelled, num_old: int) -> nova.Labelled:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
-from nodenova.experiments.paper import RERUN
-from nodenova.experiments.results import mean_std, score_of
-from nodenova.experiments.run import Row
-from nodenova.report.bench_cells import DATASETS
-from nodenova.report.bench_rows import ENCODERS, METHODS, at_home, compared, in_setting, of_the_paper, unchanged
-from nodenova.report.bench_sweeps import ablated, deep, depth_of, left_out, swept
-from nodenova.report.tables import markdown, number
+from nodenova.bench.markdown import markdown, number
+from nodenova.bench.paper import RERUN
+from nodenova.bench.results import mean_std
+from nodenova.bench.row import Row
+from nodenova.bench.select import at_home, compared, in_setting, of_the_paper, unchanged
+from nodenova.bench.sweeps import ablated, deep, depth_of, left_out, swept
+from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, score_title
 
 RIVALS = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
 PLANETOID = ("cora", "citeseer", "pubmed")
@@ -37,20 +37,20 @@ def claims_table(rows: Sequence[Row]) -> str:
 
 def mean(rows: Sequence[Row], score: str) -> float:
     """Over seeds; nan where there are none."""
-    found = mean_std([score_of(row, score) for row in rows])["mean"]
+    found = mean_std([row.score(score) for row in rows]).mean
     return float("nan") if found is None else found
 
 
 def _done(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if row.get("status", "done") == "done" and row.get("map") is None]
+    return [row for row in rows if row.is_done and row.map is None]
 
 
 def cells(rows: Sequence[Row], method: str, joint: str = "") -> dict[tuple[str, str], list[Row]]:
     """{(dataset, encoder): rows} of a method in the paper's setting, by one way of joining its heads or its own."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in _done(compared(of_the_paper(rows))):
-        if row["method"] == method and row["encoder"] in ENCODERS and (row.get("changed") or {}).get("joint", "") == joint:
-            found.setdefault((row["dataset"], row["encoder"]), []).append(row)
+        if row.method == method and row.encoder in ENCODERS and row.changed.get("joint", "") == joint:
+            found.setdefault((row.dataset, row.encoder), []).append(row)
     return found
 
 
@@ -100,8 +100,8 @@ def _ablation(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
     """{(dataset, losses left out): rows} on GCN."""
     found: dict[tuple[str, str], list[Row]] = {}
     for kind, row in ablated(rows):
-        if not kind and row["encoder"] == "gcn" and row.get("status", "done") == "done" and row.get("map") is None:
-            found.setdefault((row["dataset"], left_out(row, beside=True) or ""), []).append(row)
+        if not kind and row.encoder == "gcn" and row.is_done and row.map is None:
+            found.setdefault((row.dataset, left_out(row, beside=True) or ""), []).append(row)
     return found
 
 
@@ -115,7 +115,7 @@ def _without(line: str, score: str, holds: Callable[[float, float], bool]) -> Ca
                 full, less = (mean(table[dataset, which], score) for which in ("none", line))
                 right.append(holds(full, less))
                 said.append(f"{DATASETS[dataset]} {number(full)} → {number(less)}")
-        title = {"old": "Old", "new": "New", "h": "H", "all": "All"}[score]
+        title = score_title(score)
         return _share(sum(right), len(right)), f"{title}: {', '.join(said)}"
 
     return judge
@@ -156,8 +156,8 @@ def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tu
     for (kind, value), each in swept(rows, parameter).items():
         if not value:
             continue  # a weight of zero is an ablation
-        for dataset in dict.fromkeys(row["dataset"] for row in each if not kind and row["encoder"] == "gcn"):
-            mine = _done([row for row in each if row["dataset"] == dataset and row["encoder"] == "gcn"])
+        for dataset in dict.fromkeys(row.dataset for row in each if not kind and row.encoder == "gcn"):
+            mine = _done([row for row in each if row.dataset == dataset and row.encoder == "gcn"])
             if mine:
                 found.setdefault(dataset, []).append((value, mean(mine, score)))
     return {name: sorted(points) for name, points in found.items()}
@@ -210,8 +210,8 @@ def eta(rows: Sequence[Row]) -> Verdict:
 def two_layers(rows: Sequence[Row]) -> Verdict:
     by: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for kind, row in deep(rows):
-        if not kind and row["method"] == "sword" and row.get("status", "done") == "done" and row.get("map") is None:
-            by.setdefault((row["dataset"], row["encoder"]), {}).setdefault(depth_of(row), []).append(row)
+        if not kind and row.method == "sword" and row.is_done and row.map is None:
+            by.setdefault((row.dataset, row.encoder), {}).setdefault(depth_of(row), []).append(row)
     right, said = [], []
     for (dataset, encoder), depths in sorted(by.items()):
         all_ = {depth: mean(each, "all") for depth, each in depths.items()}
@@ -263,17 +263,16 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
             continue
         line = [DATASETS[dataset], ENCODERS[encoder], str(len(mine))]
         for score in ("all", "h"):
-            ours = mean_std([score_of(row, score) for row in mine])
-            line.append(f"{number(ours['mean'])} ± {number(ours['std'])}")
+            ours = mean_std([row.score(score) for row in mine])
+            line.append(f"{number(ours.mean)} ± {number(ours.std)}")
             if score in theirs:
-                error = (ours["std"] or 0.0) / sqrt(ours["n"] or 1)
-                reached = (ours["mean"] or 0.0) >= theirs[score].mean - error
+                error = (ours.std or 0.0) / sqrt(ours.n or 1)
+                reached = (ours.mean or 0.0) >= theirs[score].mean - error
                 about = "about " if theirs[score].about else ""
                 line.append(f"{about}{number(theirs[score].mean)}: {'reached' if reached else 'missed'}")
             else:
                 line.append("not known")
-        used = [score_of(row, "new_used") for row in mine]
-        full = sum(value == row["num_new"] for value, row in zip(used, mine, strict=True))
+        full = sum(row.score("new_used") == row.num_new for row in mine)
         lines.append([*line, f"{full} of {len(mine)}"])
     heads = ["dataset", "encoder", "seeds", "All", "theirs", "H", "theirs", "seeds that use every new class"]
     return markdown(heads, lines)
@@ -281,17 +280,17 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
 
 def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
     """Every method once on one encoder, as it is, All · H; methods given labels last and marked."""
-    plain = [row for row in _done(unchanged(at_home(in_setting(rows)))) if row["encoder"] in (encoder, "prism")]
+    plain = [row for row in _done(unchanged(at_home(in_setting(rows)))) if row.encoder in (encoder, "prism")]
     lines = []
     for given in (False, True):
         for name, title in METHODS.items():
-            mine = [row for row in plain if row["method"] == name]
-            is_given = any({"new_labels", "old_labels"} & set(row["sees"]) for row in mine)
+            mine = [row for row in plain if row.method == name]
+            is_given = any({"new_labels", "old_labels"} & set(row.sees) for row in mine)
             if not mine or is_given != given:
                 continue
             shown = [title + (" †" if given else "")]
             for dataset in PLANETOID:
-                here = [row for row in mine if row["dataset"] == dataset]
+                here = [row for row in mine if row.dataset == dataset]
                 shown.append(" · ".join(number(mean(here, score)) for score in ("all", "h")) if here else "–")
-            lines.append([*shown, str(min(len([r for r in mine if r["dataset"] == d]) for d in PLANETOID))])
+            lines.append([*shown, str(min(len([r for r in mine if r.dataset == d]) for d in PLANETOID))])
     return markdown(["method", *(DATASETS[name] for name in PLANETOID), "seeds"], lines)

@@ -22,10 +22,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import nodenova as nova
-from nodenova.data.datasets import DATASETS
+from nodenova.bench.markdown import markdown
+from nodenova.io.datasets import DATASETS
 from nodenova.losses import pairwise
 from nodenova.methods import sword
-from nodenova.report.tables import markdown
 
 
 def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:

@@ -14,7 +14,7 @@ import griffe
 
 ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*):\s+(?P<text>\S.*)$", re.MULTILINE)
 WIDE = re.compile(r"(?<=\S) {5,}(?=\S)")  # between a formula and what is said of it
-MOST_COLUMNS = 96  # that a page shows of a formula
+MAX_COLUMNS = 96  # that a page shows of a formula
 REFERENCE = re.compile(r":(?:class|func):`([\w.]+)`")
 
 
@@ -38,7 +38,7 @@ def rewrite(found: griffe.Module | griffe.Class) -> None:
 
 
 def as_markdown(text: str, owner: griffe.Object) -> str:
-    text = "\n".join(WIDE.sub("    ", line) if len(line) > MOST_COLUMNS else line for line in spaced(text).split("\n"))
+    text = "\n".join(WIDE.sub("    ", line) if len(line) > MAX_COLUMNS else line for line in spaced(text).split("\n"))
     paragraphs = [as_list(part) if ENTRY.match(part) else part for part in text.split("\n\n")]
     return REFERENCE.sub(lambda m: f"[`{m[1]}`][{full_name(m[1], owner)}]", "\n\n".join(paragraphs))
 

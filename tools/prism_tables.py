@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from nodenova.experiments.results import mean_std
-from nodenova.report.tables import cell, markdown, number
+from nodenova.bench.markdown import cell, markdown, number
+from nodenova.bench.results import mean_std
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "results/prism.jsonl.gz"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import re
 import shutil
 from collections import Counter
@@ -24,18 +23,18 @@ from claims import beside_the_authors, claims_table, mean, short_comparison
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
 
-from nodenova.experiments.paper import PAPER, remarks
-from nodenova.experiments.results import mean_std, score_of
-from nodenova.experiments.rowfile import RowFile
-from nodenova.experiments.run import Row
+from nodenova.bench.markdown import cell, markdown
+from nodenova.bench.panels import Figure, figures_of
+from nodenova.bench.paper import PAPER, remarks
+from nodenova.bench.results import mean_std
+from nodenova.bench.row import Row
+from nodenova.bench.rowfile import RowFile, as_line
+from nodenova.bench.select import latest, of_the_paper
+from nodenova.bench.tables import TABLES
+from nodenova.bench.text import to_markdown
+from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
+from nodenova.bench.titles import TABLES as HEADINGS
 from nodenova.methods.sword import Sword
-from nodenova.report.bench_cells import DATASETS
-from nodenova.report.bench_page import HEADINGS
-from nodenova.report.bench_panels import Figure, figures_of
-from nodenova.report.bench_rows import ENCODERS, METHODS, latest, of_the_paper
-from nodenova.report.bench_tables import TABLES
-from nodenova.report.bench_text import to_markdown
-from nodenova.report.tables import cell, markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS, MAPS = ROOT / "results/bench.jsonl.gz", ROOT / "results/maps"
@@ -72,17 +71,17 @@ CONFUSION = (
     "SWORD without L_Re",
     "SWORD without L_Se, L_Re, L_Ds",
 )
-TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †", "Prism")
+TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †")
 
 
 def pack(folder: Path) -> None:
     """Rows of a bench's folder, a run that was done twice once; and the embeddings that some of them name."""
     rows = latest(RowFile(folder / "rows.jsonl").read())
-    ROWS.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0))
+    ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
     MAPS.mkdir()
     shown = {title.removesuffix(" †") for title in TSNE}
-    for name in (Path(row["map"]).name for row in rows if row.get("map") and METHODS.get(row["method"]) in shown):
+    for name in (Path(row.map).name for row in rows if row.map and method_title(row.method) in shown):
         with np.load(folder / "maps" / name, allow_pickle=False) as arrays:
             np.savez_compressed(MAPS / name, **arrays)
 
@@ -92,7 +91,7 @@ def write() -> None:
     (ROOT / "REPRODUCIBILITY.md").write_text(summary(rows), encoding="utf-8")
     shutil.rmtree(PAGES, ignore_errors=True)
     (PAGES / "images").mkdir(parents=True)
-    pages = {name: f"# {HEADINGS[name]}\n\n{SOURCE}\n\n{to_markdown(TABLES[name](rows))}" for name in LONG}
+    pages = {name: f"# {HEADINGS[name].title}\n\n{SOURCE}\n\n{to_markdown(TABLES[name](rows))}" for name in LONG}
     pages["comparison"] += f"\n{WIKICS}\n\n{wikics()}\n"
     for name in ("sensitivity", "layers"):
         pages[name] += figures_page(figures_of(name, rows, MAPS), f"{name}-")
@@ -109,16 +108,15 @@ SOURCE = (
 
 
 def summary(rows: Sequence[Row]) -> str:
-    versions = Counter(json.dumps(row["versions"]) for row in rows).most_common(1)[0][0]
-    made = ", ".join(f"{name} {version}" for name, version in json.loads(versions).items())
-    commits = Counter(row["commit"] for row in rows)
-    failed = sum(row["status"] == "failed" for row in rows)
-    hours = sum(sum(row["seconds"].values()) for row in rows if row["status"] == "done") / 3600
+    made = Counter(", ".join(f"{name} {version}" for name, version in row.versions.items()) for row in rows)
+    commits = Counter(row.commit or "unknown" for row in rows)
+    failed = sum(row.is_failed for row in rows)
+    hours = sum(row.seconds.fit + row.seconds.discover for row in rows) / 3600
     return SUMMARY.format(
         runs=f"{len(rows):,}",
         failed=failed,
         hours=f"{hours:.1f}",
-        made=made,
+        made=made.most_common(1)[0][0],
         commits=", ".join(f"`{name[:10]}` ({count:,})" for name, count in commits.most_common()),
         claims=claims_table(rows),
         authors=beside_the_authors(rows),
@@ -131,7 +129,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 def links() -> dict[str, str]:
     own = {"sword": "SWORD: what each reading of the paper is worth", "figures": "Confusion matrices and t-SNE maps"}
-    return own | {name: HEADINGS[name] for name in LONG} | {"prism": "Prism on twelve graphs"}
+    return own | {name: HEADINGS[name].title for name in LONG} | {"prism": "Prism on twelve graphs"}
 
 
 def sword_page(rows: Sequence[Row]) -> str:
@@ -142,14 +140,12 @@ def sword_page(rows: Sequence[Row]) -> str:
 
 def readings(rows: Sequence[Row]) -> str:
     """SWORD with one thing read otherwise, and its difference to the default on the same seeds."""
-    mine = [row for row in latest(rows) if row["method"] == "sword" and row["status"] == "done" and row["encoder"] == "gcn"]
-    mine = [
-        row for row in mine if row["class_split"] is None and row["visibility"] == "transductive" and row["map"] is None
-    ]
+    mine = [row for row in latest(rows) if row.is_done and (row.method, row.encoder) == ("sword", "gcn")]
+    mine = [row for row in mine if row.class_split is None and row.visibility == "transductive" and row.map is None]
     found: dict[tuple[str, str], list[Row]] = {}
     for row in mine:
         if (name := reading_of(row)) is not None:
-            found.setdefault((name, row["dataset"]), []).append(row)
+            found.setdefault((name, row.dataset), []).append(row)
     names = dict.fromkeys(name for name, _ in found)
     lines = []
     for name in sorted(names, key=lambda name: (name != "", not name.startswith("as "), name)):
@@ -164,20 +160,20 @@ def readings(rows: Sequence[Row]) -> str:
 
 
 def cell_of(rows: Sequence[Row], score: str) -> str:
-    return cell(mean_std([score_of(row, score) for row in rows]))
+    return cell(mean_std([row.score(score) for row in rows]))
 
 
 def apart(rows: Sequence[Row], usual: Sequence[Row]) -> str:
     """The differences of All and H to the default, over the seeds that both have."""
-    seeds = {row["seed"] for row in rows} & {row["seed"] for row in usual}
-    both = [[row for row in each if row["seed"] in seeds] for each in (rows, usual)]
+    seeds = {row.seed for row in rows} & {row.seed for row in usual}
+    both = [[row for row in each if row.seed in seeds] for each in (rows, usual)]
     moved = [f"{mean(both[0], score) - mean(both[1], score):+.1f}" for score in ("all", "h")]
     return f" ({' · '.join(moved)})"
 
 
 def reading_of(row: Row) -> str | None:
     """In what a run of SWORD differs from the default, "" if in nothing; None if it is of another table."""
-    changed, fit = dict(row["changed"]), {k: v for k, v in row["fit_changed"].items() if k != "hidden"}
+    changed, fit = dict(row.changed), {k: v for k, v in row.fit_changed.items() if k != "hidden"}
     schedule = ", released schedule" if fit.pop("schedule", "paper") == "released" else ""
     for name, values in Sword.READINGS.items():
         if changed == values:
@@ -202,11 +198,11 @@ def reading_of(row: Row) -> str | None:
 def students(rows: Sequence[Row]) -> str:
     """Which GNN Prism teaches."""
     lines = []
-    taught = [row for row in of_the_paper(rows) if row["method"] == "taught" and row["status"] == "done"]
-    taught = [row for row in taught if row["map"] is None and set(row["changed"]) <= {"student"}]
+    taught = [row for row in of_the_paper(rows) if row.method == "taught" and row.is_done]
+    taught = [row for row in taught if row.map is None and set(row.changed) <= {"student"}]
     for student, title in ENCODERS.items():
         for dataset in ("cora", "citeseer", "pubmed"):
-            mine = [r for r in taught if r["settings"]["student"] == student and r["dataset"] == dataset]
+            mine = [r for r in taught if r.settings["student"] == student and r.dataset == dataset]
             if mine:
                 scores = (cell_of(mine, score) for score in ("old", "new", "all", "h"))
                 lines.append([title, DATASETS[dataset], str(len(mine)), *scores])
@@ -239,7 +235,7 @@ def paper_figures(rows: Sequence[Row]) -> str:
     return (
         "## Confusion matrices, Cora\n\nPercent of each true class by matched predicted class (`block`), mean over runs. The paper's eight panels.\n"
         + figures_page(confusion, "confusion-")
-        + "\n## t-SNE, Cora\n\nTest nodes by true class, one seed: old classes circles, new ones diamonds. The paper's six panels, and Prism's.\n"
+        + "\n## t-SNE, Cora\n\nTest nodes by true class, one seed: old classes circles, new ones diamonds. The paper's six panels.\n"
         + figures_page(maps, "tsne-")
     )
 

@@ -6,11 +6,11 @@ from dataclasses import asdict, is_dataclass
 
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, Method
-from nodenova.methods.prism import Prism
-from nodenova.model import Model, Stage
-from nodenova.randomness import repeatable
+from nodenova.model.model import Model, Stage
+from nodenova.nn.seeding import repeatable
+from nodenova.nn.training import Watcher, watched_by
+from nodenova.prism.method import Prism
 from nodenova.task import NewTask
-from nodenova.training import Watcher, watched_by
 
 SEES = ("graph", "new_ids")
 

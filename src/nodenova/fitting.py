@@ -11,18 +11,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.closed_form import calibrated_temperature, gaussian_head, learnt_view_scale
-from nodenova.data.answers import OldTask
-from nodenova.encoders import ENCODERS, Encoder, EncoderSpec
+from nodenova.data.labels import OldTask
+from nodenova.encoders.gnn import ENCODERS, Encoder, EncoderSpec
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.heads import CosineHead, Head, LinearHead
-from nodenova.model import Model, NodeClass, Stage, frozen
-from nodenova.prototypes import Prototypes
-from nodenova.randomness import pick_device, repeatable
+from nodenova.model.model import Model, NodeClass, Stage
+from nodenova.nn.heads import CosineHead, Head, LinearHead
+from nodenova.nn.seeding import pick_device, repeatable
+from nodenova.nn.statistics import Prototypes
+from nodenova.nn.training import Watcher, frozen, minimise, watched_by
+from nodenova.prism.classifier import calibrated_temperature, gaussian_head, learnt_view_scale
+from nodenova.prism.encoder import Views
 from nodenova.settings import from_text
-from nodenova.training import Watcher, minimise, watched_by
-from nodenova.views import Views
 
 SEES = ("graph", "old_nodes", "old_labels")
 # Settings of the encoders that are trained: of their shape, and of training with what it is unless told otherwise.

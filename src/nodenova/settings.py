@@ -1,40 +1,53 @@
-"""Settings where they enter: read from text, and checked."""
+"""Settings where they enter: declared on a field, read from text, and checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 from numbers import Integral
+from typing import Any
 
 from nodenova.errors import SettingError
 
 
-def check_settings(
-    method: object,
-    *,
-    counts: Sequence[str] = (),
-    positive: Sequence[str] = (),
-    not_negative: Sequence[str] = (),
-    choices: Mapping[str, Sequence[str]] | None = None,
-) -> None:
-    """Raise unless int fields are whole numbers, and the named ones from 1 on, positive, not negative, or a choice."""
-    for field in fields(method):  # type: ignore[arg-type]
-        value = getattr(method, field.name)
-        if field.type == "int" and (isinstance(value, bool) or not isinstance(value, Integral)):
-            raise SettingError(f"{field.name} must be a whole number, it is {value!r}")
-    for name in counts:
-        if getattr(method, name) < 1:
-            raise SettingError(f"{name} must be at least 1, it is {getattr(method, name)}")
-    for name in positive:
-        if not 0 < getattr(method, name) < math.inf:
-            raise SettingError(f"{name} must be positive, it is {getattr(method, name)}")
-    for name in not_negative:
-        if not 0 <= getattr(method, name) < math.inf:
-            raise SettingError(f"{name} must not be negative, it is {getattr(method, name)}")
-    for name, known in (choices or {}).items():
-        if getattr(method, name) not in known:
-            raise SettingError(f"{name} must be one of {', '.join(known)}, it is {getattr(method, name)!r}")
+def setting(default: Any, *, at_least: float | None = None, above: float | None = None) -> Any:
+    """A field of a method's dataclass with what its value must be; `check_settings` holds it to that.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Mine:
+        ...     epochs: int = setting(200, at_least=1)
+        ...     def __post_init__(self) -> None:
+        ...         check_settings(self)
+        >>> Mine(epochs=0)
+        Traceback (most recent call last):
+        ...
+        nodenova.errors.SettingError: epochs must be at least 1, it is 0
+    """
+    return field(default=default, metadata={"at_least": at_least, "above": above})
+
+
+def choice(default: str, *others: str) -> Any:
+    """A field that is one of several words, the first unless told otherwise."""
+    return field(default=default, metadata={"one_of": (default, *others)})
+
+
+def check_settings(method: object) -> None:
+    """Raise unless int fields are whole numbers and every field is what its `setting` says."""
+    for each in fields(method):  # type: ignore[arg-type]
+        name, value = each.name, getattr(method, each.name)
+        at_least, above, known = (each.metadata.get(key) for key in ("at_least", "above", "one_of"))
+        if each.type == "int" and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise SettingError(f"{name} must be a whole number, it is {value!r}")
+        if above is not None and not above < value < math.inf:
+            said = "positive" if above == 0 else f"above {above:g}"
+            raise SettingError(f"{name} must be {said}, it is {value}")
+        if at_least is not None and not at_least <= value < math.inf:
+            said = "not be negative" if at_least == 0 else f"be at least {at_least:g}"
+            raise SettingError(f"{name} must {said}, it is {value}")
+        if known is not None and value not in known:
+            raise SettingError(f"{name} must be one of {', '.join(known)}, it is {value!r}")
 
 
 def from_text(key: str, text: str, default: object) -> object:

@@ -10,7 +10,7 @@ from nodenova.errors import NodenovaError
 __all__ = ["app", "main"]
 
 # Importing a file adds its commands; --help lists them in this order.
-for _name in ("demo", "files", "own", "predict", "run", "bench"):
+for _name in ("demo", "files", "discover", "predict", "run", "bench", "new_method"):
     import_module(f"nodenova.cli.{_name}")
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:  # torch takes seconds to import: commands import what they need, so that --help is quick
-    from nodenova.data.answers import Labelled
+    from nodenova.data.labels import Labelled
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,8 +36,8 @@ RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nod
 
 def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:
     """The graph, and how many of its classes are old by default."""
-    from nodenova.data.datasets import DATASETS, load_dataset
-    from nodenova.data.load import load_graph
+    from nodenova.io.datasets import DATASETS, load_dataset
+    from nodenova.io.load import load_graph
 
     if (dataset is None) == (graph is None):
         raise SettingError("give either --dataset NAME or --graph FILE")

@@ -23,10 +23,10 @@ from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, see
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
-    from nodenova.data.answers import Labelled
-    from nodenova.experiments.cells import Cell
-    from nodenova.experiments.run import Row
-    from nodenova.experiments.sweep import News
+    from nodenova.bench.grid import Cell
+    from nodenova.bench.row import Row
+    from nodenova.bench.sweep import News
+    from nodenova.data.labels import Labelled
 
 TABLES = (
     "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
@@ -60,12 +60,12 @@ def bench(
     Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
     command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
+    from nodenova.bench.contenders import CONTENDERS, contender
+    from nodenova.bench.grid import SWORD_ALONE, Choice, cells_of
+    from nodenova.bench.grid import TABLES as KNOWN
+    from nodenova.bench.rowfile import RowFile
+    from nodenova.bench.sweep import Source, sweep, unfinished
     from nodenova.data.splits import VISIBILITIES
-    from nodenova.experiments.cells import SWORD_ALONE, Choice, cells_of
-    from nodenova.experiments.cells import TABLES as KNOWN
-    from nodenova.experiments.contenders import CONTENDERS, contender, encoder_for
-    from nodenova.experiments.rowfile import RowFile
-    from nodenova.experiments.sweep import Source, sweep, unfinished
     from nodenova.fitting import check_settings, settings_from_text
 
     if table not in KNOWN and table != "all":
@@ -76,9 +76,7 @@ def bench(
         raise SettingError(f"--set is a setting of SWORD in {table}, and --methods names others")
     if settings and (len(chosen_methods) != 1 or table == "all"):
         raise SettingError("--set is for one method: name it with --methods, in a table that is not all")
-    for name in chosen_methods:
-        contender(name, dict(settings))
-        encoder_for(name, None)
+    contenders = [contender(name, dict(settings)) for name in chosen_methods]
     if visibility not in VISIBILITIES:
         raise one_of("visibility", visibility, VISIBILITIES)
     chosen_encoders = _names("--encoders", encoders)
@@ -94,7 +92,15 @@ def bench(
     source = Source(None if data_root is None else str(data_root), split)
     chosen_data = [_dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)]
     choice = Choice(
-        chosen_data, chosen_encoders, chosen_methods, seeds_of(seeds), fit_settings, settings, size, schedule, visibility
+        datasets=chosen_data,
+        encoders=chosen_encoders,
+        methods=contenders,
+        seeds=seeds_of(seeds),
+        fit_settings=fit_settings,
+        given=[name for name, _ in settings],
+        hidden=size,
+        schedule=schedule,
+        visibility=visibility,
     )
     cells = cells_of(table, choice)
     file = RowFile(folder / "rows.jsonl")
@@ -112,17 +118,17 @@ def bench(
 
 
 def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path, quiet: bool) -> None:
-    from nodenova.experiments.cells import TABLES as KNOWN
-    from nodenova.report.bench_outputs import write_outputs, write_page
+    from nodenova.bench.grid import TABLES as KNOWN
+    from nodenova.bench.outputs import write_outputs, write_page
 
     written = [path for name in (KNOWN if table == "all" else [table]) for path in write_outputs(name, rows, folder)]
     written.append(write_page(rows, folder))
     wanted = {cell.key for cell in cells}
-    failed = {row["key"]: row for row in rows if row["key"] in wanted}
-    failures = [row for row in failed.values() if row["status"] == "failed"]
+    last = {row.key: row for row in rows if row.key in wanted}
+    failures = [row for row in last.values() if row.is_failed]
     for row in failures[:5]:
-        what = f"{row['dataset']} {row['encoder']} {row['method']} seed {row['seed']}"
-        err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row['error'])}", highlight=False, soft_wrap=True)
+        what = f"{row.dataset} {row.encoder} {row.method} seed {row.seed}"
+        err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}", highlight=False, soft_wrap=True)
     if not quiet:
         out.print("Written: " + escape(", ".join(str(path) for path in written)), soft_wrap=True, highlight=False)
     if failures:
@@ -147,7 +153,7 @@ def _hidden(text: str) -> int | None:
 
 
 def _datasets(text: str | None, data_root: Path | None) -> list[str]:
-    from nodenova.data.datasets import DATASETS, PAPER, find_root, is_on_disk
+    from nodenova.io.datasets import DATASETS, PAPER, find_root, is_on_disk
 
     if text is not None:
         return _names("--datasets", text)
@@ -156,7 +162,7 @@ def _datasets(text: str | None, data_root: Path | None) -> list[str]:
 
 
 def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labelled, int]:
-    from nodenova.data.datasets import DATASETS
+    from nodenova.io.datasets import DATASETS
 
     default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
     count = default if num_old is None else num_old
@@ -165,8 +171,9 @@ def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labell
     return replace(labelled, name=name), count
 
 
-@app.command(rich_help_panel=RESEARCH)
-def check(
+@app.command("check", hidden=True)
+@app.command("check-method", rich_help_panel=RESEARCH)
+def check_method(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or a method by name.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, with commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
@@ -176,8 +183,8 @@ def check(
 
     Runs it on small graphs, among them one new class, an isolated node and a class of two nodes. Exit code 1 if it fails.
     """
-    from nodenova.evaluation.rules import CHECKS, problem
-    from nodenova.experiments.contenders import contender, encoder_for, is_given_labels
+    from nodenova.bench.contenders import contender, encoder_for, is_given_labels
+    from nodenova.testing import CHECKS, problem
 
     candidate = contender(method, dict(settings_of(set_ or [])))
     if is_given_labels(candidate):
@@ -210,16 +217,18 @@ class Board:
         self.since: dict[int, float] = {}
 
     def hear(self, news: News) -> None:
-        cell, worker = news.cell, news.worker
-        if news.what == "start":
+        from nodenova.bench.sweep import Epoch, Started
+
+        cell, worker, what = news.cell, news.worker, news.what
+        if isinstance(what, Started):
             self.running[worker], self.since[worker] = (cell, "starting"), time.monotonic()
-        elif news.what == "epoch":
-            phase = {"fit": "phase 1", "discover": "phase 2"}[news.detail["phase"]]
-            self.running[worker] = (cell, f"{phase}, epoch {news.detail['epoch']} of {news.detail['epochs']}")
+        elif isinstance(what, Epoch):
+            phase = {"fit": "phase 1", "discover": "phase 2"}[what.phase]
+            self.running[worker] = (cell, f"{phase}, epoch {what.epoch} of {what.epochs}")
         else:
             self.running.pop(worker, None)
             self.done += 1
-            self.failed += news.detail["status"] == "failed"
+            self.failed += what.is_failed
             self.ended[_place(cell)] += 1
             self.left[_kind(cell)] -= 1
             self.seconds.setdefault(_kind(cell), []).append(time.monotonic() - self.since.get(worker, time.monotonic()))
@@ -251,12 +260,14 @@ def _place(cell: Cell) -> tuple[str, str]:
 
 
 def _kind(cell: Cell) -> tuple[str, ...]:
-    return (*_place(cell), cell.plan.method, *(f"{k}={v}" for k, v in cell.plan.fit_settings))
+    return (*_place(cell), cell.plan.method_name, *(f"{k}={v}" for k, v in cell.plan.fit_settings))
 
 
 def _describe(cell: Cell) -> str:
-    given = [f"{name}={value}" for name, value in (*cell.plan.method_settings, *cell.plan.fit_settings)]
-    return " ".join([*_place(cell), cell.plan.method, *given, f"seed {cell.seed}"])
+    from nodenova.bench.schedules import changed
+
+    given = [f"{name}={value}" for name, value in (*changed(cell.plan).items(), *cell.plan.fit_settings)]
+    return " ".join([*_place(cell), cell.plan.method_name, *given, f"seed {cell.seed}"])
 
 
 def _duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from nodenova.cli.app import Quiet, app, err, fail, out
-from nodenova.cli.own import write
+from nodenova.cli.discover import write
 
 PER_CLASS = 50  # words of a category that are in training: labelled if it is known, unlabelled if it is new
 
@@ -26,12 +26,16 @@ def demo(
     """Discover three kinds of words that nobody labelled, in a graph of 9,997 words that ships with the package."""
     import numpy as np
 
-    from nodenova.data.datasets import DATASETS, load_dataset
-    from nodenova.experiments.own_run import Found, OwnRun
-    from nodenova.experiments.run import Plan, run_one
-    from nodenova.progress import Bars
+    from nodenova.bench.plan import Plan
+    from nodenova.bench.run import run_one
+    from nodenova.cli.progress import Bars
+    from nodenova.io.datasets import DATASETS, load_dataset
+    from nodenova.nn.passes import shared_passes
+    from nodenova.prism.method import Prism
+    from nodenova.review.folder import DiscoveryFolder
+    from nodenova.review.run import DiscoveryRun
 
-    OwnRun.check_place(folder, overwrite)
+    DiscoveryFolder.check_place(folder, overwrite)
     labelled, num_old = load_dataset("wordnet"), DATASETS["wordnet"].num_old
     num_new = labelled.num_classes - num_old
     if not quiet:
@@ -41,26 +45,32 @@ def demo(
             f"{num_new} other kinds are there as well. All that is told of them: {PER_CLASS * num_new} nouns belong to them.\n",
             highlight=False,
         )
-    plan = Plan("wordnet", "prism", "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
+    plan = Plan("wordnet", Prism(), "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
     try:
-        with Bars(err, show=not quiet and err.is_terminal) as bars:
+        with shared_passes(), Bars(err, show=not quiet and err.is_terminal) as bars:
             outcome = run_one(labelled, plan, seed, bars.watcher)
-        y = np.full(labelled.graph.num_nodes, -1)
-        y[outcome.exam.ids] = outcome.exam.y
-        facts = {
-            "Data": f"WordNet 3.0, {labelled.graph.num_nodes:,} noun synsets of ten kinds; its licence comes with the package",
-            "Known": f"{PER_CLASS} labelled nouns of each of {', '.join(labelled.class_names[:num_old])}",
-            "Unlabelled": f"{PER_CLASS * num_new} nouns of {num_new} other kinds",
-            "Seed": seed,
-        }
-        answers = (y, outcome.exam.class_names)
-        found = Found("WordNet: three kinds of nouns that nobody labelled", outcome.model, labelled.graph, facts, answers=answers, rows=[outcome.row])  # fmt: skip
-        write(folder, found, keep_graph=True, overwrite=overwrite, quiet=quiet)
+            y = np.full(labelled.graph.num_nodes, -1)
+            y[outcome.exam.ids] = outcome.exam.y
+            run = DiscoveryRun(
+                title="WordNet: three kinds of nouns that nobody labelled",
+                model=outcome.model,
+                graph=labelled.graph,
+                facts={
+                    "Data": f"WordNet 3.0, {labelled.graph.num_nodes:,} noun synsets of ten kinds; its licence comes with the package",
+                    "Known": f"{PER_CLASS} labelled nouns of each of {', '.join(labelled.class_names[:num_old])}",
+                    "Unlabelled": f"{PER_CLASS * num_new} nouns of {num_new} other kinds",
+                    "Seed": seed,
+                },
+                answers=(y, outcome.exam.class_names),
+                rows=[outcome.row],
+            )
+            run.outputs  # noqa: B018  the pass that grading has made
+        write(folder, run, keep_graph=True, overwrite=overwrite, quiet=quiet)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if quiet:
         return
-    scores = outcome.row["scores"]["block"]
+    scores = outcome.row.scores("block")
     graded = "  ".join(
         f"{name} {scores[key]:.1f}" for name, key in (("Old", "old"), ("New", "new"), ("All", "all"), ("H", "h"))
     )

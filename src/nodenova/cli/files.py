@@ -15,7 +15,7 @@ from nodenova.cli.app import OWN, Quiet, app, err, out
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
-    from nodenova.data.answers import Loaded
+    from nodenova.data.labels import Loaded
 
 GraphPath = Annotated[
     Path | None,
@@ -81,7 +81,7 @@ def load_files(
     **options: Any,
 ) -> Loaded:
     """The graph that the options above describe; `options` are those of `load_graph`. With show=True a bar is drawn."""
-    from nodenova.data.load import load_graph
+    from nodenova.io.load import load_graph
 
     if (graph is None) == (nodes is None and edges is None):
         raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
@@ -136,7 +136,7 @@ def inspect(
     quiet: Quiet = False,
 ) -> None:
     """What was understood of a graph of your own: nodes, edges, features, classes, and what looks wrong with it."""
-    from nodenova.data.describe import describe, lines_of
+    from nodenova.io.describe import describe, lines_of
 
     loaded = load_files(
         graph,
@@ -159,7 +159,7 @@ def inspect(
     )
     description = describe(loaded)
     if json_path is not None:
-        from nodenova.storage import to_json, write_atomically
+        from nodenova.files import to_json, write_atomically
 
         write_atomically(json_path, to_json(asdict(description)))
     if not quiet:

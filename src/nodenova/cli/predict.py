@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
     from nodenova.graph import Graph
-    from nodenova.model import Model
+    from nodenova.model.model import Model
 
 AnyRun = Annotated[
     Path, typer.Argument(metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model.")
@@ -54,23 +55,23 @@ def predict(
     are matched by name. Exit code 0, or 3 when --max-unsure is exceeded: a hint that a new discovery may be due. Nodes of a kind
     that was never met may also be put into a known class with confidence; few unsure nodes prove nothing.
     """
-    from nodenova.experiments.predictions import Predictions
-    from nodenova.storage import to_json, write_atomically
+    from nodenova.files import to_json, write_atomically
+    from nodenova.review.predictions import Predictions
 
     check_probability(unsure_below)
     if max_unsure is not None and not 0 <= max_unsure <= 1:
         raise SettingError(f"--max-unsure is a share from 0 to 1, not {max_unsure}")
-    model, data, notes = _model_and_graph(
+    model, data, names, notes = _model_and_graph(
         run_path, seed, dataset, data_root, graph, nodes, edges, quiet, id_column=id_column, source_column=source_column,
         target_column=target_column, weight_column=weight_column, min_weight=min_weight,
         drop_unknown_edges=drop_unknown_edges, delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
-    found = Predictions.of(model, data, unsure_below)
+    found = Predictions.of(model, data, unsure_below, names=names)
     write_atomically(path, found.content(path))
     unsure, total = int(found.unsure.sum()), data.num_nodes
     counts = [
-        {"id": c.id, "name": c.name, "kind": "new" if c.is_new else "old", "nodes": count}
-        for c, count in zip(model.classes, found.counts.tolist(), strict=True)
+        {"id": c.id, "name": name, "kind": "new" if c.is_new else "old", "nodes": count}
+        for c, name, count in zip(model.classes, found.names, found.counts.tolist(), strict=True)
     ]
     if json_path is not None:
         summary = {"nodes": total, "unsure": unsure, "unsure_below": unsure_below, "classes": counts, "notes": notes}
@@ -100,12 +101,12 @@ def export(
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """The graph with its classes for other tools, or the embeddings of its nodes."""
-    from nodenova.experiments.exports import EXPORTS
+    from nodenova.review.export import EXPORTS
 
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    model, data, _ = _model_and_graph(run_path, seed, dataset, data_root, graph, nodes, edges, quiet)
-    EXPORTS[to](model, data, path)
+    model, data, names, _ = _model_and_graph(run_path, seed, dataset, data_root, graph, nodes, edges, quiet)
+    EXPORTS[to](model, data, path, names)
     if not quiet:
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
 
@@ -120,41 +121,39 @@ def _model_and_graph(
     edges: Path | None,
     quiet: bool,
     **options: Any,
-) -> tuple[Model, Graph, list[str]]:
-    """The saved model, and the graph to use it on with the features it knows; what did not match is said."""
-    from nodenova.data.datasets import load_dataset
-    from nodenova.experiments.folder import RunFolder
-    from nodenova.experiments.own_run import OwnRun, is_own_run
-    from nodenova.storage import load_model
+) -> tuple[Model, Graph, Sequence[str], list[str]]:
+    """The saved model, the graph to use it on with the features it knows, what its classes are called, what did not match."""
+    from nodenova.bench.folder import RunFolder
+    from nodenova.io.datasets import load_dataset
+    from nodenova.model.loading import load_model
+    from nodenova.review.folder import DiscoveryFolder, is_discovery
+    from nodenova.review.predictions import with_known_features
 
-    own = OwnRun(run_path) if is_own_run(run_path) else None
+    own = DiscoveryFolder(run_path) if is_discovery(run_path) else None
     if own is not None:
         model = own.model()
     else:
         model = load_model(run_path) if (run_path / "model.json").is_file() else RunFolder.open(run_path).model(seed)
+    called = model.class_names if own is None else own.names(model)
     files_given = graph is not None or nodes is not None or edges is not None
     if dataset is not None and files_given:
         raise SettingError("give either --dataset or files of your own, not both")
     if dataset is not None:
-        return model, load_dataset(dataset, data_root).graph, []
+        return model, load_dataset(dataset, data_root).graph, called, []
     if not files_given:
         if own is None:
             raise SettingError(
                 f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, or --nodes FILE and --edges FILE"
             )
-        return model, own.graph(), []
-    names, recipe = (None, None) if own is None else own.features()
+        return model, own.graph(), called, []
+    known, recipe = (None, None) if own is None else own.features()
     is_table = nodes is not None or edges is not None or (graph is not None and graph.suffix.lower() != ".npz")
     if is_table and recipe is not None:
         options["recipe"] = recipe
     loaded = files.load_files(graph, nodes, edges, show=not quiet and err.is_terminal, **options)
-    data, notes = loaded.graph, list(loaded.notes)
-    if names is not None and data.feature_names is not None and data.feature_names != names:
-        data, ignored, missing = data.aligned(names)
-        notes.append(
-            f"{ignored:,} features are not known to the model and ignored, {missing:,} that it knows are missing and zero"
-        )
+    data, unmatched = with_known_features(loaded.graph, known)
+    notes = [*loaded.notes, *unmatched]
     if not quiet:
         for note in notes:
             err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
-    return model, data, notes
+    return model, data, called, notes

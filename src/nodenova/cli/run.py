@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -26,14 +26,16 @@ from nodenova.cli.app import (
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
-    from nodenova.data.answers import Labelled
-    from nodenova.experiments.run import Plan, Row
+    from nodenova.bench.plan import Plan
+    from nodenova.bench.results import Summary
+    from nodenova.bench.row import Row
+    from nodenova.data.labels import Labelled
 
 
 @app.command(rich_help_panel=RESEARCH)
 def datasets(data_root: DataRoot = None) -> None:
     """What can be loaded by name, how large it is, and whether it is on this machine."""
-    from nodenova.data.datasets import DATASETS, find_root, is_on_disk
+    from nodenova.io.datasets import DATASETS, find_root, is_on_disk
 
     root = find_root(data_root)
     table = Table("name", "nodes", "edges", "features", "classes", "old / new", "where", box=None)
@@ -77,28 +79,27 @@ def run(
     Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered classes are matched to the
     true new ones, old ones keep their ids, and a new node called old is wrong.
     """
-    from nodenova.experiments.contenders import contender, encoder_for
-    from nodenova.experiments.folder import RunFolder
-    from nodenova.experiments.results import summarise
-    from nodenova.experiments.run import Plan, run_one
-    from nodenova.progress import Bars
-    from nodenova.report.page import write_report
-    from nodenova.storage import to_json, write_atomically
+    from nodenova.bench.contenders import contender, encoder_for
+    from nodenova.bench.folder import RunFolder
+    from nodenova.bench.plan import Plan
+    from nodenova.bench.results import summarise
+    from nodenova.bench.run import run_one
+    from nodenova.bench.run_page import write_report
+    from nodenova.cli.progress import Bars
+    from nodenova.files import to_json, write_atomically
 
     wanted = seeds_of(seeds)
-    settings = settings_of(set_ or [])
-    contender(method, dict(settings))
+    chosen_method = contender(method, dict(settings_of(set_ or [])))
     labelled, default_old = load_named(dataset, graph, data_root, split)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
     fit_settings = {name: value for name, value in given.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,
-        method=method,
+        method=chosen_method,
         encoder=encoder_for(method, encoder),
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
-        method_settings=settings,
         fit_settings=tuple(fit_settings.items()),
         visibility=visibility,
         per_class=per_class,
@@ -121,7 +122,7 @@ def run(
         fail("stopped" if folder is None else "stopped; finished seeds are kept, the same command goes on from there", 130)
     summary = summarise(rows)
     if json_path is not None:
-        write_atomically(json_path, to_json({"rows": rows, "summary": summary}))
+        write_atomically(json_path, to_json({"rows": [_graded(row) for row in rows], "summary": summary.to_json()}))
     if not quiet:
         print_scores(summary)
     if folder is not None and report:
@@ -133,15 +134,15 @@ def run(
 @app.command("report", rich_help_panel=RESEARCH)
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write a run's report.html anew: one file that opens offline."""
-    from nodenova.cli.own import mapping
-    from nodenova.experiments.folder import RunFolder
-    from nodenova.experiments.own_run import OwnRun, is_own_run
-    from nodenova.experiments.results import summarise
-    from nodenova.report.page import write_report
+    from nodenova.bench.folder import RunFolder
+    from nodenova.bench.results import summarise
+    from nodenova.bench.run_page import write_report
+    from nodenova.cli.discover import mapping
+    from nodenova.review.folder import DiscoveryFolder, is_discovery
 
-    if is_own_run(run_path):
+    if is_discovery(run_path):
         with mapping(not quiet and err.is_terminal) as steps:
-            page = OwnRun(run_path).report(steps)
+            page = DiscoveryFolder(run_path).report(steps)
         if not quiet:
             out.print(f"Report: {escape(str(page))}", soft_wrap=True)
         return
@@ -156,15 +157,22 @@ def _check(labelled: Labelled, plan: Plan) -> None:
     """Everything that can be wrong with a plan is found before anything is written."""
     from nodenova.data.splits import split
     from nodenova.fitting import check_settings
-    from nodenova.randomness import pick_device
+    from nodenova.nn.seeding import pick_device
 
     check_settings(plan.encoder, dict(plan.fit_settings))
     pick_device(plan.device)
     split(labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class)
 
 
-def print_scores(summary: dict[str, Any]) -> None:
-    from nodenova.report.tables import describe, scores_table
+def _graded(row: Row) -> dict[str, object]:
+    """A row with its scores, for those who read it without nodenova."""
+    from nodenova.evaluation.metrics import MATCHINGS
+
+    return {**row.to_json(), "scores": {matching: row.scores(matching) for matching in MATCHINGS}, **row.once}
+
+
+def print_scores(summary: Summary) -> None:
+    from nodenova.bench.markdown import describe, scores_table
 
     header, rows = scores_table(summary)
     out.print(escape(describe(summary)), highlight=False)

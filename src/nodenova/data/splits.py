@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodenova.data.answers import UNKNOWN, Exam, GivenTask, Labelled, OldTask
+from nodenova.data.labels import UNKNOWN, Exam, GivenTask, Labelled, OldTask
 from nodenova.errors import SettingError, SplitError
 from nodenova.task import NewTask
 

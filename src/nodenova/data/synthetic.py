@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.answers import Labelled
+from nodenova.data.labels import Labelled
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 

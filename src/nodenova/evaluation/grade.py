@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from nodenova.data.answers import Exam
+from nodenova.data.labels import Exam
 from nodenova.errors import one_of
 from nodenova.evaluation import metrics
-from nodenova.model import Model
-from nodenova.randomness import fixed_threads
+from nodenova.model.decisions import Split
+from nodenova.model.model import Model
+from nodenova.nn.seeding import fixed_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ def _among_old(model: Model, exam: Exam) -> np.ndarray:
 
 def _places(model: Model, n_old: int) -> dict[int, int]:
     """Where each class is counted: labelled classes at their ids, parts of one at its id, discovered ones behind them."""
-    whole = {part: edit["class"] for edit in model.edits if edit["do"] == "split" for part in edit["parts"]}
+    whole = {part: edit.class_id for edit in model.edits if isinstance(edit, Split) for part in edit.parts}
     places: dict[int, int] = {}
     for c in model.classes:
         origin = c.id

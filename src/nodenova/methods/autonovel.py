@@ -8,15 +8,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.joining import JOINTS, head_for_new, joined_model
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.model import Model, trained_head
-from nodenova.randomness import sample
-from nodenova.reach import within_reach
-from nodenova.settings import check_settings
+from nodenova.methods._receptive_field import within_reach
+from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.seeding import sample
+from nodenova.nn.training import minimise, rampup
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise, rampup
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,19 @@ class AutoNovel:
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = 200  # released scripts; see above for what an epoch is
-    lr: float = 0.01
-    weight_decay: float = 5e-4
-    k: int = 5  # how many top activations must agree; released code
-    pairwise: float = 1.0  # weight of L_BCE; released code
-    omega: float = 5.0  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = 50  # T; released script for CIFAR-10
-    eta: float = 0.2  # size of the perturbation, SWORD's
-    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
-    pair_nodes: int = 4096  # above this many new nodes, each epoch takes a random sample of them
+    epochs: int = setting(200, at_least=1)  # released scripts; see above for what an epoch is
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    k: int = setting(5, at_least=1)  # how many top activations must agree; released code
+    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
+    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
+    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
+    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
+    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
+    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, each epoch takes a random sample of them
 
     def __post_init__(self) -> None:
-        not_negative = ("lr", "weight_decay", "pairwise", "omega", "rampup_epochs", "eta")
-        check_settings(self, counts=("epochs", "k", "pair_nodes"), not_negative=not_negative, choices={"joint": JOINTS})
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "autonovel")

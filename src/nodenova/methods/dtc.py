@@ -8,15 +8,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.centres import start_centres
-from nodenova.joining import JOINTS, joined_model
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.model import Model, trained_head
-from nodenova.reach import within_reach
-from nodenova.settings import check_settings
+from nodenova.methods._centres import start_centres
+from nodenova.methods._receptive_field import within_reach
+from nodenova.methods._two_heads import joined_model
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.training import minimise, rampup
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise, rampup
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,21 @@ class Dtc:
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = 200
-    lr: float = 0.01
-    weight_decay: float = 5e-4
-    alpha: float = 1.0  # degrees of freedom of Student's t; released code
-    clustering: float = 1.0  # weight of KL(p || q); released code
-    warmup: int = 10  # of the epochs, with KL against the first p alone; released script
-    update: int = 5  # then renew p every so many epochs; released script
-    omega: float = 10.0  # weight of the consistency once it is in; released script
-    rampup_epochs: int = 5  # T; released script
-    eta: float = 0.2  # size of the perturbation, SWORD's
-    restarts: int = 20  # of k-means; released code
-    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
+    epochs: int = setting(200, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    alpha: float = setting(1.0, above=0)  # degrees of freedom of Student's t; released code
+    clustering: float = setting(1.0, at_least=0)  # weight of KL(p || q); released code
+    warmup: int = setting(10, at_least=0)  # of the epochs, with KL against the first p alone; released script
+    update: int = setting(5, at_least=1)  # then renew p every so many epochs; released script
+    omega: float = setting(10.0, at_least=0)  # weight of the consistency once it is in; released script
+    rampup_epochs: int = setting(5, at_least=0)  # T; released script
+    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
+    restarts: int = setting(20, at_least=1)  # of k-means; released code
+    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
 
     def __post_init__(self) -> None:
-        not_negative = ("lr", "weight_decay", "clustering", "warmup", "omega", "rampup_epochs", "eta")
-        counts, choices = ("epochs", "update", "restarts"), {"joint": JOINTS}
-        check_settings(self, counts=counts, positive=("alpha",), not_negative=not_negative, choices=choices)
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "dtc")

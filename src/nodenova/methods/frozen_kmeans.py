@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from nodenova.clustering import cluster
-from nodenova.joining import JOINTS, joined_model
-from nodenova.model import Model, trained_head
-from nodenova.reach import within_reach
-from nodenova.settings import check_settings
+from nodenova.methods._receptive_field import within_reach
+from nodenova.methods._two_heads import joined_model
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.kmeans import cluster
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
 
@@ -31,11 +31,11 @@ class FrozenKmeans:
 
     prefers: ClassVar[str] = "gcn"
 
-    restarts: int = 20  # of k-means
-    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
+    restarts: int = setting(20, at_least=1)  # of k-means
+    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
 
     def __post_init__(self) -> None:
-        check_settings(self, counts=("restarts",), choices={"joint": JOINTS})
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "frozen_kmeans"), model.frozen_encoder()

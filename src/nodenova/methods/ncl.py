@@ -11,17 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.joining import JOINTS, head_for_new, joined_model
 from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
 from nodenova.losses.pairwise import l_pseudo, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.model import Model, trained_head
-from nodenova.prototypes import Prototypes
-from nodenova.randomness import sample
-from nodenova.reach import within_reach
-from nodenova.settings import check_settings
+from nodenova.methods._receptive_field import within_reach
+from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.seeding import sample
+from nodenova.nn.statistics import Prototypes
+from nodenova.nn.training import minimise, rampup
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise, rampup
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,25 @@ class Ncl:
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = 200  # released scripts
-    lr: float = 0.01
-    weight_decay: float = 5e-4
-    pairwise: float = 1.0  # weight of L_BCE; released code
+    epochs: int = setting(200, at_least=1)  # released scripts
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
     lam: float = 0.95  # cosine above which two nodes count as the same class; released code
-    omega: float = 5.0  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = 50  # T; released script for CIFAR-10
-    contrast: float = 1.0  # beta; released code
-    alpha: float = 0.2  # share of the node's own second view, the neighbours have the rest; released code
-    neighbours: int = 0  # m; 0 is half of what a new class has on average, as in the released code
-    hard: float = 0.2  # size of N in shares of the memory, 400 of 2000 in the released code; 0 does without
-    tau: float = 0.05  # temperature of the contrast; released code
-    eta: float = 0.2  # size of the perturbation, SWORD's
-    joint: str = "concatenated"  # "strict": the joint head's new rows as `grow` made them
-    pair_nodes: int = 1024  # above this many new nodes, each epoch takes a random sample of them
+    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
+    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
+    contrast: float = setting(1.0, at_least=0)  # beta; released code
+    alpha: float = setting(0.2, at_least=0)  # share of the node's own second view, neighbours have the rest; released code
+    neighbours: int = setting(0, at_least=0)  # m; 0 is half of what a new class has on average, as in the released code
+    hard: float = setting(0.2, at_least=0)  # size of N in shares of the memory, 400 of 2000 as released; 0: none
+    tau: float = setting(0.05, above=0)  # temperature of the contrast; released code
+    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
+    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
+    pair_nodes: int = setting(1024, at_least=1)  # above this many new nodes, each epoch takes a random sample of them
 
     def __post_init__(self) -> None:
-        weights = ("pairwise", "omega", "rampup_epochs", "contrast", "alpha", "neighbours", "hard", "eta")
-        counts, choices = ("epochs", "pair_nodes"), {"joint": JOINTS}
-        check_settings(self, counts=counts, positive=("tau",), choices=choices)
-        check_settings(self, not_negative=("lr", "weight_decay", *weights))
+        check_settings(self)
+        check_settings(self)
         if not -1 <= self.lam < 1:
             raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {self.lam}")
         if self.alpha > 1:

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import torch
 
-from nodenova.heads import grow
-from nodenova.model import Model, linear_head
-from nodenova.prototypes import Prototypes
-from nodenova.reach import within_reach
+from nodenova.methods._receptive_field import within_reach
+from nodenova.model.model import Model, linear_head
+from nodenova.nn.heads import grow
+from nodenova.nn.statistics import Prototypes
 from nodenova.task import NewTask
 
 

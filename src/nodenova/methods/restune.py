@@ -9,20 +9,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.centres import start_centres
-from nodenova.encoders import Encoder
-from nodenova.joining import JOINTS, joined_model
+from nodenova.encoders.gnn import Encoder
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.contrast import nearest
 from nodenova.losses.pairwise import l_pseudo
 from nodenova.losses.remembering import l_soft_targets
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.model import Model, trained_head
-from nodenova.randomness import sample
-from nodenova.reach import within_reach
-from nodenova.settings import check_settings
+from nodenova.methods._centres import start_centres
+from nodenova.methods._receptive_field import within_reach
+from nodenova.methods._two_heads import joined_model
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.seeding import sample
+from nodenova.nn.training import minimise
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise
 
 
 @dataclass(frozen=True)
@@ -60,25 +60,23 @@ class ResTune:
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = 200
-    lr: float = 0.01
-    weight_decay: float = 5e-4
-    clustering: float = 1.0  # weight of KL(p || q); released code
-    update: int = 5  # renew p every so many epochs; released script for CIFAR-10
-    consistency: float = 1.0  # weight of L_MSE, without ramp-up; released code
-    pairwise: float = 1.0  # weight of L_BCE; released code
-    k: int = 10  # most and least similar nodes in L_BCE; released code
-    alpha: float = 1.0  # weight of L_LwF; released code (it sets 1, whatever its option says)
-    temperature: float = 2.0  # T of L_LwF; released code
-    eta: float = 0.2  # size of the perturbation, SWORD's
-    restarts: int = 20  # of k-means; released code
-    joint: str = "strict"  # the joint head's new rows as `grow` made them; or "concatenated"
-    pair_nodes: int = 4096  # above this many new nodes, each epoch compares the pairs of a random sample
+    epochs: int = setting(200, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    clustering: float = setting(1.0, at_least=0)  # weight of KL(p || q); released code
+    update: int = setting(5, at_least=1)  # renew p every so many epochs; released script for CIFAR-10
+    consistency: float = setting(1.0, at_least=0)  # weight of L_MSE, without ramp-up; released code
+    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
+    k: int = setting(10, at_least=1)  # most and least similar nodes in L_BCE; released code
+    alpha: float = setting(1.0, at_least=0)  # weight of L_LwF; released code (it sets 1, whatever its option says)
+    temperature: float = setting(2.0, above=0)  # T of L_LwF; released code
+    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
+    restarts: int = setting(20, at_least=1)  # of k-means; released code
+    joint: str = choice("strict", "concatenated")  # the joint head's new rows as `grow` made them; or "concatenated"
+    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, an epoch compares pairs of a sample
 
     def __post_init__(self) -> None:
-        counts, choices = ("epochs", "update", "k", "restarts", "pair_nodes"), {"joint": JOINTS}
-        not_negative = ("lr", "weight_decay", "clustering", "consistency", "pairwise", "alpha", "eta")
-        check_settings(self, counts=counts, positive=("temperature",), not_negative=not_negative, choices=choices)
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "restune").requires_grad_(False), model.encoder()

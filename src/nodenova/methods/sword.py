@@ -9,16 +9,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from nodenova.heads import grow
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
 from nodenova.losses.remembering import l_distill, l_distill_global, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
-from nodenova.model import Model, linear_head, trained_head
-from nodenova.prototypes import Prototypes
-from nodenova.randomness import sample
-from nodenova.settings import check_settings
+from nodenova.model.model import Model, linear_head, trained_head
+from nodenova.nn.heads import grow
+from nodenova.nn.seeding import sample
+from nodenova.nn.statistics import Prototypes
+from nodenova.nn.training import minimise, rampup
+from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise, rampup
 
 
 @dataclass(frozen=True)
@@ -48,45 +48,32 @@ class Sword:
         "released": {"noise": "logits", "sigma": "shared", "draws": 2, "novel": 1.2, "lam": 0.5},
     }
 
-    epochs: int = 600
-    lr: float = 0.01
-    weight_decay: float = 5e-4
-    joint_head: str = "unit"  # h^a reads z/|z| at temperature 0.1, as released; "linear" reads z, as printed
-    k: int = 3  # Eq. 3: how many top activations must agree
-    similarity: str = "softmax"  # Eq. 2: of p_i and the perturbed p'_j, as released; "sigmoid" of clean logits, as printed
-    pseudo: float = 1.0  # weight of Eq. 4
-    alpha1: float = 0.08  # beta1 = alpha1 * rampup, weight of Eq. 6
-    alpha2: float = 5.0  # beta2 = alpha2 * rampup, weight of Eq. 8
-    rampup_epochs: int = 50
-    eta: float = 0.2  # Eq. 7: size of the perturbation
-    noise: str = "z"  # Eq. 7: of z, as printed; "logits" of h^u, as released
-    perturb: str = "new"  # Eq. 8: outputs of h^u, as the text says and as released; "joint": of h^a, as printed
-    replay: float = 1.0  # weight of Eq. 10
-    draws: int = 20  # Eq. 10: features drawn per class and epoch
-    sigma: str = "class"  # Eq. 10: each class's own variance, as printed; "shared": one for all, as released
+    epochs: int = setting(600, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    joint_head: str = choice("unit", "linear")  # h^a reads z/|z| at temperature 0.1, as released; z, as printed
+    k: int = setting(3, at_least=1)  # Eq. 3: how many top activations must agree
+    similarity: str = choice("softmax", "sigmoid")  # Eq. 2: of p_i, perturbed p'_j, as released; clean logits, as printed
+    pseudo: float = setting(1.0, at_least=0)  # weight of Eq. 4
+    alpha1: float = setting(0.08, at_least=0)  # beta1 = alpha1 * rampup, weight of Eq. 6
+    alpha2: float = setting(5.0, at_least=0)  # beta2 = alpha2 * rampup, weight of Eq. 8
+    rampup_epochs: int = setting(50, at_least=0)
+    eta: float = setting(0.2, at_least=0)  # Eq. 7: size of the perturbation
+    noise: str = choice("z", "logits")  # Eq. 7: of z, as printed; "logits" of h^u, as released
+    perturb: str = choice("new", "joint")  # Eq. 8: outputs of h^u, as in the text and as released; h^a, as printed
+    replay: float = setting(1.0, at_least=0)  # weight of Eq. 10
+    draws: int = setting(20, at_least=1)  # Eq. 10: features drawn per class and epoch
+    sigma: str = choice("class", "shared")  # Eq. 10: a class's own variance, as printed; one for all, as released
     replay_temperature: bool = False  # Eq. 10 with the temperature of h^a; without it as released
-    omega: float = 10.0  # omega_fd, weight of Eq. 11
-    distill: str = "global"  # Eq. 11: Z as a whole, of unit length, as released; "all", "new": distances of nodes
-    novel: float = 1.0  # weight of the first three terms
-    lam: float = 0.4  # lambda of Eq. 14: old classes against new
+    omega: float = setting(10.0, at_least=0)  # omega_fd, weight of Eq. 11
+    distill: str = choice("global", "all", "new")  # Eq. 11: Z as a whole, as released; or distances of nodes
+    novel: float = setting(1.0, at_least=0)  # weight of the first three terms
+    lam: float = setting(0.4, at_least=0)  # lambda of Eq. 14: old classes against new
     class_mean: bool = False  # Eqs. 6, 10 over the number of classes, as printed
-    pair_nodes: int = 4096  # above this many new nodes, each epoch compares the pairs of a random sample
+    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, an epoch compares pairs of a sample
 
     def __post_init__(self) -> None:
-        weights = ("pseudo", "alpha1", "alpha2", "replay", "omega", "lam", "novel")
-        check_settings(
-            self,
-            counts=("epochs", "k", "draws", "pair_nodes"),
-            not_negative=("lr", "weight_decay", "rampup_epochs", "eta", *weights),
-            choices={
-                "joint_head": ("unit", "linear"),
-                "similarity": ("softmax", "sigmoid"),
-                "noise": ("z", "logits"),
-                "perturb": ("new", "joint"),
-                "sigma": ("class", "shared"),
-                "distill": ("global", "all", "new"),
-            },
-        )
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, n_old, prototypes = model.encoder(), model.num_columns, model.prototypes

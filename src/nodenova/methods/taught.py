@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.closed_form import found
-from nodenova.encoders import Encoder, EncoderSpec
-from nodenova.heads import CosineHead
-from nodenova.model import Model
-from nodenova.prototypes import Prototypes
-from nodenova.settings import check_settings
+from nodenova.encoders.gnn import Encoder, EncoderSpec
+from nodenova.model.model import Model
+from nodenova.nn.heads import CosineHead
+from nodenova.nn.statistics import Prototypes
+from nodenova.nn.training import minimise
+from nodenova.prism.classifier import found
+from nodenova.settings import check_settings, setting
 from nodenova.task import NewTask
-from nodenova.training import minimise
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Taught:
     student: str = "gcn"  # gcn, gat or sage
     hidden: int = 64
     layers: int = 2
-    epochs: int = 100
-    lr: float = 0.01
-    weight_decay: float = 5e-4
+    epochs: int = setting(100, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
 
     def __post_init__(self) -> None:
         EncoderSpec(self.student, hidden=self.hidden, layers=self.layers)
-        check_settings(self, counts=("epochs",), not_negative=("lr", "weight_decay"))
+        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         views, n = model.frozen_encoder(), model.num_columns + task.num_new

@@ -1,0 +1,151 @@
+"""The report of a run: one HTML file that needs nothing else, not even a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodenova.bench.folder import RunFolder
+from nodenova.bench.row import Row
+from nodenova.bench.scores import scores
+from nodenova.drawing.confusion import before_and_after_matching, predicted_names
+from nodenova.drawing.curves import loss_curves
+from nodenova.drawing.layout import differ, positions
+from nodenova.drawing.node_map import map_data
+from nodenova.errors import StorageError
+from nodenova.evaluation import metrics
+from nodenova.files import write_atomically
+from nodenova.model.model import Stage
+from nodenova.review.html import MAP_SCRIPTS, START, count, render_page
+
+SEEN = {
+    "graph": "the graph (features and edges)",
+    "new_ids": "which nodes are the unlabelled ones, and how many classes to find",
+}
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Write report.html into the run's folder and return its path. Equal folders give equal pages, byte for byte."""
+    rows = folder.rows()
+    if not rows:
+        raise StorageError(f"{folder.path}: this run has no finished seed yet, so there is nothing to report")
+    path = folder.path / "report.html"
+    write_atomically(path, page(rows, folder.model().stages, folder.map()).encode())
+    return path
+
+
+def page(rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np.ndarray] | None) -> str:
+    """The page of one run: its rows, and of the first of them the phases and, if kept, the embeddings of some nodes."""
+    first = rows[0]
+    counts, names, n_old = np.array(first.confusion), list(first.class_names), first.num_old
+    data, map_note = _map(rows, node_map)
+    return render_page(
+        "run.html.j2",
+        f"{first.dataset} · {first.method} · {first.encoder}",
+        kind="run",
+        scripts=() if data is None else (*MAP_SCRIPTS, START),
+        data=data,
+        lead=_lead(rows),
+        labels_given=[what for what in first.sees if "label" in what],
+        asked=_asked(rows),
+        scores=scores(rows),
+        seed=first.seed,
+        losses=[
+            (f"Phase {number}: {stage.method}", loss_curves(stage.history, f"Losses of phase {number}"))
+            for number, stage in enumerate(stages, start=1)
+        ],
+        confusions=before_and_after_matching(counts, names, n_old, first.sizes, first.predicted_sizes),
+        views={"class": "predicted class", "true": "true class"},
+        map_note=map_note,
+        shown={
+            "Phase 2 was shown": "; ".join(SEEN.get(what, what) for what in first.sees),
+            "Fingerprint of the data": _shared(rows, [row.data for row in rows]),
+        },
+        settings=[
+            ("Phase 1", "fit_settings", _settings(rows, "fit_settings")),
+            (f"Phase 2: {first.method}", "settings", _settings(rows, "settings")),
+            ("Versions", "versions", _settings(rows, "versions")),
+        ],
+    )
+
+
+def _lead(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    n_old, n_true, told, nodes = first.num_old, first.sizes[-1], first.num_new, first.nodes
+    found = any(np.array(row.confusion)[:, n_old:].any() for row in rows)
+    among = f"among {count(nodes.unlabelled_new, 'unlabelled node')}"
+    new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
+    lead = f"{count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
+    lead += f"{new} discovered {among}, " if found else f"{new} looked for {among} but no test node was put into one, "
+    lead += f"graded on {count(nodes.test, 'test node')}."
+    return lead if told == n_true else f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
+
+
+def _asked(rows: Sequence[Row]) -> dict[str, str]:
+    first = rows[0]
+    n_old, names = first.num_old, first.class_names
+    return {
+        "Dataset": first.dataset,
+        "Method": first.method,
+        "Encoder": first.encoder,
+        "Old classes": ", ".join(names[:n_old]),
+        "New classes": f"{', '.join(names[n_old:])} (phase 2 was told to find {first.num_new})",
+        "Split": first.split,
+        "Visibility": first.visibility,
+        "Seeds": ", ".join(str(row.seed) for row in rows),
+    }
+
+
+def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> tuple[dict[str, Any] | None, str]:
+    """What the scripts read, if there is a map, and what to say of it."""
+    if kept is None:
+        return None, "No embeddings were kept with this run (map.npz), so there is no map."
+    if not differ(kept["z"]):
+        return None, "There is no map: too few nodes, or their embeddings do not differ."
+    first, y, predicted, seed = rows[0], kept["y"], kept["predicted"], int(kept["seed"])
+    names, n_old, n_predicted = first.class_names, first.num_old, first.num_old + first.num_new
+    counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
+    for row in rows:  # all test nodes, where they are known, say better than some which class stands for which
+        if row.seed == seed:
+            counts = np.array(row.confusion)
+    matched = metrics.match_block(counts, first.sizes, first.predicted_sizes)
+    true_as = np.full(len(names), -1)
+    true_as[matched[matched >= 0]] = np.flatnonzero(matched >= 0)
+    said = [
+        name if c < n_old else f"{name} = {names[t]}" if t >= 0 else f"{name} (no partner)"
+        for c, (name, t) in enumerate(zip(predicted_names(names, n_old, n_predicted), matched, strict=True))
+    ]
+    members = np.bincount(predicted, minlength=n_predicted).tolist()
+    data = map_data(
+        [str(node) for node in kept["node_ids"].tolist()],
+        positions(kept["z"]),
+        [(c, name, c >= n_old, members[c]) for c, name in enumerate(said)],
+        predicted[:, None],
+        true=y,
+        true_names=names,
+        true_as=true_as.tolist(),
+    )
+    return data, (
+        f"{count(len(y), 'test node')} of seed {seed}. A true class has the colour of the class that stands for it; "
+        "one that none stands for is drawn with crosses."
+    )
+
+
+def _settings(rows: Sequence[Row], key: str) -> list[tuple[str, str]]:
+    names = dict.fromkeys(name for row in rows for name in getattr(row, key))
+    return [(name, _shared(rows, [getattr(row, key).get(name, "–") for row in rows])) for name in names]
+
+
+def _shared(rows: Sequence[Row], values: Sequence[object]) -> str:
+    """The value, or, where seeds differ, each value with its seeds."""
+    seeds: dict[str, list[str]] = {}
+    for row, value in zip(rows, values, strict=True):
+        seeds.setdefault(str(value), []).append(str(row.seed))
+    return next(iter(seeds)) if len(seeds) == 1 else "; ".join(f"{v} (seed {', '.join(s)})" for v, s in seeds.items())
+
+
+def _was(n: int) -> str:
+    return "was" if n == 1 else "were"

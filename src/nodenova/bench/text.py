@@ -1,0 +1,184 @@
+"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV. Every name is text: none can end a cell or start a command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
+
+from nodenova.bench.cells import Cell, Line, Table
+from nodenova.bench.markdown import markdown, number
+from nodenova.bench.titles import dataset_title
+
+SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
+TEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+       "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", '"': "''",
+       "±": r"$\pm$", "−": "$-$", "–": "--", "†": r"\dag{}", "✓": r"$\checkmark$", "▲": r"$\blacktriangle$",
+       "▼": r"$\blacktriangledown$", "△": r"$\vartriangle$", "▽": r"$\triangledown$", "α": r"$\alpha$", "η": r"$\eta$",
+       "λ": r"$\lambda$", "²": r"$^2$", "…": r"\dots{}", "·": r"$\cdot$"}  # fmt: skip
+PACKAGES = "% needs \\usepackage{booktabs,graphicx,amssymb}\n"
+CSV_HEAD = ["table", "matching", "block", "line", "dataset", "score", "mean", "std", "n", "failed", "mark", "paper",
+            "notes", "sees", "pairs", "difference", "p_t", "p_t_holm", "p_wilcoxon", "p_wilcoxon_holm"]  # fmt: skip
+
+
+def value_text(cell: Cell) -> str:
+    """ "59.4 ± 1.8", or "59.4" where one run has no spread, or "–"."""
+    return number(cell.mean) if cell.std is None else f"{number(cell.mean)} ± {number(cell.std)}"
+
+
+def failed_text(cell: Cell) -> str:
+    return f"{cell.failed} failed" if cell.failed else ""
+
+
+def sign(cell: Cell) -> str:
+    return cell.tests.sign if cell.tests else ""
+
+
+def labels(line: Line) -> list[str]:
+    """The line's labels; the last one carries the mark of methods that were given labels."""
+    return [*line.labels[:-1], line.labels[-1] + (" †" if line.given_labels else "")]
+
+
+def headed(table: Table) -> list[tuple[str, int]]:
+    """What stands over the columns, and over how many of them."""
+    return [(dataset_title(name), len(list(each))) for name, each in groupby(c.group for c in table.columns)]
+
+
+def blocks(table: Table) -> list[tuple[str, list[Line]]]:
+    """Lines by the block they stand in."""
+    return [(name, list(each)) for name, each in groupby(table.lines, key=lambda line: line.group)]
+
+
+def empty(tables: Sequence[Table]) -> bool:
+    return not any(table.lines for table in tables)
+
+
+# Markdown
+
+
+def to_markdown(tables: Sequence[Table]) -> str:
+    if empty(tables):
+        return "No runs of this table yet.\n"
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    parts = [f"## {_md(table.title)}", " ".join(map(_md, table.caption))]
+    over = [_md(f"{dataset_title(c.group)} {c.title}") for c in table.columns]
+    for name, lines in blocks(table):
+        head = [*map(_md, table.heads), *over, "n"]
+        body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
+        parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
+    parts += ["\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1))] if table.notes else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _md_cell(cell: Cell) -> str:
+    shown = value_text(cell)
+    shown = f"**{shown}**" if cell.mark == "best" else f"<u>{shown}</u>" if cell.mark == "second" else shown
+    said = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
+    parts = [shown, sign(cell), f"({number(cell.paper)})" if cell.paper is not None else "", failed_text(cell)]
+    return " ".join(filter(None, parts)) + said
+
+
+def _md(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", " ".join(str(text).split()))
+
+
+# LaTeX
+
+
+def to_latex(name: str, tables: Sequence[Table]) -> str:
+    """Floats to be included in a paper: our numbers, and under them, small, the paper's."""
+    shown = [_latex(f"tab:{name}-{i}", table) for i, table in enumerate(tables, 1) if table.lines]
+    return PACKAGES + ("\n".join(shown) or "% no runs of this table yet\n")
+
+
+def _latex(label: str, table: Table) -> str:
+    n_labels, n = len(table.heads), len(table.columns)
+    over, rules, start = ["" for _ in table.heads], [], n_labels + 1
+    for title, width in headed(table):
+        over.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(title)}}}")
+        rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
+        start += width
+    rows = [" & ".join([*over, ""]) + r" \\", " ".join(rules)]
+    rows += [" & ".join([*map(tex, table.heads), *(tex(c.title) for c in table.columns), "n"]) + r" \\"]
+    for name, lines in blocks(table):
+        rows += [r"\midrule"]
+        rows += [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"] if name else []
+        for line in lines:
+            rows += [" & ".join([*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)]) + r" \\"]
+            if any(cell.paper is not None for cell in line.cells):
+                printed = [_tex_paper(cell) for cell in line.cells]
+                first = [r"{\scriptsize paper}", *[""] * (n_labels - 1)]
+                rows += [" & ".join([*first, *printed, ""]) + r" \\"]
+    notes = [rf"\textsuperscript{{{i}}}~{tex(note)}" for i, note in enumerate(table.notes, 1)]
+    # In LaTeX the paper's numbers stand under ours.
+    caption = " ".join([table.title + ".", *table.caption]).replace("In parentheses the", "Below, small, the")
+    return "\n".join([
+        r"\begin{table*}", r"\centering", rf"\caption{{{tex(caption)}}}", rf"\label{{{label}}}",
+        r"\resizebox{\linewidth}{!}{%", rf"\begin{{tabular}}{{@{{}}{'l' * n_labels}{'r' * (n + 1)}@{{}}}}", r"\toprule",
+        *rows, r"\bottomrule", r"\end{tabular}}",
+        *([r"\par\smallskip\raggedright\scriptsize", "\\\\\n".join(notes)] if notes else []), r"\end{table*}", "",
+    ])  # fmt: skip
+
+
+def _tex_cell(cell: Cell) -> str:
+    shown = tex(value_text(cell))
+    shown = rf"\textbf{{{shown}}}" if cell.mark == "best" else rf"\underline{{{shown}}}" if cell.mark == "second" else shown
+    said = ",".join(map(str, cell.notes)) if cell.paper is None else ""
+    parts = [shown, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
+    return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{said}}}" if said else "")
+
+
+def _tex_paper(cell: Cell) -> str:
+    if cell.paper is None:
+        return ""
+    said = rf"\textsuperscript{{{','.join(map(str, cell.notes))}}}" if cell.notes else ""
+    return rf"{{\scriptsize {tex(number(cell.paper))}{said}}}"
+
+
+def tex(text: str) -> str:
+    """Text as LaTeX: what it would read as a command is written out, what it may have no letter for becomes plain."""
+    shown = []
+    for letter in " ".join(str(text).split()):
+        if letter in TEX:
+            shown.append(TEX[letter])
+        elif " " <= letter <= "~":
+            shown.append(letter)
+        else:
+            plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+            shown.append("".join(TEX.get(c, c) for c in plain) or "?")
+    return "".join(shown)
+
+
+# CSV
+
+
+def to_csv(tables: Sequence[Table]) -> str:
+    """One line a cell and score, with everything: nothing is rounded, notes are in words."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_HEAD)
+    for table in tables:
+        for line in table.lines:
+            for column, cell in zip(table.columns, line.cells, strict=True):
+                t = cell.tests
+                writer.writerow([
+                    table.title, table.matching, line.group, " ".join(_csv_labels(table, line)), column.group, column.score,
+                    cell.mean, cell.std, cell.n, cell.failed, cell.mark, cell.paper,
+                    " ".join(table.notes[i - 1] for i in cell.notes), " ".join(line.sees),
+                    *((t.pairs, t.difference, t.t, t.t_holm, t.wilcoxon, t.wilcoxon_holm) if t else [""] * 6),
+                ])  # fmt: skip
+    return text.getvalue()
+
+
+def _csv_labels(table: Table, line: Line) -> list[str]:
+    """A line of ticks by the names of what is ticked, any other by its labels."""
+    if len(table.heads) == 1:
+        return list(line.labels)
+    return [head for head, tick in zip(table.heads, line.labels, strict=True) if tick]

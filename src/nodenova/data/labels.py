@@ -1,0 +1,168 @@
+"""Every type with a label in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nodenova.errors import GraphError
+from nodenova.graph import Graph
+from nodenova.task import NewTask
+
+if TYPE_CHECKING:
+    from nodenova.io.table_encoder import Recipe
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """A graph and what is known of its classes.
+
+    y:           (N,) class numbers 0..C-1, or -1 where the class is unknown.
+    class_names: C names.
+    train/val/test: (N,) masks of the published split, or None when the graph comes without one.
+    """
+
+    graph: Graph
+    y: np.ndarray
+    class_names: tuple[str, ...]
+    train: np.ndarray | None = None
+    val: np.ndarray | None = None
+    test: np.ndarray | None = None
+    name: str = "graph"
+
+    def __post_init__(self) -> None:
+        n, y = self.graph.num_nodes, np.asarray(self.y)
+        if y.shape != (n,):
+            raise GraphError(f"{self.name}: y has shape {y.shape}, but x has {n} nodes")
+        if not np.issubdtype(y.dtype, np.integer):
+            raise GraphError(f"{self.name}: y must hold whole numbers (-1 = unknown), it holds {y.dtype}")
+        object.__setattr__(self, "y", y.astype(np.int64))
+        if y.min() < UNKNOWN or y.max() >= len(self.class_names):
+            bad = y[(y < UNKNOWN) | (y >= len(self.class_names))][0]
+            raise GraphError(f"{self.name}: y holds {bad}, but there are {len(self.class_names)} classes")
+        for mask_name in ("train", "val", "test"):
+            mask = getattr(self, mask_name)
+            if mask is not None and (mask.shape != (n,) or mask.dtype != bool):
+                raise GraphError(
+                    f"{self.name}: {mask_name}_mask must be {n} booleans, it is {mask.dtype} of shape {mask.shape}"
+                )
+
+        if (self.train is None) != (self.test is None):
+            raise GraphError(f"{self.name}: train_mask and test_mask come together or not at all")
+        if self.train is not None and self.test is not None:
+            both = self.train & self.test & (y != UNKNOWN)
+            if both.any():
+                raise GraphError(f"{self.name}: node {both.argmax()} is in train_mask and in test_mask")
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    @property
+    def has_split(self) -> bool:
+        return self.train is not None and self.test is not None
+
+    def fingerprint(self) -> str:
+        """A short hash of features, edges, labels and masks, so that a result says which data it is about."""
+        digest = hashlib.sha256()
+        x = self.graph.x
+        parts = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+        parts += [self.graph.edge_index, self.y]
+        parts += [mask for mask in (self.train, self.val, self.test) if mask is not None]
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded(Labelled):
+    """A user's own graph: a Labelled that also knows which nodes are new, and what was done to the files it came from.
+
+    It can stand wherever a Labelled can, so that `split(load_graph("mine.npz"), old=[0, 1])` needs no second step.
+    Classes with a labelled node that is not new come first; those that only new nodes have (an answer key) come last.
+
+    new_ids: ascending numbers of the new nodes. Labels that some of them may have in y are for grading alone.
+    notes:   what was repaired, dropped or assumed, a sentence each.
+    recipe:  how columns became features, for later files; None where the features were ready made.
+    """
+
+    new_ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    notes: tuple[str, ...] = ()
+    recipe: Recipe | None = None
+
+    @property
+    def is_new(self) -> np.ndarray:
+        """(N,) which nodes are new."""
+        mask = np.zeros(self.graph.num_nodes, dtype=bool)
+        mask[self.new_ids] = True
+        return mask
+
+    @property
+    def num_old(self) -> int:
+        """How many classes are known: they have a labelled node that is not new."""
+        return len(np.unique(self.y[(self.y != UNKNOWN) & ~self.is_new]))
+
+
+@dataclass(frozen=True, eq=False)
+class OldTask:
+    """What phase 1 is given. Classes are numbered 0..n_old-1."""
+
+    graph: Graph
+    train_ids: np.ndarray
+    train_y: np.ndarray
+    val_ids: np.ndarray
+    val_y: np.ndarray
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenTask:
+    """What phase 2 is given by the door for methods that need labels; the door takes out what a method does not ask for.
+
+    ids, y:         new training nodes, ascending, and their classes 0..num_new-1.
+    old_ids, old_y: labelled nodes of earlier phases, ascending, and their classes as the model numbers them.
+    val_ids, val_y: validation nodes of all classes, ascending, and their classes as the joint head will number them.
+    """
+
+    graph: Graph
+    ids: np.ndarray
+    num_new: int
+    y: np.ndarray | None = None
+    old_ids: np.ndarray | None = None
+    old_y: np.ndarray | None = None
+    val_ids: np.ndarray | None = None
+    val_y: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", NewTask(self.graph, self.ids, self.num_new).ids)
+        for which, name in (("old", "old"), ("validation", "val")):
+            ids, y = getattr(self, f"{name}_ids"), getattr(self, f"{name}_y")
+            if ids is not None and len(ids):
+                object.__setattr__(self, f"{name}_ids", NewTask(self.graph, ids, 1).ids)
+            elif ids is None and y is not None:
+                raise GraphError(f"labels of {which} nodes are given without the nodes")
+        pairs = (("new", self.ids, self.y), ("old", self.old_ids, self.old_y), ("validation", self.val_ids, self.val_y))
+        for which, ids, y in pairs:
+            if ids is not None and y is not None and (y.shape != ids.shape or y.min(initial=0) < 0):
+                raise GraphError(f"{len(ids)} {which} nodes need as many labels, numbered from 0; there are {len(y)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Exam:
+    """The answers, held back until grading. Classes are numbered as the model numbers them: old ones, then stage by stage.
+
+    graph:  what a model is asked to classify.
+    ids, y: test nodes and their true classes.
+    sizes:  how many classes each phase brought: (n_old, n_new of stage 1, ...).
+    """
+
+    graph: Graph
+    ids: np.ndarray
+    y: np.ndarray
+    sizes: tuple[int, ...]
+    class_names: tuple[str, ...]

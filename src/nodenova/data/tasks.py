@@ -1,0 +1,102 @@
+"""A user's own graph as tasks: what phase 1 learns from, what phase 2 discovers in, and the exam if there are answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nodenova.data.labels import UNKNOWN, Exam, Loaded, OldTask
+from nodenova.errors import GraphError, SplitError
+from nodenova.task import NewTask
+
+VALIDATION_SHARE = 5  # one labelled node in so many is for validation
+MOST_VALIDATION = 500
+
+
+def own_tasks(loaded: Loaded, num_new: int, *, seed: int = 0) -> tuple[OldTask, NewTask, Exam | None]:
+    """Phase 1 learns from labelled nodes that are not new, phase 2 sees the ids of all new nodes and no label.
+
+    A fifth of the labelled nodes of a class, drawn with `seed` and at most 500 in all, is for validation. The exam asks for
+    the new nodes that have a label; it is None when none has a label of its own. Classes that no node has are left out.
+    """
+    loaded = without_empty_classes(loaded)
+    y, name = loaded.y, loaded.name
+    labelled = (y != UNKNOWN) & ~loaded.is_new
+    if not labelled.any():
+        raise SplitError(f"{name}: no node has a label, apart from the new ones; phase 1 has nothing to learn from")
+    n_old = loaded.num_old
+    if n_old < 2:
+        raise SplitError(f"{name}: all labelled nodes are of one class, {loaded.class_names[0]!r}; at least two are needed")
+    if not len(loaded.new_ids):
+        raise SplitError(f"{name}: every node has a label and none was named as new; there is nothing to discover in")
+    rng = np.random.default_rng([seed, 27182])
+    most = MOST_VALIDATION / labelled.sum()
+    val = np.zeros_like(labelled)
+    for c in range(n_old):
+        members = rng.permutation(np.flatnonzero(labelled & (y == c)))
+        val[members[: int(len(members) * min(1 / VALIDATION_SHARE, most))]] = True
+    train_ids, val_ids = np.flatnonzero(labelled & ~val), np.flatnonzero(val)
+    old = OldTask(loaded.graph, train_ids, y[train_ids], val_ids, y[val_ids], loaded.class_names[:n_old])
+    asked = loaded.new_ids[y[loaded.new_ids] != UNKNOWN]
+    n_new = len(loaded.class_names) - n_old
+    exam = Exam(loaded.graph, asked, y[asked], (n_old, n_new), loaded.class_names) if n_new else None
+    return old, NewTask(loaded.graph, loaded.new_ids, num_new), exam
+
+
+def without_empty_classes(loaded: Loaded) -> Loaded:
+    """The same graph, its classes those that a node has: a file may name more, and numbers of classes may have gaps."""
+    there = np.unique(loaded.y[loaded.y != UNKNOWN])
+    if len(there) == len(loaded.class_names):
+        return loaded
+    y = np.where(loaded.y == UNKNOWN, UNKNOWN, np.searchsorted(there, loaded.y))
+    return replace(loaded, y=y, class_names=tuple(loaded.class_names[c] for c in there))
+
+
+def numbered_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Labels of any kind as numbers: (N,) 0..C-1, -1 where the label is unknown, and the C labels, in their order.
+
+    Unknown is what is None, NaN, pandas.NA, -1 or an empty text.
+    """
+    values = _listed(y)
+    if len(values) != num_nodes:
+        raise GraphError(f"y has {len(values):,} labels, but the graph has {num_nodes:,} nodes")
+    known = [not _is_unknown(value) for value in values]
+    try:
+        different = {value for value, there in zip(values, known, strict=True) if there}
+    except TypeError:
+        strange = next(v for v in values if getattr(v, "__hash__", None) is None)
+        raise GraphError(f"y holds a {type(strange).__name__}, and a label is one value: a text or a number") from None
+    number = {value: c for c, value in enumerate(_ordered(different))}
+    codes = [number[value] if there else UNKNOWN for value, there in zip(values, known, strict=True)]
+    return np.array(codes, dtype=np.int64), tuple(number)
+
+
+def _listed(y: Any) -> Sequence[Any]:
+    """A list of Python values from a list, an array, a tensor, a column of a table."""
+    if hasattr(y, "__array__") and not hasattr(y, "tolist"):
+        y = np.asarray(y)
+    shape = getattr(y, "shape", None)
+    if isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__") or (shape is not None and len(shape) != 1):
+        of = type(y).__name__ if shape is None else f"{type(y).__name__} of shape {tuple(shape)}"
+        raise GraphError(f"y holds one label for each node, a list or an array of one dimension, not a {of}")
+    return y.tolist() if hasattr(y, "tolist") else list(y)
+
+
+def _is_unknown(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value):
+        return True
+    try:
+        return bool(value == UNKNOWN) or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to anything
+        return type(value).__name__ == "NAType"
+
+
+def _ordered(labels: set[Any]) -> list[Any]:
+    """Sorted where they can be compared; else by kind, then as texts."""
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))

@@ -1,0 +1,257 @@
+"""Discovery in scikit-learn's shape: fit, predict, transform, over `nova.fit` and `nova.discover`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import TransformerTags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nodenova.data.labels import UNKNOWN, Exam, Labelled, Loaded
+from nodenova.data.tasks import numbered_labels, own_tasks, without_empty_classes
+from nodenova.discovery import discover, method_name
+from nodenova.errors import SettingError, StorageError, one_of
+from nodenova.evaluation.grade import grade
+from nodenova.fitting import fit
+from nodenova.graph import Graph
+from nodenova.io.load import load_graph
+from nodenova.methods import METHODS, Method, choose_encoder
+from nodenova.model.classes import unused_names
+from nodenova.model.info import ClassInfos
+from nodenova.nn.passes import shared_passes
+from nodenova.nn.training import Watcher
+from nodenova.review.folder import DiscoveryFolder
+from nodenova.review.predictions import with_known_features
+from nodenova.review.run import DiscoveryRun, Steps, silent
+
+if TYPE_CHECKING:
+    from nodenova.model.model import Model
+
+Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
+
+
+class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
+    """Finds classes that nobody has labelled among the nodes of a graph, and says the class of every node.
+
+    num_new:      how many new classes to find.
+    method:       how: a name (`prism`, `sword`, …: `nova.METHODS`) or a method with settings, `nova.Prism(groupings=0)`.
+    encoder:      `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
+    fit_settings: settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
+    random_state: a whole number, which gives the same result each time; a NumPy RandomState; None for a new draw.
+    unsure_below: nodes whose class is less probable than this count as unsure.
+    device:       `auto`, `cpu`, `cuda`, …
+    watch:        watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
+
+    After `fit`:
+
+    labels_:        (N,) the class of every node: labels of the known classes as they were given, names of discovered ones.
+    classes_:       (C,) the same of every class, in the order of the columns of `predict_proba`.
+    model_:         the :class:`nodenova.Model`.
+    run_:           everything together, as `report` writes it.
+    grade_:         the :class:`nodenova.Grade` where `load_graph` knows labels of new nodes, else None.
+    notes_:         what was repaired or assumed of the graph, a sentence each.
+    n_features_in_: how many features a node has.
+    """
+
+    def __init__(
+        self,
+        num_new: int = 3,
+        *,
+        method: str | Method = "prism",
+        encoder: str | None = None,
+        fit_settings: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        unsure_below: float = 0.5,
+        device: str = "auto",
+        watch: Watch | None = None,
+    ) -> None:
+        self.num_new = num_new
+        self.method = method
+        self.encoder = encoder
+        self.fit_settings = fit_settings
+        self.random_state = random_state
+        self.unsure_below = unsure_below
+        self.device = device
+        self.watch = watch
+
+    def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
+        """Learn the known classes from labelled nodes, and discover new ones among all others.
+
+        graph: a Graph, a PyG `Data`, (x, edge_index), (x, adjacency), a NetworkX graph, a pair of DataFrames, a path, or
+               what :func:`nodenova.load_graph` gave. An array (N, d) alone is a graph without edges.
+        y:     (N,) a label for every node, of any kind; None, NaN, pandas.NA, -1 or "" where it is unknown. May be left out
+               where the graph brings labels. Nodes without a label are the new ones, or those that `load_graph` was told.
+        """
+        method, encoder, seed = self._checked()
+        loaded, labels = self._loaded(graph, y)
+        old, new, exam = own_tasks(loaded, self.num_new, seed=seed)
+        watch = self.watch or _unwatched
+        settings = dict(self.fit_settings or {})
+        with shared_passes():  # phase 2, the exam and everything that is told of the nodes read the same z
+            known = fit(old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **settings)
+            self.model_: Model = discover(known, new, method, seed=seed, watcher=watch(seed, "discover"))
+            self.run_ = DiscoveryRun(
+                title=loaded.name,
+                model=self.model_,
+                graph=loaded.graph,
+                facts={
+                    "Nodes": f"{loaded.graph.num_nodes:,}",
+                    "New nodes": f"{len(new.ids):,}",
+                    "Known classes": ", ".join(old.class_names),
+                    "Method": f"{method_name(method)} on {encoder}",
+                    "Seed": seed,
+                    **{f"Note {number}": note for number, note in enumerate(loaded.notes, start=1)},
+                },
+                recipe=loaded.recipe,
+                answers=None if exam is None else (_answers(exam), exam.class_names),
+                given=np.where(loaded.is_new, UNKNOWN, loaded.y),
+                unsure_below=self.unsure_below,
+            )
+            names = self.run_.names
+            self.grade_ = None if exam is None else grade(self.model_, exam)
+        self.classes_ = np.empty(len(names), dtype=object)
+        self.classes_[:] = [*labels[: len(old.class_names)], *names[len(old.class_names) :]]
+        self.labels_ = self.classes_[self.run_.predictions.row]
+        self.n_features_in_ = loaded.graph.num_features
+        self.notes_ = loaded.notes
+        return self
+
+    def predict(self, graph: Any = None) -> np.ndarray:
+        """(N,) the class of every node: of the graph that `fit` was given, or of another one."""
+        check_is_fitted(self, "model_")
+        return self.labels_.copy() if graph is None else self.classes_[self.predict_proba(graph).argmax(axis=1)]
+
+    def predict_proba(self, graph: Any = None) -> np.ndarray:
+        """(N, C) the probability of every class for every node; the columns are `classes_`."""
+        check_is_fitted(self, "model_")
+        return self.run_.probabilities.copy() if graph is None else self.model_.predict_proba(self._known(graph))
+
+    def transform(self, graph: Any = None) -> np.ndarray:
+        """(N, hidden) the embedding of every node: what the encoder says of it."""
+        check_is_fitted(self, "model_")
+        return self.run_.embeddings.copy() if graph is None else self.model_.embed(self._known(graph))
+
+    def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
+        """`fit`, and then the class of every node."""
+        return self.fit(graph, y).predict()
+
+    def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
+        """`fit`, and then the embedding of every node."""
+        return self.fit(graph, y).transform()
+
+    def class_info(self) -> ClassInfos:
+        """What is in each class: size, confidence, typical nodes and features. `.to_frame()` makes a pandas table of it."""
+        check_is_fitted(self, "model_")
+        return self.run_.classes
+
+    def report(
+        self, folder: str | PathLike[str], *, keep_graph: bool = True, overwrite: bool = False, steps: Steps = silent
+    ) -> Path:
+        """Write what `nodenova discover` writes, model, tables and a page to review the classes on; the path of that page.
+
+        `steps` is called with (steps done, steps) while the map is laid out.
+        """
+        check_is_fitted(self, "model_")
+        written = DiscoveryFolder.write(Path(folder), self.run_, keep_graph=keep_graph, overwrite=overwrite, steps=steps)
+        return written.path / "report.html"
+
+    def _checked(self) -> tuple[Method, str, int]:
+        """Method, encoder and seed, before anything is computed."""
+        method = self.method
+        if isinstance(method, str):
+            if method not in METHODS:
+                raise one_of("method", method, METHODS)
+            method = METHODS[method]()
+        if not isinstance(method, Method) or isinstance(method, type):
+            raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
+        if isinstance(self.num_new, bool) or not isinstance(self.num_new, Integral) or self.num_new < 1:
+            raise SettingError(f"num_new must be a whole number from 1 on, it is {self.num_new!r}")
+        if not 0 <= self.unsure_below <= 1:
+            raise SettingError(f"unsure_below is a probability from 0 to 1, not {self.unsure_below}")
+        name, state = method_name(method), self.random_state
+        seed = state if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
+        return method, choose_encoder(name, self.encoder, {name: type(method)}), int(seed)
+
+    def _loaded(self, source: Any, y: Any) -> tuple[Loaded, tuple[Any, ...]]:
+        """The graph with its labels, and the known ones as the user wrote them."""
+        source = self._source(source, reset=True, labels=y is None)
+        loaded = source if isinstance(source, Loaded) else load_graph(source)
+        if y is None:
+            loaded = without_empty_classes(loaded)
+            return loaded, loaded.class_names
+        numbers, labels = numbered_labels(y, loaded.graph.num_nodes)
+        names = tuple(unused_names([str(label) for label in labels], ()))
+        marked = load_graph(Labelled(loaded.graph, numbers, names, name=loaded.name))
+        said = ("the labels are those of y, and not those that the graph brings",) if (loaded.y != UNKNOWN).any() else ()
+        return replace(marked, notes=(*loaded.notes, *said, *marked.notes), recipe=loaded.recipe), labels
+
+    def _known(self, source: Any) -> Graph:
+        """A later graph with the features that the model knows."""
+        source = self._source(source, reset=False, labels=False)
+        graph = load_graph(source, recipe=self.run_.recipe if _is_table(source) else None).graph
+        known = self.run_.graph
+        graph, _ = with_known_features(graph, known.feature_names)
+        dense = isinstance(known.x, np.ndarray)
+        if isinstance(graph.x, np.ndarray) == dense:
+            return graph
+        # Words and measurements are read in different ways: few nodes do not decide which of them features are.
+        return Graph.of(graph.x, graph.edge_index, node_ids=graph.node_ids, feature_names=graph.feature_names, dense=dense)
+
+    def _source(self, source: Any, reset: bool, labels: bool) -> Any:
+        """What `load_graph` takes: an array of features alone becomes a graph without edges.
+
+        Without `labels`, those of a PyG Data are left out: they may be of a form that is no label here.
+        """
+        if isinstance(source, (str, PathLike, tuple, Graph, Labelled)) or _is_networkx(source):
+            return source
+        if hasattr(source, "edge_index"):
+            if not labels:
+                source = copy.copy(source)
+                source.y = None
+            return source
+        x = validate_data(self, source, reset=reset, accept_sparse="csr", dtype=np.float64)
+        return x, np.empty((2, 0), dtype=np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags = TransformerTags(preserves_dtype=["float32"])
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "model_"):
+            raise StorageError(
+                "a fitted NodeDiscoverer is not pickled, as reading a pickle may run anything: "
+                "save its model with model_.save(folder), or all of it with report(folder)"
+            )
+        return super().__getstate__()
+
+
+def _unwatched(seed: int, phase: str) -> None:
+    """No watcher."""
+
+
+def _is_networkx(source: Any) -> bool:
+    return hasattr(source, "nodes") and hasattr(source, "adj")
+
+
+def _is_table(source: Any) -> bool:
+    """Whether features are made of the columns of a table, and not there already."""
+    if isinstance(source, (str, PathLike)):
+        return Path(source).suffix.lower() != ".npz"
+    return _is_networkx(source) or (isinstance(source, tuple) and hasattr(source[0], "itertuples"))
+
+
+def _answers(exam: Exam) -> np.ndarray:
+    """(N,) the true class where the exam asks for it, else -1."""
+    y = np.full(exam.graph.num_nodes, UNKNOWN)
+    y[exam.ids] = exam.y
+    return y

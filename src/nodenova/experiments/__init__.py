@@ -1,1 +1,0 @@
-"""Running methods under one protocol: a run, its rows, its folder."""

@@ -1,0 +1,64 @@
+"""Files written whole or not at all, and JSON that is strict."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from nodenova.errors import StorageError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: temporary file beside it, fsync, rename, fsync of the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.chmod(temporary, 0o666 & ~umask())  # readable like any other file the user writes
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and a rename needs no such help
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def to_json(value: object) -> bytes:
+    """Strict JSON: a number that is not there (nan) is null."""
+
+    def strict(part: object) -> object:
+        if isinstance(part, dict):
+            return {key: strict(inner) for key, inner in part.items()}
+        if isinstance(part, list | tuple):
+            return [strict(inner) for inner in part]
+        return None if isinstance(part, float) and not math.isfinite(part) else part
+
+    return (json.dumps(strict(value), indent=1, allow_nan=False) + "\n").encode()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that was written by `to_json`; damage is said with the file's name."""
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise StorageError(f"{path}: damaged, not what was saved")
+    return document

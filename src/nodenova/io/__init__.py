@@ -1,0 +1,1 @@
+"""Users' files, in and out. Labels pass through here: phase 2 may not import it."""

@@ -1,0 +1,161 @@
+"""Datasets by name: two that ship with the package, the paper's four through PyTorch Geometric, and synthetic ones."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+
+from torch_geometric.data import InMemoryDataset
+from torch_geometric.datasets import Planetoid, WikiCS
+
+from nodenova.data.labels import Labelled
+from nodenova.data.synthetic import synthetic
+from nodenova.errors import DatasetError, SettingError, one_of
+from nodenova.io.npz import load_graph
+from nodenova.io.pyg import from_pyg
+
+DATA_ROOT = "NODENOVA_DATA"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset, its counts and how many of its classes are old: for those of the paper, as published.
+
+    Planetoid's edges are counted in both directions, as PyTorch Geometric does; Wiki-CS's are counted once.
+    """
+
+    title: str
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    num_old: int
+    folder: str = ""  # of the raw files, below the data root; none for what only ships
+    raw_files: tuple[str, ...] = ()
+    ships: bool = False
+    hidden: int = 16  # size of trained representations; the paper varies it over 16, 32 and 128 by dataset
+
+
+def _planetoid(
+    title: str, nodes: int, edges: int, features: int, classes: int, num_old: int, hidden: int, ships: bool = False
+) -> Dataset:
+    names = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+    files = tuple(f"ind.{title.lower()}.{name}" for name in names)
+    return Dataset(title, nodes, edges, features, classes, num_old, f"Planetoid/{title}/raw", files, ships, hidden)
+
+
+DATASETS: dict[str, Dataset] = {
+    "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
+    "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
+    "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, hidden=32),
+    "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128),
+    "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
+}
+PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
+
+
+def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> Labelled:
+    """Load `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic` (also `synthetic:nodes=5000,classes=8`).
+
+    Raw files below `data_root` (or the folder that NODENOVA_DATA names) are used as they are and nothing is written
+    beside them; what is not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
+    `split` chooses among Wiki-CS's 20 published splits.
+    """
+    kind, _, options = name.partition(":")
+    if kind == "synthetic":
+        return replace(synthetic(**_synthetic_options(options)), name=name)  # type: ignore[arg-type]
+    if options or kind not in DATASETS:
+        raise one_of("dataset", name, [*DATASETS, "synthetic"])
+    dataset, root = DATASETS[kind], find_root(data_root)
+    if dataset.ships and (root is None or not is_on_disk(dataset, root)):
+        return _shipped(kind)
+    if root is None:
+        raise DatasetError(f"{kind} needs a data root: give --data-root, or set {DATA_ROOT}")
+    return _load_pyg(kind, dataset, root, split)
+
+
+def find_root(data_root: str | PathLike[str] | None) -> Path | None:
+    """The folder of raw files: the one given, else the one that NODENOVA_DATA names, else none."""
+    chosen = data_root if data_root is not None else os.environ.get(DATA_ROOT)
+    return Path(chosen) if chosen else None
+
+
+def is_on_disk(dataset: Dataset, root: Path) -> bool:
+    return bool(dataset.raw_files) and all((root / dataset.folder / name).is_file() for name in dataset.raw_files)
+
+
+def _shipped(name: str) -> Labelled:
+    with resources.as_file(resources.files("nodenova.data") / "shipped" / f"{name}.npz") as path:
+        return replace(load_graph(path), name=name)
+
+
+def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> Labelled:
+    if not is_on_disk(dataset, root) and root.exists() and not root.is_dir():
+        raise DatasetError(f"{name}: the data root {root} is not a folder")
+    where = root / dataset.folder
+    existing = next(folder for folder in (where, *where.parents) if folder.exists())
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            # PyG talks on standard error while it works, and warns of things that its users cannot change.
+            with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                data = _open(name, dataset, root, scratch)[0]
+        except Exception as error:
+            if is_on_disk(dataset, root):
+                raise DatasetError(f"{name}: the raw files in {where} cannot be read ({_short(error)})") from error
+            _remove_empty(where, existing)
+            raise DatasetError(
+                f"{name}: the raw files ({', '.join(dataset.raw_files)}) are not in {where}, "
+                f"and downloading them failed ({_short(error)})"
+            ) from error
+    names = tuple(str(c) for c in range(dataset.classes))
+    return from_pyg(data, class_names=names, split=split, name=name)
+
+
+def _open(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryDataset:
+    """PyG's own loader, with its processed files in a scratch folder so that the data root stays as the user left it."""
+
+    def in_scratch(loader: type) -> type:
+        return type(loader.__name__, (loader,), {"processed_dir": property(lambda self: scratch)})
+
+    if name == "wikics":
+        return in_scratch(WikiCS)(root=str(root / "WikiCS"))
+    return in_scratch(Planetoid)(root=str(root / "Planetoid"), name=dataset.title)
+
+
+def _remove_empty(folder: Path, stop: Path) -> None:
+    """Take back the empty folders a failed download made, from `folder` up to below `stop`."""
+    while folder != stop and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def _short(error: BaseException) -> str:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _synthetic_options(text: str) -> dict[str, float | int]:
+    known: dict[str, Callable[[str], float | int]] = {
+        key: int if isinstance(parameter.default, int) else float
+        for key, parameter in inspect.signature(synthetic).parameters.items()
+    }
+    values: dict[str, float | int] = {}
+    for pair in filter(None, text.split(",")):
+        key, _, value = pair.partition("=")
+        if key not in known:
+            raise one_of("option of synthetic", key, known)
+        try:
+            values[key] = known[key](value)
+        except ValueError:
+            raise SettingError(f"synthetic: {key} must be a number, it is {value!r}") from None
+    return values

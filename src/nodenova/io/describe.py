@@ -1,0 +1,170 @@
+"""What was understood of a user's graph, and what looks wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from nodenova.data.labels import UNKNOWN, Loaded
+
+
+@dataclass(frozen=True)
+class Description:
+    """A graph in numbers. `problems` are (what looks wrong, how to mend it)."""
+
+    name: str
+    nodes: int
+    edges: int  # each counted once
+    features: tuple[tuple[str, int], ...]  # kind, how many
+    form: str  # of the features
+    old_classes: tuple[tuple[str, int], ...]  # name, labelled nodes that are not new
+    answer_key: tuple[tuple[str, int], ...]  # classes that new nodes are labelled with, for grading alone
+    unlabelled: int
+    new: int
+    homophily: float | None  # share of the edges between labelled nodes that stay within a class
+    homophily_by_chance: float | None  # the same share if edges did not care for classes
+    components: int
+    largest: int  # nodes in the largest component
+    isolated: int
+    degree: tuple[float, int, int]  # mean, median, most
+    notes: tuple[str, ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+def describe(loaded: Loaded) -> Description:
+    """Count what `nodenova inspect` shows. A label of a new node is counted as an answer key and nothing else."""
+    graph, new = loaded.graph, loaded.is_new
+    y = np.where(new, UNKNOWN, loaded.y)  # what phase 1 may know
+    degree = np.diff(graph.adjacency.indptr)
+    parts = connected_components(graph.adjacency, directed=False)[1]
+    homophily, by_chance = _homophily(graph.edge_index, y)
+    found = Description(
+        name=loaded.name,
+        nodes=graph.num_nodes,
+        edges=graph.num_edges // 2,
+        features=_features_by_kind(loaded),
+        form="present or not" if sp.issparse(graph.x) else "numbers",
+        old_classes=_counted(y, loaded.class_names),
+        answer_key=_counted(np.where(new, loaded.y, UNKNOWN), loaded.class_names),
+        unlabelled=int((loaded.y == UNKNOWN).sum()),
+        new=len(loaded.new_ids),
+        homophily=homophily,
+        homophily_by_chance=by_chance,
+        components=int(parts.max()) + 1,
+        largest=int(np.bincount(parts).max()),
+        isolated=int((degree == 0).sum()),
+        degree=(float(degree.mean()), int(np.median(degree)), int(degree.max())),
+        notes=loaded.notes,
+        problems=(),
+    )
+    return replace(found, problems=tuple(_problems(found, loaded)))
+
+
+def _counted(y: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    counts = np.bincount(y[y != UNKNOWN], minlength=len(names))
+    return tuple((name, int(count)) for name, count in zip(names, counts, strict=True) if count)
+
+
+def _homophily(edges: np.ndarray, y: np.ndarray) -> tuple[float | None, float | None]:
+    a, b = y[edges]
+    both = (a != UNKNOWN) & (b != UNKNOWN)
+    if not both.any():
+        return None, None
+    ends = np.bincount(a[both]) / both.sum()  # share of edge ends in each class
+    return float((a == b)[both].mean()), float((ends**2).sum())
+
+
+def _features_by_kind(loaded: Loaded) -> tuple[tuple[str, int], ...]:
+    recipe = loaded.recipe
+    if recipe is None:
+        return (("ready made", loaded.graph.num_features),)
+    kinds: dict[str, int] = {}
+    for column in recipe.columns:
+        kinds[column.kind] = kinds.get(column.kind, 0) + len(column.feature_names(recipe.cut))
+    kinds["words"] = len(recipe.words)
+    kinds["neighbours"] = len(recipe.neighbours)
+    return tuple((kind, count) for kind, count in kinds.items() if count)
+
+
+def _problems(d: Description, loaded: Loaded) -> Iterator[tuple[str, str]]:
+    label = "label_column"
+    sizes = [count for _, count in d.old_classes]
+    labelled = sum(sizes)
+    if not sizes:
+        yield "no node that is not new has a label", f"name the column of classes with {label}, or label some nodes"
+    elif len(sizes) == 1:
+        yield f"there is one class only, {d.old_classes[0][0]!r}", "label nodes of at least two classes"
+    elif len(sizes) > max(10, labelled / 3):
+        yield (
+            f"{len(sizes):,} classes for {labelled:,} labelled nodes: the labels look like ids or names",
+            f"give another {label}",
+        )
+    elif min(sizes) < 2:
+        small = [name for name, count in d.old_classes if count < 2]
+        yield (
+            f"{len(small):,} classes have a single labelled node, first: {small[0]!r}",
+            "label more of their nodes, or leave those labels empty",
+        )
+    elif max(sizes) > 20 * min(sizes):
+        low, high = min(d.old_classes, key=lambda c: c[1]), max(d.old_classes, key=lambda c: c[1])
+        yield (
+            f"classes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, {low[0]!r} has {low[1]:,}",
+            "label more of the small classes, or merge them into larger ones",
+        )
+    if not d.new:
+        yield (
+            "every node has a label: nothing is left to discover",
+            "name the nodes to discover in with new_nodes or new_column, or leave their labels empty",
+        )
+    if not d.edges:
+        yield "there are no edges: every node stands alone", "check the table of edges; without edges, text alone decides"
+    elif d.isolated > 0.4 * d.nodes:
+        yield (
+            f"{d.isolated / d.nodes:.0%} of the nodes have no edge",
+            "check that ids are written alike in both tables, and that no edges are missing",
+        )
+    if d.homophily is not None and d.homophily_by_chance is not None and d.homophily < 1.1 * d.homophily_by_chance < 1:
+        yield (
+            f"edges hardly follow classes: {d.homophily:.0%} stay within one, {d.homophily_by_chance:.0%} would by chance",
+            "check that the labels belong to these nodes; if they do, other edges may tell more",
+        )
+    empty = _without_features(loaded)
+    if empty > 0.2 * d.nodes:
+        yield f"{empty / d.nodes:.0%} of the nodes have no feature", "add a text column, or columns that more nodes have"
+
+
+def _without_features(loaded: Loaded) -> int:
+    x = loaded.graph.x
+    return int((x == 0).all(axis=1).sum() if isinstance(x, np.ndarray) else (np.diff(x.indptr) == 0).sum())
+
+
+def lines_of(d: Description) -> list[str]:
+    """The description as lines of text."""
+    lines = [
+        f"{d.name}: {d.nodes:,} nodes, {d.edges:,} edges",
+        f"features   {sum(count for _, count in d.features):,} ({', '.join(f'{c:,} {kind}' for kind, c in d.features)}), "
+        f"kept as {d.form}",
+        f"classes    {len(d.old_classes):,} known: {_listed(d.old_classes)}" if d.old_classes else "classes    none",
+        f"unlabelled {d.unlabelled:,} nodes",
+        f"new        {d.new:,} nodes to discover in"
+        + (f"; answer key, for grading alone: {_listed(d.answer_key)}" if d.answer_key else ""),
+        f"parts      {d.components:,} connected components, the largest of {d.largest:,} nodes; {d.isolated:,} nodes alone",
+        f"degree     mean {d.degree[0]:.1f}, median {d.degree[1]}, most {d.degree[2]:,}",
+    ]
+    if d.homophily is not None:
+        lines.append(
+            f"homophily  {d.homophily:.0%} of the edges between labelled nodes stay within a class "
+            f"({d.homophily_by_chance:.0%} would by chance)"
+        )
+    lines += ["", "What was done:", *(f"  {note}" for note in d.notes)] if d.notes else []
+    lines += ["", "What looks wrong:" if d.problems else "Nothing looks wrong."]
+    return lines + [f"  {what}; to mend it: {how}" for what, how in d.problems]
+
+
+def _listed(classes: tuple[tuple[str, int], ...], most: int = 20) -> str:
+    text = ", ".join(f"{name} {count:,}" for name, count in classes[:most])
+    return text + (f" and {len(classes) - most:,} more" if len(classes) > most else "")

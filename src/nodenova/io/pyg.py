@@ -1,0 +1,41 @@
+"""PyTorch Geometric's Data objects as labelled graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch_geometric.data import Data
+
+from nodenova.data.labels import UNKNOWN, Labelled
+from nodenova.errors import GraphError
+from nodenova.graph import Graph
+
+
+def from_pyg(data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data") -> Labelled:
+    """A labelled graph from a PyG `Data` with `x`, `edge_index` and, optionally, `y` and masks.
+
+    Where masks have a column for each of several published splits, `split` says which one to take. Where nodes are set
+    apart for stopping (Wiki-CS has a `stopping_mask`), those stop phase 1 and `val_mask` is not used.
+    """
+    if data.x is None or data.edge_index is None:
+        raise GraphError(f"{name}: a Data object needs x and edge_index")
+    graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name)
+    y = np.full(graph.num_nodes, UNKNOWN) if data.y is None else data.y.numpy().reshape(-1)
+    count = int(y.max()) + 1
+    names = tuple(str(c) for c in range(count)) if class_names is None else tuple(class_names)
+
+    def mask(key: str) -> np.ndarray | None:
+        value = data.get(key)
+        if value is None:
+            return None
+        values = value.numpy()
+        if values.ndim == 1:
+            return values.astype(bool)
+        if not 0 <= split < values.shape[1]:
+            raise GraphError(f"{name}: split {split} is not there, splits are 0..{values.shape[1] - 1}")
+        return values[:, split].astype(bool)
+
+    stopping = mask("stopping_mask")
+    val = mask("val_mask") if stopping is None else stopping
+    return Labelled(graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name)

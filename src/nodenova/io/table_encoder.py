@@ -1,0 +1,212 @@
+"""A recipe: which columns, values and words of a user's table are which features. Learned once, used on later files too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.errors import GraphError
+from nodenova.io.columns import Column, stays_numbers, understand
+from nodenova.io.tables import Progress, Table, no_progress
+
+MOST_WORDS = 20_000
+MOST_NEIGHBOURS = 2_000  # nodes of highest degree that serve as features when a graph has no others
+LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
+COMMON = 0.5  # a word that more than this share of the nodes have says nothing
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Learned from one file with :func:`learn`; gives the same features, in the same order, for any later one.
+
+    cut:        numbers are cut at their quintiles (they stand among words), or stay numbers.
+    neighbours: ids of nodes; being linked to one is a feature. Only where a graph has no others.
+    """
+
+    columns: tuple[Column, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    cut: bool = True
+    neighbours: tuple[str, ...] = ()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        names = [name for column in self.columns for name in column.feature_names(self.cut)]
+        taken = set(names)
+        names += [f"text:{word}" if word in taken else word for word in self.words]
+        return (*names, *(f"next to {node}" for node in self.neighbours))
+
+    def features(
+        self,
+        table: Table,
+        edges: np.ndarray,
+        ids: Sequence[str],
+        bag: sp.csr_array | None = None,
+        progress: Progress = no_progress,
+    ) -> tuple[sp.csr_array | np.ndarray, list[str]]:
+        """(N, d) the features of a table's rows, and notes on what the recipe did not know or did not find.
+
+        bag: who has which word, if that has been counted already.
+        """
+        notes: list[str] = []
+        blocks = []
+        lacking = [column.name for column in self.columns if column.name not in table.columns]
+        lacking += [name for name in self.text_columns if name not in table.columns]
+        if lacking:
+            notes.append(
+                f"{table.source}: {len(lacking)} columns are not there ({', '.join(lacking)}); their features are zero"
+            )
+        for number, column in enumerate(self.columns):
+            width = len(column.feature_names(self.cut))
+            if column.name in lacking:
+                blocks.append(sp.csr_array((len(table), width), dtype=np.float32))
+                continue
+            block, unknown = column.block(table.columns[column.name], self.cut, table.source)
+            blocks.append(block)
+            if unknown:
+                notes.append(
+                    f"{table.source}: column {column.name!r}: {unknown:,} cells hold values that are not known; ignored"
+                )
+            progress("reading columns", (number + 1) / len(self.columns))
+        if self.words and bag is not None:
+            blocks.append(bag)
+        elif self.words:
+            block, unknown = _bag_of_words(joined(table, self.text_columns), self.words, progress)
+            blocks.append(block)
+            if unknown:
+                notes.append(f"{table.source}: {unknown:,} different words are too rare, too common or not known; ignored")
+        if self.neighbours:
+            blocks.append(_next_to(edges, ids, self.neighbours))
+        x = sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float32))
+        return (x if self.cut else x.toarray()), notes
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for :func:`recipe_of`."""
+        return asdict(self)
+
+
+def recipe_of(document: Mapping[str, Any]) -> Recipe:
+    """The recipe that `Recipe.as_json` wrote."""
+    try:
+        lists = {key: tuple(document[key]) for key in ("text_columns", "words", "neighbours")}
+        made = [Column(**column) for column in document["columns"]]
+        columns = tuple(replace(column, cuts=tuple(column.cuts), values=tuple(column.values)) for column in made)
+        return Recipe(columns, cut=bool(document["cut"]), **lists)
+    except (KeyError, TypeError) as error:
+        raise GraphError(f"this is not a recipe for features ({error})") from None
+
+
+def learn(
+    table: Table,
+    edges: np.ndarray,
+    ids: Sequence[str],
+    *,
+    columns: Sequence[str] | None,
+    text_columns: Sequence[str],
+    not_features: Sequence[str] = (),
+    max_words: int = MOST_WORDS,
+    notes: list[str],
+    progress: Progress = no_progress,
+) -> tuple[Recipe, sp.csr_array | None]:
+    """The recipe for a table: its chosen columns, or, with columns=None, all that say something of a node.
+
+    Also who has which of its words, so that they need not be counted again.
+    """
+    chosen = columns is not None
+    found = columns if columns is not None else [c for c in table.columns if c not in {*not_features, *text_columns}]
+    understood = [(name, understand(table, name, chosen, notes)) for name in found]
+    texts = (*text_columns, *(name for name, how in understood if how == "text"))
+    used = tuple(how for _, how in understood if isinstance(how, Column))
+    words, bag = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ((), None)
+    if used or words:
+        as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
+        return Recipe(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
+    degree = np.bincount(edges.ravel(), minlength=len(ids))
+    top = np.sort(np.argsort(-degree, kind="stable")[: min(MOST_NEIGHBOURS, max(int((degree > 0).sum()), 1))])
+    notes.append(
+        f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
+        f"{len(top):,} nodes with most edges it is, or is linked to"
+    )
+    return Recipe(neighbours=tuple(str(ids[node]) for node in top)), None
+
+
+def joined(table: Table, names: Sequence[str]) -> list[str]:
+    """(N,) the text of a node: its text columns, one after the other. A word is the same word in any of them."""
+    columns = [table.columns[name] for name in names if name in table.columns]
+    return (
+        columns[0] if len(columns) == 1 else [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
+    )
+
+
+def _worth_a_feature(
+    texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
+) -> tuple[tuple[str, ...], sp.csr_array | None]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    progress("choosing words", 0.0)
+    least = 5 if len(texts) >= LARGE else 2
+    vectorizer = TfidfVectorizer(min_df=1, sublinear_tf=True, dtype=np.float32)
+    try:
+        weights = vectorizer.fit_transform(texts)
+    except ValueError:  # no word at all
+        notes.append(f"{source}: the text columns hold no words")
+        return (), None
+    df = np.bincount(weights.indices, minlength=weights.shape[1])
+    total = np.asarray(weights.sum(axis=0)).ravel()
+    fit = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
+    kept = fit[np.argsort(-total[fit], kind="stable")[:most]]
+    rare, common, rest = int((df < least).sum()), int((df > COMMON * len(texts)).sum()), len(fit) - len(kept)
+    reasons = [
+        f"{rare:,} in fewer than {least} nodes",
+        f"{common:,} in more than half of them",
+        f"{rest:,} of least weight",
+    ]
+    left = [reason for count, reason in zip((rare, common, rest), reasons, strict=True) if count]
+    notes.append(
+        f"{source}: text gives {len(kept):,} words of {len(df):,}" + (f"; left out: {', '.join(left)}" if left else "")
+    )
+    kept = np.sort(kept)
+    bag = sp.csr_array(weights[:, kept])
+    bag.data[:] = 1.0
+    return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
+
+
+def _bag_of_words(texts: Sequence[str], words: Sequence[str], progress: Progress) -> tuple[sp.csr_array, int]:
+    """(N, words) one where a node has a word, and how many different words are not among them."""
+    analyse = words_of()
+    place = {word: number for number, word in enumerate(words)}
+    unknown: set[str] = set()
+    columns: list[int] = []
+    ends = [0]
+    for row, text in enumerate(texts):
+        own = set(analyse(text))
+        known = own & place.keys()
+        unknown |= own - known
+        columns += sorted(place[word] for word in known)
+        ends.append(len(columns))
+        if row % 5000 == 0:
+            progress("counting words", row / len(texts))
+    entries = (np.ones(len(columns), dtype=np.float32), np.array(columns, dtype=np.int32), np.array(ends))
+    return sp.csr_array(entries, shape=(len(texts), len(words))), len(unknown)
+
+
+def words_of() -> Callable[[str], list[str]]:
+    """How a text is cut into words: scikit-learn's way, lower case, two letters or more."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer().build_analyzer()
+
+
+def _next_to(edges: np.ndarray, ids: Sequence[str], neighbours: Sequence[str]) -> sp.csr_array:
+    place = {node: number for number, node in enumerate(neighbours)}
+    column = np.array([place.get(str(node), -1) for node in ids])
+    everyone = np.arange(len(ids))
+    a, b = np.concatenate([edges, edges[::-1], [everyone, everyone]], axis=1)
+    a, b = a[column[b] >= 0], column[b[column[b] >= 0]]
+    x = sp.csr_array((np.ones(len(a), dtype=np.float32), (a, b)), shape=(len(ids), len(neighbours)))
+    x.data[:] = 1.0
+    return x

@@ -1,0 +1,154 @@
+"""A person's decisions about classes, as values: what is asked and, once it is done, what came of it.
+
+Positional fields are what is asked. Keyword-only ones are filled in when a model takes the decision: `was` is the name
+that a class had, `after` the number of stages that went before. Each has one JSON form, `to_json` and `from_json`, for
+review.json (asked) and for the edits in model.json (done):
+
+    asked                                                   done, further
+    {"do": "rename", "class": 7, "name": "plants"}          "was": "new-7", "after": 2
+    {"do": "merge", "classes": [5, 8], "name": "places"}    "class": 5, "after": 2
+    {"do": "reject", "class": 9}                            "name": "new-9", "after": 2
+    {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […], "was": …, "after": 2; no "into"
+
+The name of a merge may be left out when it is asked, and into how many parts to split, which is 2 then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, TypeAlias
+
+from nodenova.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Another name for a class."""
+
+    do: ClassVar[str] = "rename"
+    class_id: int
+    name: str
+    was: str | None = field(default=None, kw_only=True)
+    after: int | None = field(default=None, kw_only=True)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All classes that it names."""
+        return (self.class_id,)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Several classes become one, the oldest of them: `kept`. Without a name it keeps that of the oldest."""
+
+    do: ClassVar[str] = "merge"
+    class_ids: tuple[int, ...]
+    kept: int | None = field(default=None, kw_only=True)
+    name: str | None = None
+    after: int | None = field(default=None, kw_only=True)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All classes that it names."""
+        return self.class_ids
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A discovered class is none; its nodes go to the next likely one. `name` is what it was called."""
+
+    do: ClassVar[str] = "reject"
+    class_id: int
+    name: str | None = field(default=None, kw_only=True)
+    after: int | None = field(default=None, kw_only=True)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All classes that it names."""
+        return (self.class_id,)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A class becomes several, found among its nodes: the ids `parts`, called `names`."""
+
+    do: ClassVar[str] = "split"
+    class_id: int
+    into: int = 2
+    parts: tuple[int, ...] = field(default=(), kw_only=True)
+    names: tuple[str, ...] = field(default=(), kw_only=True)
+    was: str | None = field(default=None, kw_only=True)
+    after: int | None = field(default=None, kw_only=True)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All classes that it names."""
+        return (self.class_id, *self.parts)
+
+
+Decision: TypeAlias = Rename | Merge | Reject | Split
+DECISIONS: dict[str, type[Decision]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split)}
+KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}  # field: its key, where they differ
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _list_of(each: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(each, value))
+
+
+# What the value of a key must be, in words and as a test.
+VALUES: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "class": ("the id of a class", _is_id),
+    "classes": ("a list of ids of classes", _list_of(_is_id)),
+    "parts": ("a list of ids of classes", _list_of(_is_id)),
+    "name": ("a text", _is_text),
+    "was": ("a text", _is_text),
+    "names": ("a list of texts", _list_of(_is_text)),
+    "into": ("a whole number", _is_id),
+    "after": ("a whole number", _is_id),
+}
+
+
+def to_json(decision: Decision) -> dict[str, Any]:
+    """The decision as JSON has it: as done if it is, else as asked."""
+    done = decision.after is not None
+    told = {key: getattr(decision, f.name) for key, f in _fields(type(decision), done).items()}
+    return {"do": decision.do} | {k: list(v) if isinstance(v, tuple) else v for k, v in told.items() if v is not None}
+
+
+def from_json(value: object, *, done: bool = False, where: str = "decision") -> Decision:
+    """The decision that JSON tells, asked or done. What is wrong with it is said in one sentence, which `where` begins."""
+    do = value.get("do") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(do, str) or do not in DECISIONS:
+        raise SettingError(f"{where}: must say what to do, one of {', '.join(DECISIONS)}, not {do!r}")
+    known = _fields(DECISIONS[do], done)
+    for key, f in known.items():
+        if key not in value and (done or f.default is MISSING):
+            raise SettingError(f"{where} ({do}): {key} is missing")
+    told: dict[str, Any] = {}
+    for key, said in value.items():
+        if key == "do":
+            continue
+        if key not in known:
+            raise SettingError(f"{where} ({do}): unknown key {key!r}")
+        kind, is_one = VALUES[key]
+        if not is_one(said):
+            raise SettingError(f"{where} ({do}): {key} must be {kind}, not {said!r}")
+        told[known[key].name] = tuple(said) if isinstance(said, list) else said
+    if done and do == Split.do:
+        told["into"] = len(told["parts"])
+    return DECISIONS[do](**told)
+
+
+def _fields(kind: type[Decision], done: bool) -> dict[str, Field[Any]]:
+    """What JSON says of such a decision, by key, in the order in which it is written."""
+    told = [f for f in fields(kind) if (f.name != "into" if done else not f.kw_only)]
+    return {KEYS.get(f.name, f.name): f for f in told}

@@ -1,0 +1,227 @@
+"""Renaming, merging, rejecting and splitting classes: a Model in, a new Model out, and no other class changes its id.
+
+The joint head is linear, z -> one logit a column, and a class is a set of columns. Merging unites the sets: probabilities
+add up. Rejecting takes columns away: a softmax over the rest is the rest renormalised. Splitting puts columns of the
+parts in place of those of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodenova.errors import SettingError
+from nodenova.graph import Graph
+from nodenova.model.classes import NodeClass, unused_names
+from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split
+from nodenova.model.info import read_by
+from nodenova.nn.heads import Head, LadderHead, LinearHead, as_nearest_mean, build_head
+from nodenova.nn.kmeans import cluster
+from nodenova.nn.seeding import repeatable, sample
+from nodenova.nn.statistics import Prototypes, rung_columns
+from nodenova.nn.training import frozen
+from nodenova.prism.classifier import PRIOR, ladder_at
+
+if TYPE_CHECKING:
+    from nodenova.model.model import Model
+
+SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at the most
+
+
+def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
+    """The model that has taken a decision. `graph` is needed for a split only: its nodes say what the parts are."""
+    match decision:
+        case Rename():
+            return rename(model, decision.class_id, decision.name)
+        case Merge():
+            return merge(model, decision.class_ids, decision.name)
+        case Reject():
+            return reject(model, decision.class_id)
+        case Split():
+            if graph is None:
+                raise SettingError("splitting a class needs the graph")
+            return split(model, decision.class_id, graph, decision.into)
+
+
+def rename(model: Model, class_id: int, name: str) -> Model:
+    """See :meth:`nodenova.Model.rename`."""
+    old = model.class_of(class_id)
+    renamed = replace(old, name=_free_name(model, name, but_for=(class_id,)))
+    classes = tuple(renamed if c == old else c for c in model.classes)
+    return _edited(model, Rename(old.id, renamed.name, was=old.name), classes=classes)
+
+
+def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Model:
+    """See :meth:`nodenova.Model.merge`."""
+    ids = list(class_ids)
+    if len(ids) < 2 or len(set(ids)) < len(ids):
+        raise SettingError(f"merging takes two or more different classes, not {ids}")
+    members = sorted((model.class_of(c) for c in ids), key=lambda c: (c.stage, c.id))
+    oldest = members[0]
+    one = replace(oldest, name=oldest.name if name is None else _free_name(model, name, but_for=ids))
+    gone = [c.id for c in members[1:]]
+    return _edited(
+        model,
+        Merge(tuple(c.id for c in members), one.name, kept=one.id),
+        classes=tuple(one if c == oldest else c for c in model.classes if c.id not in gone),
+        columns=tuple(one.id if c in gone else c for c in model.columns),
+        _novel_head=None,  # h^u tells apart what is one class now
+    )
+
+
+def reject(model: Model, class_id: int) -> Model:
+    """See :meth:`nodenova.Model.reject`."""
+    bad = model.class_of(class_id)
+    if not bad.is_new:
+        raise SettingError(
+            f"class {bad.id} ({bad.name}) was learnt from labels; only discovered classes can be rejected (or merge it)"
+        )
+    keep = [i for i, c in enumerate(model.columns) if c != bad.id]
+    with repeatable(0, "edit"):
+        head = _with_rows(model.head(), keep)
+    return _edited(
+        model,
+        Reject(bad.id, name=bad.name),
+        classes=tuple(c for c in model.classes if c != bad),
+        columns=tuple(model.columns[i] for i in keep),
+        _head=head,
+        _novel_head=None,
+        _prototypes=_with_classes(model.prototypes, keep),
+    )
+
+
+def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
+    """See :meth:`nodenova.Model.split`.
+
+    The nodes are grouped where Prism groups them, and the column of the class is moved to the mean of each part. All these
+    columns are raised or lowered by one number so that the parts together have as many nodes of `graph` as the class had;
+    at the borders with other classes some nodes still change sides.
+    """
+    whole = model.class_of(class_id)
+    if isinstance(into, bool) or not isinstance(into, int) or into < 2:
+        raise SettingError(f"a class is split into two or more parts, not {into!r}")
+    model.check(graph)
+    g = model.frozen_encoder()
+    keep = [i for i, c in enumerate(model.columns) if c != whole.id]
+    with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
+        z = g(graph)
+        logits = model._logits(z)  # (N, classes)
+        nodes = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
+        ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)
+        u = ladder_at(g.spec, z[ids], model.num_columns + into, model.prototypes.view_scale)
+        if len(ids) < into or len(torch.unique(u, dim=0)) < into:
+            raise SettingError(
+                f"class {whole.id} ({whole.name}) cannot be split into {into}: "
+                f"it has {len(nodes)} nodes in this graph, too few or too alike"
+            )
+        groups = cluster(u, into)
+        parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
+        mine = [i for i, c in enumerate(model.columns) if c == whole.id]
+        head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
+        others = logits[:, [c != whole for c in model.classes]]
+        head.linear.bias[len(keep) :] += head.temperature * _shift(head(z)[:, len(keep) :], others, len(nodes))
+    new = range(model.next_id, model.next_id + into)
+    default = whole.name == f"new-{whole.id}"
+    names = [f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)]
+    rest = tuple(c for c in model.classes if c != whole)
+    found = [
+        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in rest]), strict=True)
+    ]
+    kept = _with_classes(model.prototypes, keep)
+    behind = {name: torch.cat([getattr(kept, name), getattr(parts, name)]) for name in ("mean", "var", "centre")}
+    return _edited(
+        model,
+        Split(whole.id, into, parts=tuple(new), names=tuple(c.name for c in found), was=whole.name),
+        classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
+        columns=(*(model.columns[i] for i in keep), *new),
+        _head=frozen(head),
+        _novel_head=None,
+        _prototypes=replace(kept, **behind),  # the scatter within classes has seen these nodes already
+    )
+
+
+def _edited(model: Model, decision: Decision, **changes: Any) -> Model:
+    """`after` and the order of edits say when it was done."""
+    return replace(model, edits=(*model.edits, replace(decision, after=len(model.stages))), **changes)
+
+
+def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise SettingError(f"the name of a class must be a text that is not empty, not {name!r}")
+    stripped = name.strip()
+    for c in model.classes:
+        if c.name == stripped and c.id not in but_for:
+            raise SettingError(f"class {c.id} is called {stripped!r} already; merge the two, or choose another name")
+    return stripped
+
+
+def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None) -> Head:
+    """The head with some of its rows, and others behind them."""
+    w, b = head.linear.weight[keep], head.linear.bias[keep]
+    if weight is not None and bias is not None:
+        w, b = torch.cat([w, weight.to(w.dtype)]), torch.cat([b, bias.to(b.dtype)])
+    changed = build_head({**head.description(), "classes": len(w)}).to(w.device)
+    with torch.no_grad():
+        changed.linear.weight.copy_(w)
+        changed.linear.bias.copy_(b)
+    return frozen(changed)
+
+
+def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], into: int) -> tuple[Tensor, Tensor]:
+    """(into, D) weight and (into,) bias of the parts of a class whose columns are `mine`; z (n, hidden) are nodes of it.
+
+    A classifier by distances to means m in a metric A has w = A m + v and b = beta - m A m / 2. So the row of a part is
+    the row that stood for its nodes, moved from the mean of that row's nodes to the mean of the part.
+    """
+    head = model.head()
+    u = z if isinstance(head, LinearHead) else read_by(head, z)  # (n, D)
+    stood = head(z)[:, mine].argmax(dim=1)  # which of the columns
+    metric = _metric(model)
+    weight, bias = [], []
+    for part in range(into):
+        column = int(stood[groups == part].mode().values)
+        here, there = u[groups == part].mean(dim=0), u[stood == column].mean(dim=0)
+        a_here, a_there = metric(torch.stack([here, there]))
+        weight.append(head.linear.weight[mine[column]] + a_here - a_there)
+        bias.append(head.linear.bias[mine[column]] - 0.5 * (here @ a_here - there @ a_there))
+    return torch.stack(weight), torch.stack(bias)
+
+
+def _metric(model: Model) -> Callable[[Tensor], Tensor]:
+    """m -> A m for rows m (n, D): the inverse covariance of a ladder, or the identity, as steep as the head is."""
+    head, known = model.head(), model.prototypes
+    if isinstance(head, LadderHead):
+        spec = model.frozen_encoder().spec
+        columns = rung_columns(spec.views, spec.rungs, head.rungs).to(model.device)
+        prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
+        scale = known.column_scale(head.rungs)
+        covariance = known.covariance(columns, float(prior), scale)  # type: ignore[arg-type]
+
+        def plain(m: Tensor) -> Tensor:
+            return scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
+
+        # 1 unless the head was relearnt.
+        kappa = as_nearest_mean(head.linear.weight, head.linear.bias, plain(known.centre[:, columns]))[0]
+        return lambda m: (kappa if model.num_columns > 1 else 1.0) * plain(m)
+    means = known.mean if isinstance(head, LinearHead) else known.centre
+    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, means)[0]
+    return lambda m: kappa * m
+
+
+def _with_classes(known: Prototypes, keep: Sequence[int]) -> Prototypes:
+    """What is remembered of some classes only."""
+    return replace(known, mean=known.mean[keep], var=known.var[keep], centre=known.centre[keep])
+
+
+def _shift(parts: Tensor, others: Tensor, size: int) -> float:
+    """What to add to the logits of the parts (N, into) so that one of them is above all others for `size` of the nodes."""
+    if not others.shape[1]:
+        return 0.0
+    lead = (parts.max(dim=1).values - others.max(dim=1).values).double().sort(descending=True).values  # (N,)
+    border = (lead[size - 1] + lead[size]) / 2 if size < len(lead) else lead[-1] - 1.0
+    return -float(border)

@@ -1,0 +1,107 @@
+"""Models to disk: safetensors and JSON, written so that a reader sees either the old state or the new one, never half.
+
+A model folder holds `model.json` and one `weights-<hash>.safetensors`. The JSON names the weights file and is renamed
+into place last: it is the moment at which a save becomes true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from nodenova.errors import StorageError
+from nodenova.files import to_json, write_atomically
+from nodenova.model import decisions
+
+if TYPE_CHECKING:
+    from nodenova.model.model import Model
+
+FORMAT = "nodenova model"
+# 2 knows of edited classes: which column of the head belongs to which, and which ids are gone. Others are written as 1.
+VERSION = 2
+
+
+def save_model(model: Model, folder: str | PathLike[str]) -> None:
+    """Write `model` into `folder`, which is new, empty, or holds an earlier save of a model."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise StorageError(f"{folder} is a file, not a folder to save a model in")
+    replaced: Path | None = None
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            replaced = folder / read_document(folder)["weights"]
+        except StorageError as error:
+            raise StorageError(f"{folder} exists and is not a saved model; nothing was written") from error
+    weights, digest = _weights(model)
+    weights_path = folder / f"weights-{digest[:16]}.safetensors"
+    document = {
+        "format": FORMAT,
+        "version": 2 if model.edits else 1,
+        "weights": weights_path.name,
+        "sha256": digest,
+        "encoder": asdict(model.frozen_encoder().spec),
+        "head": model.head().description(),
+        "classes": [asdict(c) for c in model.classes],
+        "stages": [asdict(stage) for stage in model.stages],
+        "columns": list(model.columns),
+        "edits": [decisions.to_json(edit) for edit in model.edits],
+    }
+    content = to_json(document)
+    try:
+        write_atomically(weights_path, weights)
+        write_atomically(folder / "model.json", content)
+    except BaseException:
+        if weights_path != replaced:
+            weights_path.unlink(missing_ok=True)
+        raise
+    if replaced is not None and replaced != weights_path:
+        replaced.unlink(missing_ok=True)
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """What `model.json` says, checked as far as it can be without the weights."""
+    path = folder / "model.json"
+    if not path.is_file():
+        raise StorageError(f"{folder} is not a saved model: it has no model.json")
+    try:
+        document = json.loads(path.read_text())
+    except ValueError as error:
+        raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise StorageError(f"{path}: not a model of nodenova")
+    if document.get("version") not in range(1, VERSION + 1):
+        raise StorageError(f"{path}: format {document.get('version')} of another nodenova; this one reads up to {VERSION}")
+    for key in ("weights", "sha256"):
+        if not isinstance(document.get(key), str):
+            raise StorageError(f"{path}: damaged, {key} is missing")
+    if not re.fullmatch(r"weights-[0-9a-f]+\.safetensors", document["weights"]):
+        raise StorageError(f"{path}: damaged, {document['weights']!r} is not the name of a weights file")
+    return document
+
+
+def weights_digest(model: Model) -> str:
+    """The sha256 that `model.json` says when this model is saved: of all its numbers."""
+    return _weights(model)[1]
+
+
+def _weights(model: Model) -> tuple[bytes, str]:
+    weights = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()})
+    return weights, hashlib.sha256(weights).hexdigest()
+
+
+def _tensors(model: Model) -> dict[str, Tensor]:
+    parts: dict[str, nn.Module | None] = {
+        "encoder": model.frozen_encoder(),
+        "head": model.head(),
+        "novel_head": model.novel_head(),
+    }
+    tensors = {f"{part}.{key}": t for part, m in parts.items() if m is not None for key, t in m.state_dict().items()}
+    return tensors | {f"prototypes.{key}": tensor for key, tensor in vars(model.prototypes).items()}

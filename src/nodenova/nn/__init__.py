@@ -1,0 +1,1 @@
+"""What learners are made of: sparse products, heads, class statistics, k-means, the training loop, seeding."""

@@ -1,0 +1,207 @@
+"""Attention over the edges of a graph: scores, softmax and weighted sum, without a message of full size for every edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nodenova.graph import Graph
+from nodenova.nn.sparse import once, quiet
+
+BLOCK = 2**17  # numbers in a block of attention v2: half a MiB
+SAME_SHIFT = 16.0  # scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Edges with one self-loop a node, sorted by target: what attention runs over. For every edge its opposite is there.
+
+    Everything here is heads first and works on one head at a time: a vector of E numbers stays in the processor's cache.
+    """
+
+    source: Tensor  # (E,) int64
+    target: Tensor  # (E,) int64, ascending
+    start: Tensor  # (N + 1,) where each target's edges begin
+    turned: Tensor  # (E,) the number of each edge's opposite edge: edge (j, i) of edge (i, j)
+
+    def attend(self, score: Tensor, h: Tensor) -> Tensor:
+        """sum over each target's edges of softmax(score) times h at the source.
+
+        (heads, E) scores and (heads, N, size) h into (heads, N, size).
+        """
+        return _Attend.apply(self, score, h)  # type: ignore[no-untyped-call]
+
+    def score_v1(self, source: Tensor, target: Tensor, slope: float) -> Tensor:
+        """LeakyReLU(source_j + target_i) of every edge j -> i: (heads, N) each into (heads, E)."""
+        return _ScoreV1.apply(self, source, target, slope)  # type: ignore[no-untyped-call]
+
+    def score_v2(self, source: Tensor, target: Tensor, att: Tensor, slope: float) -> Tensor:
+        """att . LeakyReLU(source_j + target_i) of every edge j -> i: (heads, N, size) and (heads, size) into (heads, E)."""
+        return _ScoreV2.apply(self, source, target, att, slope)  # type: ignore[no-untyped-call]
+
+    def exponentials(self, score: Tensor) -> Tensor:
+        """(E,) exp(score - a shift that a target's edges share): no overflow, and no target whose edges are all zero."""
+        low, high = score.aminmax()
+        if high - low > SAME_SHIFT:
+            high = torch.segment_reduce(score, "max", offsets=self.start, axis=0).index_select(0, self.target)
+        return (score - high).exp_()
+
+    def sums(self, weight: Tensor, h: Tensor) -> Tensor:
+        """sum over each target's edges of weight (E,) times h (N, size) at the source: (N, size)."""
+        return F.embedding_bag(self.source, h, self.start, mode="sum", per_sample_weights=weight, include_last_offset=True)
+
+    def totals(self, values: Tensor) -> Tensor:
+        """sum over each target's edges of values (E,): (N,)."""
+        return self.matrix(values) @ values.new_ones(len(self.start) - 1)
+
+    def products(self, target: Tensor, source: Tensor) -> Tensor:
+        """(E,) inner products of `target` and `source`, (N, size) each, at the two ends of every edge."""
+        empty = self.matrix(target.new_zeros(len(self.source)))
+        return torch.sparse.sampled_addmm(empty, target, source.t(), beta=0.0).values()
+
+    def matrix(self, values: Tensor) -> Tensor:
+        """(N, N) CSR with `values` on the edges. Its transpose is matrix(values[turned])."""
+        start, source = self._short
+        n = len(start) - 1
+        with quiet():
+            return torch.sparse_csr_tensor(start, source, values, (n, n), check_invariants=False)
+
+    @cached_property
+    def _short(self) -> tuple[Tensor, Tensor]:
+        return self.start.int(), self.source.int()
+
+    def blocks(self, size: int) -> list[tuple[slice, slice]]:
+        """Targets and their edges, in parts whose (edges, size) tensor has at most BLOCK numbers (or one target)."""
+        start = self.start.cpu().numpy()
+        found, first = [], 0
+        while first < len(start) - 1:
+            full = int(np.searchsorted(start, start[first] + BLOCK // size, side="right")) - 1
+            last = max(full, first + 1)
+            found.append((slice(first, last), slice(int(start[first]), int(start[last]))))
+            first = last
+        return found
+
+    def both_ends(self, source: Tensor, target: Tensor, targets: slice, edges: slice) -> Tensor:
+        """source_j + target_i of the edges in a block: (N, size) each into (edges in it, size)."""
+        place = self.target[edges] - targets.start
+        return source.index_select(0, self.source[edges]).add_(target[targets].index_select(0, place))
+
+
+class _Attend(torch.autograd.Function):
+    """With w = exp(score), total = sum_j w_ij and out_i = sum_j w_ij h_j / total_i:
+
+    d score_ij = w_ij (grad_i . h_j - grad_i . out_i) / total_i   and   d h_j = sum_i w_ij grad_i / total_i.
+    """
+
+    @staticmethod
+    def forward(ctx, edges: Neighbourhoods, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        weight, out, total = torch.empty_like(score), torch.empty_like(h), h.new_empty(h.shape[:2])
+        for k, h_k in enumerate(h):
+            weight[k] = edges.exponentials(score[k])
+            total[k] = edges.totals(weight[k])
+            out[k] = edges.sums(weight[k], h_k) / total[k, :, None]
+        ctx.edges = edges
+        ctx.save_for_backward(weight, total, h, out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        weight, total, h, out = ctx.saved_tensors
+        edges = ctx.edges
+        grad = grad / total[:, :, None]
+        shared = (grad * out).sum(-1)  # (heads, N)
+        d_score, d_h = torch.empty_like(weight), torch.empty_like(h)
+        for k, w in enumerate(weight):
+            alone = edges.products(grad[k], h[k])
+            torch.mul(w, alone.sub_(shared[k].index_select(0, edges.target)), out=d_score[k])
+            d_h[k] = edges.sums(w.index_select(0, edges.turned), grad[k])
+        return None, d_score, d_h
+
+
+class _ScoreV1(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, edges: Neighbourhoods, source: Tensor, target: Tensor, slope: float) -> Tensor:  # type: ignore[no-untyped-def]
+        score = source.new_empty(len(source), len(edges.source))
+        for k, e in enumerate(score):
+            torch.index_select(source[k], 0, edges.source, out=e)
+            F.leaky_relu_(e.add_(target[k].index_select(0, edges.target)), slope)
+        ctx.edges, ctx.slope = edges, slope
+        ctx.save_for_backward(score)
+        return score
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+        (score,) = ctx.saved_tensors
+        edges = ctx.edges
+        d_source, d_target = (grad.new_empty(len(grad), len(edges.start) - 1) for _ in range(2))
+        for k, e in enumerate(score):
+            d = torch.where(e > 0, grad[k], ctx.slope * grad[k])
+            d_target[k] = edges.totals(d)
+            d_source[k] = edges.totals(d.index_select(0, edges.turned))
+        return None, d_source, d_target, None
+
+
+class _ScoreV2(torch.autograd.Function):
+    """Block by block, so that no tensor of E x size is made; the backward pass computes the blocks again."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, edges: Neighbourhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
+    ) -> Tensor:
+        score = source.new_empty(len(source), len(edges.source))
+        for targets, mine in edges.blocks(source.shape[2]):
+            for k, e in enumerate(score):
+                torch.mv(F.leaky_relu_(edges.both_ends(source[k], target[k], targets, mine), slope), att[k], out=e[mine])
+        ctx.edges, ctx.slope = edges, slope
+        ctx.save_for_backward(source, target, att)
+        return score
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+        source, target, att = ctx.saved_tensors
+        edges = ctx.edges
+        pull_source, pull_target = torch.empty_like(source), torch.empty_like(target)
+        for k, d in enumerate(grad):
+            # What arrives at the sources is what would arrive at the targets if every edge were turned.
+            pull_target[k] = _pull(edges, source[k], target[k], d, ctx.slope)
+            pull_source[k] = _pull(edges, target[k], source[k], d.index_select(0, edges.turned), ctx.slope)
+        # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs no third round.
+        d_att = (pull_source * source + pull_target * target).sum(1)
+        return None, pull_source * att[:, None], pull_target * att[:, None], d_att, None
+
+
+def _pull(edges: Neighbourhoods, source: Tensor, target: Tensor, d: Tensor, slope: float) -> Tensor:
+    """sum over each target's edges of d (E,) times LeakyReLU'(source_j + target_i): (N, size)."""
+    pull = torch.empty_like(target)
+    for targets, mine in edges.blocks(target.shape[1]):
+        rising = edges.both_ends(source, target, targets, mine).gt_(0).mul_(1 - slope).add_(slope)
+        place = torch.arange(len(rising), device=d.device)
+        start = edges.start[targets] - mine.start
+        pull[targets] = F.embedding_bag(place, rising, start, mode="sum", per_sample_weights=d[mine])
+    return pull
+
+
+def neighbourhoods(graph: Graph, device: torch.device) -> Neighbourhoods:
+    """The graph's edges and self-loops for attention."""
+
+    def build() -> Neighbourhoods:
+        pattern = sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr"))
+        pattern.sort_indices()
+        numbered = sp.csr_array((np.arange(pattern.nnz), pattern.indices, pattern.indptr), shape=pattern.shape)
+        turned = sp.csr_array(numbered.T)
+        turned.sort_indices()
+        target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
+        parts = (pattern.indices, target, pattern.indptr, turned.data)
+        return Neighbourhoods(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
+
+    return once(graph, ("neighbourhoods", device), build)

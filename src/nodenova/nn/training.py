@@ -1,0 +1,98 @@
+"""The one training loop. A method calls it with its terms; it never calls a method."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+History: TypeAlias = "dict[str, list[float]]"
+Watcher: TypeAlias = "Callable[[int, int, Mapping[str, float]], None]"
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(watcher: Watcher | None) -> Iterator[None]:
+    """Within this block every loop reports (epoch, epochs, losses) to `watcher` after each epoch."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def rampup(epoch: int, length: int) -> float:
+    """exp(-5 (1 - t/T)^2) for t < T, then 1: lets a noisy term in slowly."""
+    if length <= 0:
+        return 1.0
+    t = min(epoch, length) / length
+    return math.exp(-5.0 * (1.0 - t) ** 2)
+
+
+def minimise(
+    terms: Callable[[int], Mapping[str, Tensor]],
+    modules: Sequence[nn.Module],
+    *,
+    epochs: int,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    validate: Callable[[], tuple[float, ...]] | None = None,
+    patience: int | None = None,
+) -> History:
+    """Minimise the sum of named, weighted terms with Adam, and return what each term was in each epoch.
+
+    terms(epoch) is called with epoch = 1..epochs. A term that is zero by weight is left out
+    of the mapping, in every epoch.
+    With `validate`, which returns something to be maximised, the modules end in the best state it saw, and training
+    stops when it has not improved for `patience` epochs.
+    """
+    optimiser = torch.optim.Adam([p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay)
+    history: History = {}
+    best: tuple[float, ...] | None = None
+    best_epoch, best_state = 0, [copy.deepcopy(m.state_dict()) for m in modules]
+    watcher = _watcher.get()
+    for epoch in range(1, epochs + 1):
+        for module in modules:
+            module.train()
+        optimiser.zero_grad()
+        parts = terms(epoch)
+        if parts:
+            loss = torch.stack(list(parts.values())).sum()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        values = {name: float(part.detach()) for name, part in parts.items()}
+        for name, value in values.items():
+            history.setdefault(name, []).append(value)
+        if watcher is not None:
+            watcher(epoch, epochs, values)
+        if validate is not None:
+            for module in modules:
+                module.eval()
+            with torch.no_grad():
+                score = validate()
+            if best is None or score > best:
+                best, best_epoch = score, epoch
+                best_state = [copy.deepcopy(m.state_dict()) for m in modules]
+            elif patience is not None and epoch - best_epoch >= patience:
+                break
+    if validate is not None:
+        for module, state in zip(modules, best_state, strict=True):
+            module.load_state_dict(state)
+    for module in modules:
+        module.eval()
+    return history
+
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def frozen(module: AnyModule) -> AnyModule:
+    """A copy that is done learning: no dropout, no gradient."""
+    return copy.deepcopy(module).eval().requires_grad_(False)

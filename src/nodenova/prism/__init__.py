@@ -1,0 +1,1 @@
+"""Prism, read from top to bottom: encoder, degree_features, classifier, calibration, method."""

@@ -1,0 +1,60 @@
+"""How much there is of a node and around it, whatever is said: a view of Prism's beside those of words."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nodenova.graph import Graph
+from nodenova.nn.sparse import gcn_operator
+
+STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
+BUMPS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
+COLUMNS = 2 * len(STEPS) * len(BUMPS)
+
+
+class Counts(nn.Module):
+    """(N, 40): the logarithm of how many neighbours and how many words a node has, and the nodes around it on average.
+
+        c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers a node)
+        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean, j in BUMPS
+
+    Words brought to unit length say little of either; hubs and long texts can be of a kind of their own. Bumps let a class
+    lie in the middle of a scale, which a number by itself would not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(2 * len(STEPS)))
+        self.register_buffer("spread", torch.ones(2 * len(STEPS)))
+        self.centre: Tensor
+        self.spread: Tensor
+
+    @classmethod
+    def fit(cls, graph: Graph, device: torch.device) -> Counts:
+        counts = cls().to(device)
+        number = _numbers(graph, device)
+        spread = number.std(dim=0, unbiased=False)
+        counts.centre.copy_(number.mean(dim=0))
+        # A count that is the same for all nodes differs by rounding at most.
+        counts.spread.copy_(torch.where(spread > 1e-4, spread, torch.inf))
+        return counts
+
+    def forward(self, graph: Graph) -> Tensor:
+        c = (_numbers(graph, self.centre.device) - self.centre) / self.spread
+        return torch.cat([torch.exp(-(c - at).square() / 2) for at in BUMPS], dim=1)
+
+
+def _numbers(graph: Graph, device: torch.device) -> Tensor:
+    """(N, 8): c_k of neighbours and of words. With S = D^-1/2 (A + I) D^-1/2, P^k = D^-1/2 S^k D^1/2."""
+    degree = np.diff(graph.adjacency.indptr)
+    words = np.count_nonzero(graph.x, axis=1) if isinstance(graph.x, np.ndarray) else np.diff(graph.x.indptr)
+    column = torch.from_numpy(np.log1p(np.stack([degree, words], axis=1)).astype(np.float32)).to(device)
+    root = torch.from_numpy(np.sqrt(degree + 1.0)[:, None].astype(np.float32)).to(device)
+    smooth, column, found = gcn_operator(graph, device), column * root, []
+    for step in range(max(STEPS) + 1):
+        if step in STEPS:
+            found.append(column / root)
+        column = smooth @ column
+    return torch.cat(found, dim=1)

@@ -1,0 +1,205 @@
+"""Prism's representation: smoothed and projected features, several views side by side, fitted in closed form.
+
+A view is the truncated SVD of P X W: X who has which word, W weights of words, P one of I, (I + S + S^2) / 3, S^8 with
+S = D^-1/2 (A + I) D^-1/2. One more is made of how many words and neighbours there are, instead of which.
+No label takes part in it. Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from nodenova.graph import Graph
+from nodenova.nn.sparse import SparseMatrix, gcn_operator
+from nodenova.prism.degree_features import COLUMNS, Counts
+
+DEPTHS = (0, 2, 8)  # a node's own words, its neighbours' beside them, the wider community's
+AVERAGED = 2  # the depth at which every step up to it counts alike
+ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
+WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
+WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
+RUNGS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
+CENTRING = 0.5  # how much of the mean over all nodes is subtracted
+SPARE = 16  # columns beyond the rank that make the power iteration accurate
+
+
+@dataclass(frozen=True)
+class ViewsSpec:
+    """Everything but the numbers, saved beside them."""
+
+    name: str
+    num_features: int
+    view_size: int  # rank of each view
+    views: int = WORD_VIEWS + 1  # models saved before there were counts say that they have one view less
+    is_random: bool = False
+    averaged: bool = False  # models saved before there was an average have none
+
+    @property
+    def hidden(self) -> int:
+        return self.views * self.view_size
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        return tuple(sorted({min(rung, self.view_size) for rung in RUNGS}))
+
+    @property
+    def counted(self) -> bool:
+        """Whether the last view is of counts."""
+        return self.views > WORD_VIEWS
+
+    @property
+    def worth(self) -> tuple[float, ...]:
+        """What each view weighs before any class is known: counts half, as they tell less of most graphs than words do."""
+        return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ())
+
+    def as_settings(self) -> dict[str, object]:
+        words = {"depths": DEPTHS, "averaged": self.averaged, "weights": WEIGHTS}
+        return {**words, "counted": self.counted, "rank": self.view_size}
+
+
+class Views(nn.Module):
+    """g: Graph -> z of shape (N, views * rank), linear in weighted features, or bumps of counts, but for a shift."""
+
+    def __init__(self, spec: ViewsSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.register_buffer("word_weight", torch.zeros(len(WEIGHTS), spec.num_features))
+        self.register_buffer("basis", torch.zeros(WORD_VIEWS, spec.num_features, spec.view_size))
+        self.register_buffer("shift", torch.zeros(spec.views, spec.view_size))
+        self.word_weight: Tensor
+        self.basis: Tensor
+        self.shift: Tensor
+        if spec.counted:
+            self.counts = Counts()
+            self.register_buffer("count_basis", torch.zeros(COLUMNS, spec.view_size))
+            self.count_basis: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def fit(cls, graph: Graph, device: torch.device) -> Views:
+        """The basis of each view from the graph alone."""
+        rank = min(max(RUNGS), min(graph.x.shape) - 1)
+        views = cls(ViewsSpec("prism", graph.num_features, max(rank, 1), averaged=True)).to(device)
+        views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
+        smooth = gcn_operator(graph, device)
+        for weight in range(len(WEIGHTS)):
+            bases = _right_bases(smooth, views._weighted(graph, weight), views.spec.view_size)
+            for depth, (basis, mean) in enumerate(bases):
+                number = depth * len(WEIGHTS) + weight
+                views.basis[number], views.shift[number] = basis, CENTRING * mean
+        views.counts = Counts.fit(graph, device)
+        bumps = views.counts(graph)
+        centred = (bumps - bumps.mean(dim=0)).double()
+        main = torch.linalg.eigh(centred.t() @ centred)[1].flip(1)[:, : views.spec.view_size].float()
+        views.count_basis[:, : main.shape[1]] = main  # the columns beyond the bumps stay empty
+        views.shift[-1] = bumps.mean(dim=0) @ views.count_basis
+        return views
+
+    def _bases(self) -> list[Tensor]:
+        """(features or bumps, rank) of each view."""
+        return [*self.basis, self.count_basis] if self.spec.counted else [*self.basis]
+
+    @torch.no_grad()
+    def whitened(self, z: Tensor, y: Tensor) -> tuple[Views, Tensor]:
+        """The same views, and z in them, with the spread within the classes y of the nodes z taken out of each.
+
+        With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular: the first r columns of
+        a whitened view are the first r columns of the view, whitened. It is folded into the basis, so nothing more is kept.
+        """
+        white, z_white = copy.deepcopy(self), torch.empty_like(z)
+        size = self.spec.view_size
+        for number, basis in enumerate(white._bases()):
+            place = slice(number * size, (number + 1) * size)
+            part = z[:, place].double()
+            centre = torch.stack([part[y == c].mean(0) for c in range(int(y.max()) + 1)])
+            residual = part - centre[y]
+            within = residual.t() @ residual / max(len(part) - len(centre), 1)
+            # Each column is softened by the mean variance of the columns up to it.
+            soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1, device=z.device)
+            factor = torch.linalg.cholesky(within + (soft + 1e-9 * soft[0] + 1e-12).diag())
+            turn = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=factor.dtype, device=z.device), upper=False)
+            basis.copy_(basis @ turn.t().float())
+            white.shift[number] = self.shift[number] @ turn.t().float()
+            z_white[:, place] = (part @ turn.t()).float()
+        return white, z_white
+
+    def forward(self, graph: Graph) -> Tensor:
+        z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
+        for view, shift, place in zip(
+            self._unshifted(graph), self.shift, torch.split(z, self.spec.view_size, dim=1), strict=True
+        ):
+            torch.sub(view, shift, out=place)
+        return z
+
+    def _unshifted(self, graph: Graph) -> Iterator[Tensor]:
+        smooth = gcn_operator(graph, self.basis.device)
+        words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
+        for number, basis in enumerate(self.basis):
+            depth = DEPTHS[number // len(WEIGHTS)]
+            averaged = self.spec.averaged and depth == AVERAGED
+            yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, depth, averaged)
+        if self.spec.counted:
+            yield self.counts(graph) @ self.count_basis
+
+    def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
+        return weighted_words(graph, self.word_weight[weight].cpu().numpy(), WEIGHTS[weight], self.basis.device)
+
+
+def word_weights(graph: Graph) -> np.ndarray:
+    """(2, d): df^-1/4 for what common words say, idf^2 for what rare ones say."""
+    if isinstance(graph.x, np.ndarray):
+        # Measurements, not words: as they are, and each divided by its spread.
+        spread = graph.x.std(axis=0)
+        return np.stack([np.ones_like(spread), np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)])
+    df = np.maximum(np.bincount(graph.x.indices, minlength=graph.num_features), 1)
+    return np.stack([df**-0.25, np.log(graph.num_nodes / df) ** 2]).astype(np.float32)
+
+
+def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.device) -> SparseMatrix | Tensor:
+    """(N, d): who has which word, times the word's weight; for common words, long texts do not count for more."""
+    x = graph.x
+    if isinstance(x, np.ndarray):
+        return torch.from_numpy((x - x.mean(axis=0)) * weight.astype(np.float32)).to(device)
+    length = np.diff(x.indptr)
+    row = np.repeat(np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length)), length)
+    data = (row * weight[x.indices]).astype(np.float32)
+    return SparseMatrix.of(sp.csr_array((data, x.indices, x.indptr), shape=x.shape), device)
+
+
+def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int, averaged: bool) -> Tensor:
+    """S^depth columns, or the mean of S^0 columns to S^depth columns."""
+    total = columns
+    for _ in range(depth):
+        columns = smooth @ columns
+        total = total + columns if averaged else columns
+    return total / (depth + 1) if averaged else total
+
+
+def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """(d, rank) right singular vectors V of M = P x for each depth, and (rank,) the mean row of M V.
+
+    By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the same for every
+    graph and seed: the views are a function of the graph.
+    """
+    transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
+    d = x.csr.shape[1] if isinstance(x, SparseMatrix) else x.shape[1]
+    start = torch.randn(d, min(rank + SPARE, d), generator=torch.Generator().manual_seed(0)).to(smooth.csr.device)
+    q = start
+    for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
+
+        def smoothed(columns: Tensor, depth: int = depth) -> Tensor:
+            return _smoothed(smooth, columns, depth, depth == AVERAGED)
+
+        q = start if depth == DEPTHS[1] else q  # a node's own words are too far from smoothed ones to start from
+        for _ in range(rounds):
+            q = torch.linalg.qr(transposed @ smoothed(smoothed(x @ q)))[0]
+        projected = smoothed(x @ q)
+        vectors = torch.linalg.eigh((projected.t() @ projected).double())[1].flip(1)[:, :rank].float()
+        yield q @ vectors, projected.mean(0) @ vectors

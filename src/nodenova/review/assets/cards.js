@@ -1,0 +1,57 @@
+"use strict";
+// The cards of the classes: how they look after the decisions so far.
+
+const cards = [...document.querySelectorAll("[data-card]")].map(card => ({card, i: Number(card.dataset.card), name: card.querySelector(".name")}));
+const ticked = () => [...document.querySelectorAll("[data-tick]:checked")].map(box => Number(box.dataset.tick));
+
+function showCards() {
+  for (const {card, i, name} of cards) {
+    const gone = !alive(i), parts = now.parts.get(i), verdict = card.querySelector(".verdict");
+    const members = story.classes.map((_, j) => j).filter(j => j !== i && now.into[j] === i);
+    if (document.activeElement !== name) name.value = now.names[i];
+    card.setAttribute("aria-label", now.names[i]);
+    card.classList.toggle("gone", gone);
+    for (const control of card.querySelectorAll("input, [data-do], [data-use]")) control.disabled = gone || parts !== undefined;
+    if (gone) card.querySelector("[data-tick]").checked = false;
+    verdict.textContent = now.into[i] < 0 ? "Rejected: its nodes go to the next likely class."
+      : gone ? `Merged into ${className(now.into[i])}.`
+      : parts ? `To be split into ${parts} when the review is applied.`
+      : members.length ? `Now with ${members.map(j => story.classes[j].name).join(", ")}.` : "";
+    card.querySelector("[data-glyph]").replaceChildren(glyph(look(now.into[i])));
+  }
+  for (const place of document.querySelectorAll("[data-class]")) {
+    const i = now.into[Number(place.dataset.class)];
+    place.replaceChildren(glyph(look(i)), i < 0 ? `${story.classes[Number(place.dataset.class)].name} (rejected)` : className(i));
+  }
+}
+
+function rename(i, field) {
+  const name = field.value.trim();
+  if (name === now.names[i]) { field.value = name; return; }
+  const problem = objection(name, [i]);
+  if (problem) { field.value = now.names[i]; say(problem, true); return; }
+  const last = decisions.at(-1), id = story.classes[i].id, again = last && last.do === "rename" && last.class === id;
+  const before = again ? decisions.slice(0, -1) : decisions;
+  saved = Math.min(saved, before.length);
+  change(judged(before).names[i] === name ? before : [...before, {do: "rename", class: id, name}]);
+}
+
+for (const {card, i, name} of cards) {
+  name.addEventListener("change", () => rename(i, name));
+  name.addEventListener("keydown", e => {
+    if (e.key === "Escape") { name.value = now.names[i]; name.blur(); } else if (e.key === "Enter") name.blur();
+  });
+  card.querySelector("[data-use]")?.addEventListener("click", e => { name.value = e.currentTarget.dataset.use; rename(i, name); });
+  card.querySelector("[data-do=reject]")?.addEventListener("click", () => decide({do: "reject", class: story.classes[i].id}));
+  card.querySelector("[data-do=split]").addEventListener("click", () => askParts(i));
+  card.querySelector("[data-tick]").addEventListener("change", () => showDesk());
+  card.querySelector("[data-show]").addEventListener("click", () => {
+    if (map.mode !== "class") { document.querySelector("[name=view][value=class]").click(); }
+    map.lit = now.into[i];
+    showLegend();
+    $("map-section").scrollIntoView({block: "start"});
+    $("map").focus({preventScroll: true});
+  });
+}
+
+watchers.push(showCards);

@@ -1,0 +1,100 @@
+"use strict";
+// What the page is about, and what the reader has decided so far. The other scripts read both and ask for changes here.
+
+const NOBODY = 0xffff;
+// A story of a graded run has no probabilities (p), no neighbours (degree and what follows) and no review.
+const story = JSON.parse(document.getElementById("story").textContent);
+const $ = id => document.getElementById(id);
+
+function unpacked(text, Kind) {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  return new Kind(bytes.buffer);
+}
+for (const key of ["xy", "best", "p", "near", "given", "true"]) if (story[key]) story[key] = unpacked(story[key], Uint16Array);
+for (const key of ["degree", "nearCount", "start", "targets"]) if (story[key]) story[key] = unpacked(story[key], Uint32Array);
+const count = story.names.length;
+
+// Decisions in the order they were made: exactly what review.json says.
+let decisions = [];
+let saved = 0;        // how many of them are in a file already
+const watchers = [];  // called after every change
+
+const numberOf = new Map(story.classes.map((c, i) => [c.id, i]));
+
+// What the classes are after the decisions. `into[i]`: the class that i is part of now, -1 when it is rejected.
+function judged(list) {
+  const names = story.classes.map(c => c.name), into = story.classes.map((_, i) => i), parts = new Map();
+  for (const d of list) {
+    if (d.do === "rename") names[numberOf.get(d.class)] = d.name;
+    else if (d.do === "reject") { const bad = numberOf.get(d.class); into.forEach((c, i) => { if (c === bad) into[i] = -1; }); }
+    else if (d.do === "split") parts.set(numberOf.get(d.class), d.into);
+    else {
+      const members = d.classes.map(id => numberOf.get(id)), one = oldest(members);
+      into.forEach((c, i) => { if (members.includes(c)) into[i] = one; });
+      names[one] = d.name;
+    }
+  }
+  return {names, into, parts};
+}
+let now = judged(decisions);
+
+// A merged class keeps the id of the oldest: known before discovered, then the lowest id. Classes come in that order.
+const oldest = members => Math.min(...members);
+
+const alive = i => now.into[i] === i;
+const className = i => i < 0 || i === NOBODY ? "no class" : now.names[i];
+
+// The likely classes of a node after the decisions, the likeliest first, as [class, probability]: a merged class has the
+// sum of its parts, a rejected one leaves its share to the others. This is what applying the review does.
+function weighed(node) {
+  const sums = new Map();
+  let rejected = 0, left = 0;
+  for (let k = node * story.likely; k < (node + 1) * story.likely; k++) {
+    if (story.best[k] === NOBODY) continue;
+    const p = story.p ? Math.exp(-story.p[k] / story.logSteps) : 1, i = now.into[story.best[k]];
+    if (i < 0) rejected += p; else { left += p; sums.set(i, (sums.get(i) || 0) + p); }
+  }
+  const all = Math.max(1 - rejected, left);
+  return [...sums].map(([i, p]) => [i, p / all]).sort((a, b) => b[1] - a[1]);
+}
+
+const current = new Int32Array(count), sureness = new Float32Array(count);
+function weighAll() {
+  for (let node = 0; node < count; node++) [current[node], sureness[node]] = weighed(node)[0] || [-1, 0];
+}
+const classOf = node => current[node];
+const probability = node => sureness[node];
+weighAll();
+
+const shelf = story.review && `nodenova review of ${story.review.model} after ${story.edits}`;  // decisions survive a reload, for this model only
+
+function change(list) {
+  decisions = list;
+  saved = Math.min(saved, list.length);
+  now = judged(list);
+  weighAll();
+  try {
+    if (list.length) localStorage.setItem(shelf, JSON.stringify(list)); else localStorage.removeItem(shelf);
+  } catch { /* a browser that keeps nothing: the warning before leaving still stands */ }
+  for (const watcher of watchers) watcher();
+}
+const decide = decision => change([...decisions, decision]);
+
+// Why a name cannot be given to a class (or to one made of several), or "" when it can.
+function objection(name, members) {
+  if (!name.trim()) return "A class needs a name.";
+  const other = story.classes.findIndex((_, i) => alive(i) && !members.includes(i) && now.names[i] === name.trim());
+  return other < 0 ? "" : `Class ${story.classes[other].id} has this name already. Merge the two, or choose another name.`;
+}
+
+// How sure the model is of the class of a node, behind a sign; "" where that is not known.
+const sure = (node, sign) => story.p ? `${sign}${percent(probability(node))}` : "";
+const percent = p => `${Math.round(100 * p)} %`;
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes))
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value); else made.setAttribute(key, value);
+  made.append(...children);  // strings become text, never markup
+  return made;
+}

@@ -1,0 +1,103 @@
+"""A graph with its discovered classes, in the forms that other tools read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from nodenova.errors import SettingError, StorageError
+from nodenova.files import write_atomically
+from nodenova.graph import Graph
+from nodenova.model.model import Model
+from nodenova.nn.passes import shared_passes
+from nodenova.review.predictions import Predictions, table_content
+
+Names: TypeAlias = "Sequence[str] | None"  # what classes are called, where that is not what the model calls them
+
+
+def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+    """GraphML for NetworkX and others: nodes by their ids with class, name, kind, probability; each edge once."""
+    try:
+        import networkx as nx
+    except ImportError:
+        raise SettingError("--to networkx needs NetworkX: pip install 'nodenova[networkx]'") from None
+    columns = Predictions.of(model, graph, names=names).columns()
+    made = nx.Graph()
+    for node, *values in zip(*columns.values(), strict=True):
+        made.add_node(node, **dict(zip(list(columns)[1:-1], values, strict=False)))
+    source, target = (graph.node_ids[end].tolist() for end in _once(graph))
+    made.add_edges_from(zip(source, target, strict=True))
+    content = io.BytesIO()
+    nx.write_graphml(made, content)
+    write_atomically(_file(path), content.getvalue())
+
+
+def to_pyg(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+    """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`: x, edge_index, pred, prob, z."""
+    x = torch.from_numpy(graph.x) if isinstance(graph.x, np.ndarray) else _sparse(graph)
+    with shared_passes():
+        parts = {
+            "x": x,
+            "edge_index": torch.from_numpy(graph.edge_index),
+            "pred": torch.from_numpy(model.predict(graph)),
+            "prob": torch.from_numpy(model.predict_proba(graph)),
+            "z": torch.from_numpy(model.embed(graph)),
+        }
+    content = io.BytesIO()
+    torch.save(parts, content)
+    write_atomically(_file(path), content.getvalue())
+
+
+def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+    """A folder with nodes.csv (node, class, name, kind, probability) and edges.csv (each edge once)."""
+    if path.exists() and not path.is_dir():
+        raise StorageError(f"{path} is a file, and --to csv writes a folder")
+    columns = Predictions.of(model, graph, names=names).columns()
+    del columns["unsure"]
+    source, target = (graph.node_ids[end].tolist() for end in _once(graph))
+    write_atomically(path / "nodes.csv", table_content(columns, path / "nodes.csv"))
+    write_atomically(path / "edges.csv", table_content({"source": source, "target": target}, path / "edges.csv"))
+
+
+def to_embeddings(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+    """What the encoder says of every node: npz with node_ids and z, or a table with a column a dimension."""
+    z = model.embed(graph)
+    if path.suffix.lower() == ".npz":
+        content = io.BytesIO()
+        np.savez_compressed(content, node_ids=graph.node_ids, z=z)
+        write_atomically(_file(path), content.getvalue())
+        return
+    columns: dict[str, list[object]] = {"node": graph.node_ids.tolist()}
+    columns |= {f"z{i}": z[:, i].tolist() for i in range(z.shape[1])}
+    write_atomically(_file(path), table_content(columns, path))
+
+
+EXPORTS: dict[str, Callable[[Model, Graph, Path, Names], None]] = {
+    "networkx": to_networkx,
+    "pyg": to_pyg,
+    "csv": to_csv,
+    "embeddings": to_embeddings,
+}
+
+
+def _once(graph: Graph) -> np.ndarray:
+    """(2, E) every undirected edge once."""
+    return graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]]
+
+
+def _sparse(graph: Graph) -> torch.Tensor:
+    coo = sp.coo_array(graph.x)
+    places = torch.from_numpy(np.stack(coo.coords).astype(np.int64))
+    return torch.sparse_coo_tensor(places, torch.from_numpy(coo.data), coo.shape, check_invariants=True)
+
+
+def _file(path: Path) -> Path:
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder, and --out must name a file")
+    return path

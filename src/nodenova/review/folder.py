@@ -1,0 +1,212 @@
+"""The folder of a discovery on a user's own graph: the model, what it says of every node and class, and the page.
+
+runs/mine/run.json          what was asked and understood; a folder with it is whole
+runs/mine/model/            the model; a review becomes part of it
+runs/mine/graph.npz         the graph, with no label in it (left out with keep_graph=False)
+runs/mine/features.json     names of the features, and how columns of a table become them
+runs/mine/labels.npz        the labels of phase 1, for the page alone (left out with the graph)
+runs/mine/answers.npz       the answer key, if there was one: for grading and for the page alone
+runs/mine/predictions.csv   every node: class, name, probability
+runs/mine/classes.csv       every class: size, confidence, characteristic features, representatives
+runs/mine/report.html       the page
+runs/mine/review.json       the last review, if there was one
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nodenova.bench.row import Row
+from nodenova.errors import StorageError
+from nodenova.files import read_json, to_json, umask, write_atomically
+from nodenova.graph import Graph
+from nodenova.io.npz import graph_npz, load_graph
+from nodenova.io.table_encoder import Recipe, recipe_of
+from nodenova.model.classes import shown_names
+from nodenova.model.info import ClassInfo
+from nodenova.model.loading import load_model
+from nodenova.model.model import Model
+from nodenova.model.saving import save_model
+from nodenova.review.apply import Desk, apply_to_saved
+from nodenova.review.page import review_page
+from nodenova.review.predictions import table_content
+from nodenova.review.run import DiscoveryRun, Steps, silent
+
+FORMAT = "nodenova discovery"
+
+
+def is_discovery(path: Path) -> bool:
+    """Whether this folder is of a discovery on a graph of one's own, and not of a graded run or a saved model."""
+    return (path / "features.json").is_file()
+
+
+class DiscoveryFolder:
+    """A folder that `DiscoveryFolder.write` made. It is there whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not (path / "run.json").is_file():
+            what = "has no run.json" if path.is_dir() else "does not exist"
+            raise StorageError(f"{path} is not a run of `nodenova discover`: it {what}")
+        self.document = read_json(path / "run.json")
+        if self.document.get("format") != FORMAT:
+            raise StorageError(f"{path} is not a run of `nodenova discover`; {path / 'run.json'} is of something else")
+
+    @staticmethod
+    def check_place(path: Path, overwrite: bool) -> None:
+        """Raise, before anything is computed, if a run may not be written there."""
+        if path.exists() and not path.is_dir():
+            raise StorageError(f"{path} is a file, not a folder for a run")
+        if path.is_dir() and any(path.iterdir()):
+            if not overwrite:
+                raise StorageError(f"{path} is not empty; choose another --out, or give --overwrite to replace it")
+            DiscoveryFolder(path)
+
+    @classmethod
+    def write(
+        cls, path: Path, run: DiscoveryRun, *, keep_graph: bool = True, overwrite: bool = False, steps: Steps = silent
+    ) -> DiscoveryFolder:
+        """Write everything beside `path` and put it there in one step."""
+        cls.check_place(path, overwrite)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            os.chmod(place, 0o777 & ~umask())
+            save_model(run.model, place / "model")
+            if keep_graph:
+                write_atomically(place / "graph.npz", graph_npz(run.graph))
+                if run.given is not None:
+                    _write_arrays(place / "labels.npz", y=run.given)
+            recipe = None if run.recipe is None else run.recipe.as_json()
+            write_atomically(place / "features.json", to_json({"names": run.graph.feature_names, "recipe": recipe}))
+            if run.answers is not None:
+                _write_arrays(place / "answers.npz", y=run.answers[0], names=np.array(run.answers[1]))
+            document = {
+                "format": FORMAT,
+                "version": 1,
+                "title": run.title,
+                "facts": run.facts,
+                "unsure_below": run.unsure_below,
+                "rows": [row.to_json() for row in run.rows],
+                "versions": run.versions,
+            }
+            write_atomically(place / "run.json", to_json(document))
+            _write_findings(place, run, steps)
+            if path.is_dir():
+                shutil.rmtree(path)
+            os.rename(place, path)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        return cls(path)
+
+    @property
+    def model_folder(self) -> Path:
+        return self.path / "model"
+
+    @property
+    def keeps_graph(self) -> bool:
+        return (self.path / "graph.npz").is_file()
+
+    def model(self) -> Model:
+        return load_model(self.model_folder)
+
+    def graph(self) -> Graph:
+        """The graph that was kept."""
+        if not self.keeps_graph:
+            raise StorageError(f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges")
+        return load_graph(self.path / "graph.npz").graph
+
+    def features(self) -> tuple[tuple[str, ...] | None, Recipe | None]:
+        """Names of the features the model knows, and the recipe by which a table becomes them."""
+        document = read_json(self.path / "features.json")
+        names, recipe = document.get("names"), document.get("recipe")
+        return None if names is None else tuple(names), None if recipe is None else recipe_of(recipe)
+
+    def names(self, model: Model) -> list[str]:
+        """What the classes of the run's model are called: their automatic names are those that classes.csv has."""
+        try:
+            with (self.path / "classes.csv").open(newline="", encoding="utf-8") as file:
+                automatic = {int(line["id"]): line["auto_name"] for line in csv.DictReader(file)}
+        except OSError:  # a run without its tables
+            automatic = {}
+        return shown_names(model.classes, automatic)
+
+    def run(self) -> DiscoveryRun:
+        """The discovery as a value again."""
+        d = self.document
+        answers = _read_arrays(self.path / "answers.npz")
+        labels = _read_arrays(self.path / "labels.npz")
+        return DiscoveryRun(
+            title=d["title"],
+            model=self.model(),
+            graph=self.graph(),
+            facts=d["facts"],
+            recipe=self.features()[1],
+            answers=None if answers is None else (answers["y"], [str(name) for name in answers["names"]]),
+            given=None if labels is None else labels["y"],
+            rows=[Row.from_json(row) for row in d["rows"]],
+            unsure_below=d["unsure_below"],
+            versions=d["versions"],
+        )
+
+    def apply(self, review: object, steps: Steps = silent) -> Model:
+        """Make a review part of the model, and write everything that is about it anew. A wrong one changes nothing."""
+        graph = self.graph() if self.keeps_graph else None
+        model = apply_to_saved(self.model_folder, review, graph, self.path / "review.json")
+        if graph is not None:
+            self.report(steps)
+        return model
+
+    def report(self, steps: Steps = silent) -> Path:
+        """Write report.html, predictions.csv and classes.csv anew."""
+        _write_findings(self.path, self.run(), steps)
+        return self.path / "report.html"
+
+    def desk(self, steps: Steps = silent) -> Desk:
+        """What the review server serves and saves to."""
+        run = self.run()
+        return Desk(self.model_folder, run.graph, self.path / "review.json", progress=steps, **run.told())
+
+
+def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
+    """A table of the classes: one line each."""
+    shown = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure", "cohesion", "nearest")
+
+    def value(info: ClassInfo, name: str) -> object:
+        found = getattr(info, name)
+        return round(found, 4) if isinstance(found, float) else found
+
+    columns: dict[str, list[object]] = {name: [value(info, name) for info in classes] for name in shown}
+    columns["features"] = [" ".join(f.name for f in info.features) for info in classes]
+    columns["representatives"] = [" | ".join(str(node) for node in info.representatives) for info in classes]
+    return table_content(columns, Path("classes.csv"))
+
+
+def _write_findings(folder: Path, run: DiscoveryRun, steps: Steps) -> None:
+    """What follows from model and graph: two tables and the page."""
+    table = folder / "predictions.csv"
+    write_atomically(table, run.predictions.content(table))
+    write_atomically(folder / "report.html", review_page(run.story(steps)).encode())
+    write_atomically(folder / "classes.csv", classes_csv(run.classes))
+
+
+def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, content.getvalue())
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

@@ -1,0 +1,117 @@
+"""Pages from templates: one skeleton, one style sheet, and every value shown as text unless it is markup already.
+
+The files in `templates` hold the markup, the modules beside them what it says. A page is one file that opens without a
+network: its style and scripts are in it, and its policy allows those and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")  # what a map needs; START comes last
+START = "start.js"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number and its noun.
+
+    >>> count(1, "class", "classes"), count(1200, "node")
+    ('1 class', '1,200 nodes')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def percent(value: float | None) -> str:
+    """A share as a whole percentage; what is not 0 is not called 0."""
+    if value is None or math.isnan(value):
+        return "–"
+    return "< 1%" if 0 < value <= 0.005 else f"{value:.0%}"
+
+
+def decimal(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}".replace("-", "−")
+
+
+def render_page(
+    template: str,
+    title: str,
+    *,
+    kind: str,
+    scripts: Sequence[str] = (),
+    data: object = None,
+    served: bool = False,
+    **values: object,
+) -> str:
+    """A whole page of a template that extends base.html.j2. Equal values give equal pages.
+
+    kind:    class of the body, for the style sheet.
+    scripts: assets that run, in this order.
+    data:    what they read, as JSON in the block `story`.
+    served:  whether the page may send something to where it came from; else it can send nothing.
+    """
+    codes, style = [asset(name) for name in scripts], asset("page.css")
+    return _environment().get_template(template).render(
+        title=title,
+        kind=kind,
+        policy=Markup(_policy(codes, style, served)),
+        style=Markup(style),
+        scripts=[Markup(code) for code in codes],
+        data=None if data is None else _json(data),
+        **values,
+    )  # fmt: skip
+
+
+def policy_hash(content: str) -> str:
+    """What a content security policy calls an inline script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def asset(name: str) -> str:
+    """A style sheet or script that comes with the package."""
+    return files("nodenova.review").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("nodenova.review"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals |= {"count": count}
+    made.filters |= {"percent": percent, "decimal": decimal}
+    return made
+
+
+def _policy(scripts: Sequence[str], style: str, served: bool) -> str:
+    """Only the scripts and the style of this page, and nothing may be fetched."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(policy_hash, scripts)) or "'none'",
+        "style-src": policy_hash(style),
+        "img-src": "data:",
+        "connect-src": "'self'" if served else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{rule} {allowed}" for rule, allowed in rules.items())
+
+
+def _json(value: object) -> Markup:
+    """JSON for a block that scripts read. No text in it can end the block."""
+    content = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    for sign in "<>&":
+        content = content.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(content)

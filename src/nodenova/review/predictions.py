@@ -1,0 +1,95 @@
+"""What a model says of every node of a graph, as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nodenova.errors import SettingError
+from nodenova.graph import Graph
+from nodenova.model.model import Model
+
+COLUMNS = ("node", "class", "name", "kind", "probability", "unsure")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One entry a node: its class (a row of `model.classes`), the probability of that, and whether that is too little.
+
+    names: what each class is called; what the model calls it unless told otherwise.
+    """
+
+    model: Model
+    names: tuple[str, ...]
+    node_ids: np.ndarray
+    row: np.ndarray
+    probability: np.ndarray
+    unsure: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        graph: Graph,
+        unsure_below: float = 0.0,
+        *,
+        names: Sequence[str] | None = None,
+        p: np.ndarray | None = None,
+    ) -> Predictions:
+        """`p` is what `model.predict_proba(graph)` gave, where that is known already."""
+        p = model.predict_proba(graph) if p is None else p
+        highest, said = p.max(axis=1), tuple(model.class_names if names is None else names)
+        return cls(model, said, graph.node_ids, p.argmax(axis=1), highest, highest < unsure_below)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(classes,) nodes in each class."""
+        return np.bincount(self.row, minlength=len(self.model.classes))
+
+    def columns(self) -> dict[str, list[object]]:
+        """The table, by column."""
+        classes = [self.model.classes[row] for row in self.row]
+        return {
+            "node": self.node_ids.tolist(),
+            "class": [c.id for c in classes],
+            "name": [self.names[row] for row in self.row],
+            "kind": ["new" if c.is_new else "old" for c in classes],
+            "probability": [round(p, 4) for p in self.probability.tolist()],
+            "unsure": ["yes" if unsure else "no" for unsure in self.unsure],
+        }
+
+    def content(self, path: Path) -> bytes:
+        """The table as a file, Parquet if the name ends so, else CSV."""
+        return table_content(self.columns(), path)
+
+
+def with_known_features(graph: Graph, names: Sequence[str] | None) -> tuple[Graph, list[str]]:
+    """The graph with the features that a model knows by their names, in the model's order, and what did not match."""
+    if names is None or graph.feature_names is None or graph.feature_names == tuple(names):
+        return graph, []
+    matched, ignored, missing = graph.aligned(names)
+    said = f"{ignored:,} features are not known to the model and ignored, {missing:,} that it knows are missing and zero"
+    return matched, [said]
+
+
+def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
+    """A table as a file: Parquet if its name ends with .parquet, else CSV."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise SettingError(f"{path}: Parquet needs pyarrow: pip install 'nodenova[parquet]'") from None
+        content = io.BytesIO()
+        pq.write_table(pa.table(columns), content)
+        return content.getvalue()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()

@@ -1,0 +1,112 @@
+"""A discovery on a user's graph as one value: the model, the graph, what one says of the other, and what was told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from nodenova.bench.row import Row
+from nodenova.bench.run import versions
+from nodenova.drawing.layout import positions
+from nodenova.files import to_json
+from nodenova.graph import Graph
+from nodenova.io.table_encoder import Recipe
+from nodenova.model.info import ClassInfos, class_info
+from nodenova.model.model import Model
+from nodenova.model.saving import weights_digest
+from nodenova.review.page_data import Story, tell
+from nodenova.review.predictions import Predictions
+
+Steps = Callable[[int, int], None]
+
+
+def silent(done: int, of: int) -> None:
+    """No progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscoveryRun:
+    """What a discovery found. One pass of the encoder feeds predictions, classes and page.
+
+    title:   what the page is called.
+    facts:   shown on the page as they are.
+    recipe:  how columns of a table became features, where they did.
+    answers: (class of every node or -1, names of these classes), for grading and for the page alone.
+    given:   (N,) the id of the class that phase 1 was told of a node, -1 for none; shown on the page.
+    rows:    graded seeds, whose scores the page shows.
+    """
+
+    title: str
+    model: Model
+    graph: Graph
+    facts: Mapping[str, object] = field(default_factory=dict)
+    recipe: Recipe | None = None
+    answers: tuple[np.ndarray, Sequence[str]] | None = None
+    given: np.ndarray | None = None
+    rows: Sequence[Row] = ()
+    unsure_below: float = 0.5
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    def __post_init__(self) -> None:
+        # As they come back from run.json, so that the first page is like every later one.
+        for name in ("facts", "versions"):
+            object.__setattr__(self, name, json.loads(to_json(getattr(self, name))))
+
+    @cached_property
+    def outputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """(N, hidden) z and (N, classes) p of every node: the one pass."""
+        return self.model.embed_and_predict(self.graph)
+
+    @property
+    def embeddings(self) -> np.ndarray:
+        """(N, hidden) what the encoder says of every node."""
+        return self.outputs[0]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """(N, classes) in the order of `model.classes`."""
+        return self.outputs[1]
+
+    @cached_property
+    def classes(self) -> ClassInfos:
+        """What is in each class."""
+        return class_info(self.model, self.graph, outputs=self.outputs, unsure_below=self.unsure_below)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each class is called, in the order of `model.classes`."""
+        return tuple(info.name for info in self.classes)
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """The class of every node."""
+        return Predictions.of(self.model, self.graph, self.unsure_below, names=self.names, p=self.probabilities)
+
+    def told(self) -> dict[str, Any]:
+        """What of a page does not follow from model and graph: arguments of `page_data.tell`."""
+        return {
+            "title": self.title,
+            "facts": self.facts,
+            "versions": self.versions,
+            "unsure_below": self.unsure_below,
+            "rows": self.rows,
+            "answers": self.answers,
+            "known": self.given,
+        }
+
+    def story(self, steps: Steps = silent) -> Story:
+        """What the page tells; laying out its map is the long part, of which `steps` is told."""
+        return tell(
+            self.model,
+            self.graph,
+            model_hash=weights_digest(self.model),
+            layout=partial(positions, progress=steps),
+            outputs=self.outputs,
+            classes=self.classes,
+            **self.told(),
+        )

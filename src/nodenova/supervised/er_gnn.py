@@ -1,0 +1,115 @@
+"""ER-GNN: experience replay on a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nodenova.data.labels import GivenTask
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.heads import grow
+from nodenova.nn.training import minimise
+from nodenova.settings import check_settings, choice, setting
+from nodenova.supervised._training_subgraph import lesson_of, taught_model
+
+CHOICES = ("mf", "cm", "im")
+
+
+@dataclass(frozen=True)
+class ErGnn:
+    """Zhou & Cao, "Overcoming Catastrophic Forgetting in Graph Neural Networks with Experience Replay", AAAI 2021.
+
+        L = beta L_new + (1 - beta) L_memory,   beta = |E| / (|V| + |E|)       V: new labelled nodes, E: the memory
+
+    The memory E has `memory` nodes of each old class, chosen when the old encoder stands, in one of three ways:
+
+        mf  mean of features           those nearest to the mean of their class
+        cm  coverage maximisation      those with the fewest nodes of other classes closer than `distance`
+        im  influence maximisation     those whose removal would move the classifier most: |H^-1 grad L(v)|
+
+    What differs from the paper:
+    - It is told the task at test time; here one joint head decides, and both losses are over all its logits.
+    - z is brought to unit length before distances are taken, as the head does: `distance` is between points on a sphere.
+    - Of the paper's influence function only the joint head's part is taken, theta = (W, b) with z held fixed. There H is
+      known in closed form and solved exactly, with `damping` on its diagonal, which is what weight decay adds to it.
+    """
+
+    prefers: ClassVar[str] = "gcn"
+    needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels")
+
+    epochs: int = setting(200, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    memory: int = setting(10, at_least=1)  # e: nodes kept of each old class
+    choice: str = choice("mf", "cm", "im")
+    distance: float = setting(0.5, above=0)  # d of "cm"
+    damping: float = setting(5e-4, above=0)  # of "im"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def learn(self, model: Model, given: GivenTask) -> Model:
+        head = trained_head(model, "er_gnn")
+        g, h_a = model.encoder(), grow(head, given.num_new)
+        assert given.old_ids is not None
+        assert given.old_y is not None
+        with torch.no_grad():
+            z = F.normalize(model.frozen_encoder()(given.graph)[torch.from_numpy(given.old_ids).to(model.device)], dim=1)
+            p = head(z).softmax(dim=1)
+        y_old = torch.from_numpy(given.old_y).to(model.device)
+        if self.choice == "mf":
+            worth = nearness_to_mean(z, y_old)
+        elif self.choice == "cm":
+            worth = -strangers_within(z, y_old, self.distance)
+        else:
+            worth = influence(F.pad(z, (0, 1), value=1.0) / head.temperature, p, y_old, self.damping)
+        lesson = lesson_of(model, given, keep=best_of_each_class(worth.cpu().numpy(), given.old_y, self.memory))
+        beta = len(lesson.old) / (len(lesson.new) + len(lesson.old))
+
+        def terms(epoch: int) -> dict[str, Tensor]:
+            z = g(lesson.graph)
+            return {
+                "new": beta * F.cross_entropy(h_a(z[lesson.new]), lesson.y),
+                "memory": (1.0 - beta) * F.cross_entropy(h_a(z[lesson.old]), lesson.y_old),
+            }
+
+        history = minimise(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        return taught_model(model, lesson, g, h_a, history)
+
+
+def best_of_each_class(worth: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+    """Places of the `most` nodes of greatest worth of each class, ascending; of equals the earlier."""
+    order = np.argsort(-worth, kind="stable")
+    return np.sort(np.concatenate([order[y[order] == c][:most] for c in np.unique(y)]))
+
+
+def nearness_to_mean(z: Tensor, y: Tensor) -> Tensor:
+    """(n,) minus the distance of z (n, hidden) to the mean of its class y (n,)."""
+    member = F.one_hot(y).to(z)  # (n, C)
+    mean = member.t() @ z / member.sum(dim=0).clamp_min(1.0)[:, None]  # (C, hidden)
+    return -(z - mean[y]).norm(dim=1)
+
+
+def strangers_within(z: Tensor, y: Tensor, distance: float) -> Tensor:
+    """(n,) how many nodes of other classes are closer than `distance`."""
+    return ((torch.cdist(z, z) < distance) & (y[:, None] != y[None, :])).sum(dim=1)
+
+
+def influence(u: Tensor, p: Tensor, y: Tensor, damping: float) -> Tensor:
+    """(n,) length of H^-1 grad_theta L(v) for a softmax classifier with logits theta u.
+
+    u: (n, d) inputs, p: (n, C) its probabilities, y: (n,) classes.
+    grad L(v) = (p - onehot(y)) x u,  H = mean over nodes of (diag(p) - p p') x (u u') + damping.
+    """
+    u, p = u.double(), p.double()
+    (n, d), classes = u.shape, p.shape[1]
+    curvature = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]  # (n, C, C)
+    h = torch.einsum("nab,ni,nj->aibj", curvature, u, u).reshape(classes * d, classes * d) / n
+    h += damping * torch.eye(classes * d, dtype=h.dtype, device=h.device)
+    gradient = ((p - F.one_hot(y, classes))[:, :, None] * u[:, None, :]).reshape(n, classes * d)
+    return torch.linalg.solve(h, gradient.t()).norm(dim=0)

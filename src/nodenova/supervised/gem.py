@@ -1,0 +1,116 @@
+"""GEM: gradient episodic memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.optimize import nnls
+from torch import Tensor
+
+from nodenova.data.labels import GivenTask
+from nodenova.model.model import Model, trained_head
+from nodenova.nn.heads import grow
+from nodenova.nn.training import minimise
+from nodenova.settings import check_settings, choice, setting
+from nodenova.supervised._training_subgraph import lesson_of, taught_model
+
+LOGITS = ("all", "own")
+
+
+@dataclass(frozen=True)
+class Gem:
+    """Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning", NeurIPS 2017.
+
+    Learn the new labels in a direction that does not raise the loss on what is kept of any earlier stage k:
+
+        min over g~ of  1/2 |g~ - g|^2   with  <g~, g_k> >= 0 for all k           g = grad L_new, g_k = grad L_memory,k
+        dual:  min over v of  1/2 v'GG'v + g'G'v,  v >= margin,   g~ = g + G'v     rows of G: the g_k
+
+    and g~ = g where no constraint is broken. One stage is one task k; its memory is `memory` random nodes a class.
+
+    What differs from the paper:
+    - It is told the task at test time and compares the logits of one task only. Here one joint head decides, so losses
+      are over all logits; `logits="own"` takes each task's own, as in the paper: then nothing compares old with new.
+    - Adam instead of plain gradient steps: the constraint holds for g~, not for Adam's step.
+    - The memory holds a share of each class instead of the last examples seen. Margin 0.5 is the paper's.
+    """
+
+    prefers: ClassVar[str] = "gcn"
+    needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels")
+
+    epochs: int = setting(200, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+    memory: int = setting(10, at_least=1)  # nodes kept of each old class
+    margin: float = setting(0.5, at_least=0)  # least v of the dual: how strongly memory pulls when a constraint is broken
+    logits: str = choice("all", "own")  # "own": each task's loss over its own classes only, as in the paper
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def learn(self, model: Model, given: GivenTask) -> Model:
+        g, h_a = model.encoder(), grow(trained_head(model, "gem"), given.num_new)
+        assert given.old_y is not None
+        lesson = lesson_of(model, given, keep=some_of_each_class(given.old_y, self.memory))
+        sizes = (*model.sizes, given.num_new)
+        ends = np.cumsum(sizes)
+        own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]  # the classes of each stage
+        memories = [(lesson.y_old >= part.start) & (lesson.y_old < part.stop) for part in own[:-1]]
+        parameters = [*g.parameters(), *h_a.parameters()]
+
+        def loss(z: Tensor, y: Tensor, part: slice) -> Tensor:
+            logits = h_a(z)
+            return F.cross_entropy(logits[:, part], y - part.start) if self.logits == "own" else F.cross_entropy(logits, y)
+
+        def gradient(loss: Tensor) -> Tensor:
+            return torch.cat([d.flatten() for d in torch.autograd.grad(loss, parameters, retain_graph=True)])
+
+        def terms(epoch: int) -> dict[str, Tensor]:
+            z = g(lesson.graph)
+            z_old = z[lesson.old]
+            l_new = loss(z[lesson.new], lesson.y, own[-1])
+            l_k = [loss(z_old[k], lesson.y_old[k], part) for k, part in zip(memories, own[:-1], strict=True) if k.any()]
+            g_tilde = projected(gradient(l_new), torch.stack([gradient(one) for one in l_k]), self.margin)
+            # The memory's losses are there to be seen; their gradients have done their work in g~.
+            return {"new": with_gradient(l_new, parameters, g_tilde), "memory": torch.stack(l_k).mean().detach()}
+
+        history = minimise(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        return taught_model(model, lesson, g, h_a, history)
+
+
+def some_of_each_class(y: np.ndarray, most: int) -> np.ndarray:
+    """Places of at most `most` random nodes of each class, ascending."""
+    shuffled = torch.randperm(len(y)).numpy()
+    return np.sort(np.concatenate([shuffled[y[shuffled] == c][:most] for c in np.unique(y)]))
+
+
+def projected(g: Tensor, memories: Tensor, margin: float) -> Tensor:
+    """g~ of (P,) g and (tasks, P) memories: g itself where it hurts no task, else the solution of the dual."""
+    if (memories @ g >= 0).all():
+        return g
+    v = dual_solution(g.detach().cpu().numpy(), memories.detach().cpu().numpy(), margin)
+    return g + torch.from_numpy(v).to(g) @ memories
+
+
+def dual_solution(g: np.ndarray, memories: np.ndarray, margin: float) -> np.ndarray:
+    """v >= margin with the least 1/2 v'GG'v + g'G'v, exactly.
+
+    With v = margin + u this is least squares, |G'u + g + G'margin|^2, over u >= 0; Lawson & Hanson's active sets solve
+    it in a finite number of steps. A QR decomposition first leaves as many rows as there are tasks.
+    """
+    columns = memories.T.astype(np.float64)  # (P, tasks)
+    q, r = np.linalg.qr(columns)
+    u = nnls(r, -q.T @ (g.astype(np.float64) + margin * columns.sum(axis=1)))[0]
+    return np.asarray(margin + u)
+
+
+def with_gradient(loss: Tensor, parameters: Sequence[Tensor], gradient: Tensor) -> Tensor:
+    """Something with the value of `loss` and the gradient `gradient` (P,), to be minimised by the ordinary loop."""
+    pieces = torch.split(gradient.detach(), [p.numel() for p in parameters])
+    linear = torch.stack([(p.flatten() * piece).sum() for p, piece in zip(parameters, pieces, strict=True)]).sum()
+    return loss.detach() + (linear - linear.detach())

@@ -1,0 +1,130 @@
+"""The contract of a method: rules that every method keeps, as checks that anybody can run on a method of their own.
+
+The first of them: does it see labels that it must not see? Scramble them and look whether anything changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nodenova.data.labels import Labelled
+from nodenova.data.splits import split, with_split
+from nodenova.data.synthetic import synthetic
+from nodenova.discovery import discover
+from nodenova.fitting import fit
+from nodenova.graph import Graph
+from nodenova.methods import Method
+from nodenova.model.model import Model
+
+EPOCHS = 20  # of phase 1: enough to have something to start from
+
+
+def problem(method: Method, check: str, encoder: str) -> str | None:
+    """None if the method keeps the rule, else one sentence. Whatever the method raises is a problem of its own."""
+    try:
+        return CHECKS[check](method, encoder)
+    except Exception as error:
+        return f"raised {type(error).__name__}: {error}"
+
+
+def no_label(method: Method, encoder: str) -> str | None:
+    """Predictions stay the same, bit for bit, when the labels of the new nodes are dealt out anew."""
+    return find_leak(method, small(), [0, 1, 2], encoder, EPOCHS)
+
+
+def repeats(method: Method, encoder: str) -> str | None:
+    """The same seed gives the same result, and the model it started from is left as it was."""
+    labelled = small()
+    model, task = _fitted(labelled, [0, 1, 2], encoder)
+    before = model.predict_proba(labelled.graph)
+    first, second = (discover(model, task, method, seed=7).predict_proba(labelled.graph) for _ in range(2))
+    if not np.array_equal(first, second):
+        return "the same seed gave two different results; random numbers must come from PyTorch's generator"
+    return None if np.array_equal(before, model.predict_proba(labelled.graph)) else "it changed the model it was given"
+
+
+def one_new_class(method: Method, encoder: str) -> str | None:
+    """One new class: nothing to cluster, only old against new to tell."""
+    return _sound(method, small(), [0, 1, 2, 3], encoder)
+
+
+def isolated_node(method: Method, encoder: str) -> str | None:
+    """A node without neighbours and without features, among the unlabelled new ones."""
+    labelled = small()
+    graph, alone = labelled.graph, int(np.flatnonzero(labelled.y == 4)[0])
+    x = graph.x.toarray() if not isinstance(graph.x, np.ndarray) else graph.x.copy()
+    x[alone] = 0
+    edges = graph.edge_index[:, (graph.edge_index != alone).all(axis=0)]
+    train = np.zeros(graph.num_nodes, dtype=bool)
+    for c in range(5):
+        train[np.flatnonzero(labelled.y == c)[:6]] = True
+    changed = replace(labelled, graph=Graph.of(x, edges), train=train, val=None, test=~train)
+    return _sound(method, changed, [0, 1, 2], encoder)
+
+
+def class_of_two(method: Method, encoder: str) -> str | None:
+    """An old class and a new class that have two nodes each, one of them for training."""
+    labelled = small()
+    y = labelled.y.copy()
+    for c in (2, 4):
+        y[np.flatnonzero(y == c)[2:]] = -1
+    return _sound(method, replace(labelled, y=y), [0, 1, 2], encoder)
+
+
+CHECKS: dict[str, Callable[[Method, str], str | None]] = {
+    "the same seed gives the same result": repeats,
+    "no label of a new node reaches it": no_label,
+    "one new class": one_new_class,
+    "an isolated node": isolated_node,
+    "a class of two nodes": class_of_two,
+}
+
+
+def small() -> Labelled:
+    """The graph of the checks: 160 nodes, five classes."""
+    return synthetic(nodes=160, classes=5, words=80, seed=3)
+
+
+def _fitted(labelled: Labelled, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
+    first, task, _ = split(labelled, old)
+    settings: dict[str, Any] = {} if encoder == "prism" else {"epochs": EPOCHS}
+    return fit(first, encoder, **settings), task
+
+
+def _sound(method: Method, labelled: Labelled, old: Sequence[int], encoder: str) -> str | None:
+    model, task = _fitted(labelled, old, encoder)
+    probabilities = discover(model, task, method).predict_proba(labelled.graph)
+    if probabilities.shape != (labelled.graph.num_nodes, len(old) + task.num_new):
+        return f"probabilities have shape {probabilities.shape}"
+    return None if np.isfinite(probabilities).all() else "some probabilities are not numbers"
+
+
+def scrambled(labelled: Labelled, old: Sequence[int], seed: int = 0) -> Labelled:
+    """The same graph and old labels, with the labels of the new nodes dealt out anew among the new nodes."""
+    rng = np.random.default_rng([seed, 77])
+    new = np.flatnonzero((labelled.y >= 0) & ~np.isin(labelled.y, list(old)))
+    y = labelled.y.copy()
+    y[new] = y[rng.permutation(new)]
+    return replace(labelled, y=y)
+
+
+def find_leak(method: Method, labelled: Labelled, old: Sequence[int], encoder: str = "gcn", epochs: int = 20) -> str | None:
+    """None if the method gives bit-identical predictions whatever the new nodes' labels are, else what gave it away."""
+    labelled = with_split(labelled)
+
+    def outcome(answers: Labelled) -> Model:
+        first, new, _ = split(answers, old)
+        settings: dict[str, Any] = {} if encoder == "prism" else {"epochs": epochs}
+        return discover(fit(first, encoder, **settings), new, method)
+
+    a, b = outcome(labelled), outcome(scrambled(labelled, old))
+    for what in ("predict_proba", "embed"):
+        ours, theirs = getattr(a, what)(labelled.graph), getattr(b, what)(labelled.graph)
+        if not np.array_equal(ours, theirs):
+            nodes = int((ours != theirs).any(axis=1).sum())
+            return f"{what} changed on {nodes} of {len(ours)} nodes when the labels of new nodes were scrambled"
+    return None
