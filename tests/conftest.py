@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +18,10 @@ with warnings.catch_warnings():
     import torch_geometric  # noqa: F401
 
 import nodenova as nova
+from nodenova.model.saving import weights_digest
+from nodenova.review.page_data import Story, tell
+
+HOSTILE = "<script>alert(1)</script>"
 
 # These graphs are tiny: a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -67,4 +73,55 @@ def tiny() -> nova.Labelled:
     ids = np.arange(10)
     return nova.Labelled(
         graph, y, ("a", "b", "c"), train=np.isin(ids, [0, 1, 2, 9]), val=np.isin(ids, [3, 4]), test=ids > 4, name="tiny"
+    )
+
+
+class Case(NamedTuple):
+    model: nova.Model  # classes 0, 1 learnt from labels, 2 and 3 discovered
+    graph: nova.Graph
+    y: np.ndarray  # the true classes
+    later: nova.NewTask  # one more class, 4
+    method: object
+
+
+@pytest.fixture(scope="session")
+def cases() -> dict[str, Case]:
+    labelled = nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10)
+    old, (new, later), _ = nova.split_stages(labelled, [0, 1], [[2, 3], [4]])
+    made = {}
+    for encoder, method in (("prism", nova.Prism()), ("gcn", nova.FrozenKmeans())):
+        settings = {} if encoder == "prism" else {"hidden": 16, "epochs": 60}
+        model = nova.discover(nova.fit(old, encoder, **settings), new, method)
+        made[encoder] = Case(model, labelled.graph, labelled.y, later, method)
+    return made
+
+
+@pytest.fixture(params=["prism", "gcn"])
+def case(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
+    return cases[request.param]
+
+
+@pytest.fixture(scope="session")
+def hostile() -> tuple[nova.Model, nova.Labelled]:
+    """A model that found two classes, and the graph: nodes, features and classes have names that try to be markup."""
+    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
+    ids = np.array([HOSTILE, "</script><img src=x onerror=alert(2)>", *(f"node & {i}" for i in range(2, 240))])
+    words = tuple(f"<b>word {i}</b>" for i in range(80))
+    names = ("<i>one</i>", "two & 'more' \"quoted\"", "three", "four", "five")
+    labelled = replace(plain, class_names=names, graph=replace(plain.graph, node_ids=ids, feature_names=words))
+    old, new, _ = nova.split(labelled, [0, 1])
+    return nova.discover(nova.fit(old, "prism"), new, nova.Prism()), labelled
+
+
+@pytest.fixture(scope="session")
+def story(hostile: tuple[nova.Model, nova.Labelled]) -> Story:
+    model, labelled = hostile
+    return tell(
+        model,
+        labelled.graph,
+        title=f"A {HOSTILE}",
+        model_hash=weights_digest(model),
+        answers=(labelled.y, labelled.class_names),
+        facts={"Data": "</dl><script>alert(3)</script>"},
+        versions={"numpy": "<u>1</u>"},
     )

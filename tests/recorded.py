@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nodenova.training import History
+from nodenova.nn.training import History
 
 
 @dataclass

@@ -14,7 +14,7 @@ from torch_geometric.datasets import Planetoid
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.experiments.contenders import CONTENDERS
+from nodenova.bench.contenders import CONTENDERS
 
 Arrays = dict[str, np.ndarray]
 

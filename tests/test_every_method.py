@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.encoders import ENCODERS
+from nodenova.encoders.gnn import ENCODERS
 from nodenova.methods import METHODS, Method, make_method
 
 Task = tuple[nova.OldTask, nova.NewTask, nova.Exam]

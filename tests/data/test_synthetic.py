@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodenova.data.datasets import load_dataset
 from nodenova.data.synthetic import synthetic
 from nodenova.errors import SettingError
+from nodenova.io.datasets import load_dataset
 
 
 def test_shapes_and_names() -> None:

@@ -9,7 +9,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.evaluation.grade import Grade, forgetting, grade
-from nodenova.model import frozen
+from nodenova.model.model import frozen
 
 
 def test_confusion_counts_what_predict_says(discovered, tasks) -> None:

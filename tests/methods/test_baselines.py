@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova.centres import start_centres
 from nodenova.errors import SettingError
-from nodenova.heads import CosineHead
-from nodenova.joining import as_nearest_mean, equally_loud, head_for_new, nearest_mean
-from nodenova.prototypes import Prototypes
+from nodenova.methods._centres import start_centres
+from nodenova.methods._two_heads import equally_loud, head_for_new, nearest_mean
+from nodenova.nn.heads import CosineHead, as_nearest_mean
+from nodenova.nn.statistics import Prototypes
 
 FAST: dict[str, Any] = {
     "autonovel": nova.AutoNovel(epochs=4),
@@ -259,7 +259,10 @@ BAD = [
     ("dtc", {"alpha": 0.0}, "alpha must be positive"),
     ("dtc", {"restarts": 0}, "restarts must be at least 1"),
     ("frozen_kmeans", {"restarts": 0}, "restarts must be at least 1"),
-    *((name, {"joint": "both"}, "joint must be one of concatenated, strict, it is 'both'") for name in FAST),
+    *(
+        (name, {"joint": "both"}, "joint must be one of (concatenated, strict|strict, concatenated), it is 'both'")
+        for name in FAST
+    ),
     *((name, {"epochs": 0}, "epochs must be at least 1") for name in TERMS),
     *((name, {"lr": float("inf")}, "lr must not be negative") for name in TERMS),
 ]

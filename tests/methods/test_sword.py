@@ -10,7 +10,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import NodenovaError, SettingError
 from nodenova.methods.sword import Sword
-from nodenova.randomness import sample
+from nodenova.nn.seeding import sample
 
 FAST = Sword(epochs=4)
 

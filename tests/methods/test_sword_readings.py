@@ -7,9 +7,9 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.heads import CosineHead, LinearHead
 from nodenova.methods import make_method
 from nodenova.methods.sword import Sword
+from nodenova.nn.heads import CosineHead, LinearHead
 
 
 def first(fitted, tasks, **settings: object) -> dict[str, float]:

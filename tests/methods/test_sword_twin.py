@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import nodenova as nova
 from nodenova.methods import make_method
 from nodenova.methods import sword as sword_module
-from nodenova.training import History
+from nodenova.nn.training import History
 from tests.recorded import Recorded, apart, cross_entropy, far_as_a_whole, on_sphere, ramp, record, train
 
 EPOCHS, HIDDEN, OLD, NEW = 3, 6, 3, 2

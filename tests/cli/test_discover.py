@@ -1,0 +1,179 @@
+"""From a user's files to named classes, by the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nodenova as nova
+from nodenova.cli import app
+from nodenova.errors import NodenovaError
+from nodenova.model.loading import load_model
+from nodenova.model.saving import weights_digest
+
+TOPICS = ("birds", "boats", "bread", "beans", "bells")
+
+
+def write_tables(folder: Path, nodes: int, hide: tuple[str, ...] = ("beans", "bells")) -> None:
+    """nodes.csv (id, topic, text) and edges.csv of the first `nodes` nodes of one graph; topics in `hide` are not told."""
+    data = nova.synthetic(nodes=240, classes=5, words=120, seed=4)
+    folder.mkdir(exist_ok=True)
+    x = data.graph.x.toarray()
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["id", "topic", "text"])
+        for i in range(nodes):
+            topic = TOPICS[data.y[i]]
+            words = " ".join(f"word{j}" for j in np.flatnonzero(x[i]))
+            lines.writerow([f"n{i}", "" if topic in hide else topic, words])
+    inside = (data.graph.edge_index < nodes).all(axis=0)
+    with (folder / "edges.csv").open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["source", "target"])
+        lines.writerows((f"n{a}", f"n{b}") for a, b in data.graph.edge_index[:, inside].T)
+
+
+def nodenova(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def files(folder: Path) -> list[object]:
+    return ["--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    write_tables(folder / "data", nodes=200)
+    options = ["--label-column", "topic", "--text-column", "text", "--num-new", 2, "--out", folder / "run"]
+    said = nodenova("discover", *files(folder / "data"), *options)
+    assert "report.html" in said
+    assert "birds" in said
+    return folder / "run"
+
+
+def test_discovered_classes_are_the_ones_that_were_hidden(run: Path) -> None:
+    with (run / "predictions.csv").open(newline="") as file:
+        predicted = {line["node"]: line["name"] for line in csv.DictReader(file)}
+    y = nova.synthetic(nodes=240, classes=5, words=120, seed=4).y
+    for i, topic in enumerate(TOPICS):
+        names = [predicted[f"n{j}"] for j in range(200) if y[j] == i]
+        common = max(set(names), key=names.count)
+        assert names.count(common) > 0.8 * len(names)
+        assert (common == topic) == (i < 3)  # known classes by their names, hidden ones by new ones
+
+
+def test_the_same_command_twice_is_refused_and_with_overwrite_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    data = run.parent / "data"
+    options = ["--label-column", "topic", "--text-column", "text", "--num-new", 2, "--out", tmp_path / "again"]
+    nodenova("discover", *files(data), *options, "--quiet")
+    first = (tmp_path / "again" / "report.html").read_bytes()
+    assert first == (run / "report.html").read_bytes()
+    with pytest.raises(NodenovaError, match="is not empty; choose another --out"):
+        nodenova("discover", *files(data), *options)
+    assert nodenova("discover", *files(data), *options, "--overwrite", "--quiet") == ""
+    assert (tmp_path / "again" / "report.html").read_bytes() == first
+
+
+def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(run: Path, tmp_path: Path) -> None:
+    write_tables(tmp_path / "grown", nodes=240)
+    table = (tmp_path / "grown" / "nodes.csv").read_text()
+    (tmp_path / "grown" / "nodes.csv").write_text(table + "n999,,word1 word2 zebra quagga\n")
+    said = nodenova("predict", run, *files(tmp_path / "grown"), "--out", tmp_path / "p.csv", "--json", tmp_path / "p.json")
+    assert "2 different words are too rare, too common or not known; ignored" in said
+    summary = json.loads((tmp_path / "p.json").read_text())
+    assert summary["nodes"] == 241
+    assert sum(c["nodes"] for c in summary["classes"]) == 241
+    # Nodes that were there before keep their class, but for a few at the new edges.
+    with (tmp_path / "p.csv").open(newline="") as file:
+        now = {line["node"]: line["class"] for line in csv.DictReader(file)}
+    with (run / "predictions.csv").open(newline="") as file:
+        before = {line["node"]: line["class"] for line in csv.DictReader(file)}
+    assert np.mean([now[node] == c for node, c in before.items()]) > 0.95
+
+
+def test_too_many_unsure_nodes_are_an_exit_code_for_a_cron_job(run: Path, tmp_path: Path) -> None:
+    assert nodenova("predict", run, "--out", tmp_path / "p.csv", "--quiet", "--max-unsure", 1) == ""
+    result = CliRunner().invoke(
+        app, ["predict", str(run), "--out", str(tmp_path / "p.csv"), "--unsure-below", "1", "--max-unsure", "0.1"]
+    )
+    assert result.exit_code == 3
+    assert "more than --max-unsure 0.1 allows" in result.output
+    assert (tmp_path / "p.csv").is_file()
+
+
+def test_a_review_changes_what_predict_says(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    options = ["--label-column", "topic", "--features", "text", "--num-new", 2, "--seed", 1, "--out", copy]
+    nodenova("discover", *files(run.parent / "data"), *options, "--quiet")
+    decisions = [{"do": "rename", "class": 3, "name": "pulses"}, {"do": "reject", "class": 4}]
+    digest = weights_digest(load_model(copy / "model"))
+    document = {"format": "nodenova review", "version": 1, "model": digest, "decisions": decisions}
+    (tmp_path / "review.json").write_text(json.dumps(document))
+    said = nodenova("apply-review", copy, tmp_path / "review.json")
+    assert "2 decisions are part of the model now; it has 4 classes" in said
+    said = nodenova("predict", copy, "--out", tmp_path / "p.csv")
+    assert "pulses" in said
+    assert "new-4" not in (tmp_path / "p.csv").read_text()
+    assert "pulses" in nodenova("classes", copy)
+    with pytest.raises(NodenovaError, match=r"review.json: the review was made for another model"):
+        nodenova("apply-review", run, tmp_path / "review.json")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": "nodenova review"}'])
+def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: str) -> None:
+    (tmp_path / "review.json").write_text(content)
+    with pytest.raises(NodenovaError, match=r"review\.json: "):
+        nodenova("apply-review", run, tmp_path / "review.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--num-new", 0], "--num-new must be at least 1, it is 0"),
+        (["--num-new", 2, "--unsure-below", 2], "--unsure-below is a probability from 0 to 1, not 2"),
+        (["--num-new", 2, "--method", "oracle"], "--method oracle needs labels of the new nodes"),
+        (["--num-new", 2, "--method", "nope"], "unknown method 'nope'"),
+        (["--num-new", 5000], "5000 new classes need at least as many unlabelled nodes, there are"),
+    ],
+)
+def test_a_wrong_option_is_named_and_nothing_is_written(
+    run: Path, tmp_path: Path, options: list[object], sentence: str
+) -> None:
+    with pytest.raises(NodenovaError, match=sentence):
+        nodenova("discover", *files(run.parent / "data"), "--label-column", "topic", *options, "--out", tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_report_is_written_anew_with_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    for name in ("report.html", "predictions.csv", "classes.csv"):
+        (copy / name).unlink()
+    assert "report.html" in nodenova("report", copy)
+    for name in ("report.html", "predictions.csv", "classes.csv"):
+        assert (copy / name).read_bytes() == (run / name).read_bytes()
+
+
+def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) -> None:
+    nodenova("export", run, "--to", "csv", "--out", tmp_path / "tables")
+    assert (tmp_path / "tables" / "edges.csv").is_file()
+    nodenova("export", run, "--to", "embeddings", "--out", tmp_path / "z.npz")
+    with pytest.raises(NodenovaError, match="--to is one of networkx, pyg, csv, embeddings, not 'xml'"):
+        nodenova("export", run, "--to", "xml", "--out", tmp_path / "x")
+
+
+def test_the_demo_ends_with_classes_named_by_their_words(tmp_path: Path) -> None:
+    said = " ".join(nodenova("demo", "--out", tmp_path / "demo").split())
+    assert "plant" in said
+    assert "food" in said
+    assert "report.html" in said
+    assert (tmp_path / "demo" / "report.html").is_file()

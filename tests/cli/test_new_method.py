@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nodenova.cli import app
+from nodenova.cli.new_method import REGISTRY, kind_of, registered
+from nodenova.errors import SettingError
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with nothing of a checkout but the registry."""
+    (tmp_path / REGISTRY).parent.mkdir(parents=True)
+    (tmp_path / "tests/methods").mkdir(parents=True)
+    (tmp_path / REGISTRY).write_text((ROOT / REGISTRY).read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path
+
+
+def begin(name: str, folder: Path) -> str:
+    return str(CliRunner().invoke(app, ["new-method", name, "--folder", str(folder)]).exception or "")
+
+
+def test_three_files_of_which_two_are_new(checkout: Path) -> None:
+    assert begin("my_method", checkout) == ""
+    method, test = checkout / "src/nodenova/methods/my_method.py", checkout / "tests/methods/test_my_method.py"
+    ast.parse(method.read_text())
+    ast.parse(test.read_text())
+    registry = (checkout / REGISTRY).read_text()
+    assert registry.count("from nodenova.methods.my_method import MyMethod\n") == 1
+    assert registry.count('    "my_method": MyMethod,\n}') == 1
+    lines = [line for line in registry.splitlines() if line.startswith("from nodenova.methods.") and "._" not in line]
+    assert lines == sorted(lines)
+
+
+def test_it_runs_as_it_is_and_its_test_fails(checkout: Path) -> None:
+    begin("my_method", checkout)
+    code = (checkout / "src/nodenova/methods/my_method.py").read_text()
+    test = (
+        (checkout / "tests/methods/test_my_method.py")
+        .read_text()
+        .replace("from nodenova.methods.my_method import MyMethod", "")
+    )
+    whole = f"{code}\n{test.replace('from __future__ import annotations', '')}\ntest_it_finds_planted_classes()\n"
+    (checkout / "both.py").write_text(whole)
+    done = subprocess.run([sys.executable, "-W", "ignore", str(checkout / "both.py")], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'assert scores["new"] > 60' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("My", "small letters"), ("a-b", "small letters"), ("class", "small letters"), ("sword", "already")]
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(checkout: Path, name: str, says: str) -> None:
+    before = sorted(checkout.rglob("*"))
+    assert says in begin(name, checkout)
+    assert sorted(checkout.rglob("*")) == before
+
+
+def test_outside_a_checkout(tmp_path: Path) -> None:
+    assert "not in a checkout" in begin("mine", tmp_path)
+
+
+def test_a_second_time_nothing_is_overwritten(checkout: Path) -> None:
+    begin("mine", checkout)
+    (checkout / "src/nodenova/methods/mine.py").write_text("# my work\n")
+    assert "is there already" in begin("mine", checkout)
+    assert (checkout / "src/nodenova/methods/mine.py").read_text() == "# my work\n"
+
+
+def test_names() -> None:
+    assert kind_of("my_new_method2") == "MyNewMethod2"
+    with pytest.raises(SettingError, match="does not look as it should"):
+        registered("METHODS = {}\n", "mine", "Mine")

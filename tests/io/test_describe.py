@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nodenova as nova
+from nodenova import cli
+from nodenova.io.describe import describe, lines_of
+
+NODES = "id,label,size\na,red,1.5\nb,red,2\nc,blue,3\nd,blue,4.5\ne,,5\nf,green,6\n"
+EDGES = "source,target\na,b\nb,c\nc,d\nd,e\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    return tmp_path
+
+
+def test_what_is_counted(folder: Path) -> None:
+    d = describe(nova.load_graph(folder, new_nodes=["e", "f"]))
+    assert (d.nodes, d.edges, d.unlabelled, d.new) == (6, 4, 1, 2)
+    assert d.old_classes == (("blue", 2), ("red", 2))
+    assert d.answer_key == (("green", 1),)
+    assert d.features == (("number", 1),)
+    assert d.form == "numbers"
+    assert (d.components, d.largest, d.isolated) == (2, 5, 1)
+    assert d.degree == (pytest.approx(8 / 6), 1, 2)
+    # a-b and c-d of the three edges between labelled nodes that are not new
+    assert d.homophily == pytest.approx(2 / 3)
+    assert d.homophily_by_chance == pytest.approx(0.5)
+    assert d.problems == ()
+
+
+def test_the_lines(folder: Path) -> None:
+    lines = lines_of(describe(nova.load_graph(folder, new_nodes=["e", "f"])))
+    assert lines[0] == f"{folder.name}: 6 nodes, 4 edges"
+    assert "classes    2 known: blue 2, red 2" in lines
+    assert "new        2 nodes to discover in; answer key, for grading alone: green 1" in lines
+    assert "homophily  67% of the edges between labelled nodes stay within a class (50% would by chance)" in lines
+    assert lines[-1] == "Nothing looks wrong."
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["nodenova", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def test_inspect_on_the_command_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    (folder / "new.txt").write_text("e\nf\n")
+    files = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
+    options = ["--id-column", "id", "--label-column", "label", "--features", "size", "--new-nodes", str(folder / "new.txt")]
+    columns = ["--source-column", "source", "--target-column", "target", "--delimiter", "comma"]
+    assert run(monkeypatch, "inspect", *files, *options, *columns, "--json", str(folder / "d.json")) == 0
+    assert "6 nodes, 4 edges" in capsys.readouterr().out
+    document = json.loads((folder / "d.json").read_text())
+    assert document["old_classes"] == [["blue", 2], ["red", 2]]
+    assert run(monkeypatch, "inspect", "--graph", str(folder), "--quiet") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_inspect_shows_markup_as_text(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    (folder / "nodes.csv").write_text(NODES.replace("red", "[red]x[/]").replace("blue", "<script>"))
+    assert run(monkeypatch, "inspect", "--graph", str(folder)) == 0
+    shown = capsys.readouterr().out
+    assert "[red]x[/] 2" in shown
+    assert "<script> 2" in shown
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    ([], "give either --graph FILE, or --nodes FILE and --edges FILE"),
+    (["--graph", "a.csv", "--nodes", "b.csv"], "give either --graph FILE, or --nodes FILE and --edges FILE"),
+    (["--graph", "gone.csv"], "gone.csv: no such file"),
+])  # fmt: skip
+def test_inspect_refuses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, arguments: list[str], expected: str
+) -> None:
+    assert run(monkeypatch, "inspect", *arguments) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_inspecting_does_not_wait_for_torch_or_pandas(folder: Path) -> None:
+    code = (
+        "import sys, nodenova as nova; from nodenova.io.describe import describe; "
+        f"describe(nova.load_graph({str(folder)!r})); sys.exit(bool({{'torch', 'pandas'}} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(Path(nova.__file__).parent.parent)}).returncode
+        == 0
+    )

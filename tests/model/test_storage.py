@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.errors import StorageError
+from nodenova.files import write_atomically
+from nodenova.model import saving
+from nodenova.model.loading import load_model
+from nodenova.model.saving import save_model
+
+
+@pytest.fixture
+def saved(tmp_path: Path, discovered: nova.Model) -> Path:
+    folder = tmp_path / "model"
+    discovered.save(folder)
+    return folder
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def edit(folder: Path, **changes: object) -> None:
+    """Change entries of model.json; a value of None removes the entry."""
+    document = json.loads((folder / "model.json").read_text()) | changes
+    (folder / "model.json").write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
+
+
+def weights_of(folder: Path) -> Path:
+    (path,) = folder.glob("weights-*.safetensors")
+    return path
+
+
+def refuses(folder: Path, sentence: str = "") -> None:
+    with pytest.raises(StorageError, match=f"{re.escape(str(folder))}.*{sentence}"):
+        load_model(folder)
+
+
+def test_predictions_are_bit_identical_after_loading(saved: Path, discovered: nova.Model, labelled) -> None:
+    loaded = load_model(saved)
+    graph = labelled.graph
+    assert (loaded.predict_proba(graph) == discovered.predict_proba(graph)).all()
+    assert (loaded.embed(graph) == discovered.embed(graph)).all()
+    assert (loaded.predict_new(graph) == discovered.predict_new(graph)).all()
+    assert torch.equal(loaded.prototypes.mean, discovered.prototypes.mean)
+    assert torch.equal(loaded.prototypes.var, discovered.prototypes.var)
+    assert loaded.classes == discovered.classes
+    assert loaded.stages == discovered.stages
+    assert loaded.num_old == discovered.num_old
+
+
+@pytest.mark.parametrize("encoder", ["gat", "sage"])
+def test_every_encoder_and_a_model_without_discovered_classes(tmp_path: Path, tasks, encoder: str) -> None:
+    model = nova.fit(tasks[0], encoder, hidden=8, heads=2, layers=3, epochs=2)
+    model.save(tmp_path)
+    loaded = load_model(tmp_path)
+    assert (loaded.predict_proba(tasks[0].graph) == model.predict_proba(tasks[0].graph)).all()
+    assert loaded.novel_head() is None
+    assert loaded.encoder().spec == model.encoder().spec
+
+
+def test_predictions_are_bit_identical_in_a_fresh_process(
+    tmp_path: Path, saved: Path, discovered: nova.Model, labelled
+) -> None:
+    script = """
+import sys
+import numpy as np
+import nodenova as nova
+graph = nova.synthetic(nodes=120, classes=4, words=60, words_per_node=8).graph
+np.save(sys.argv[2], nova.load_model(sys.argv[1]).predict_proba(graph))
+"""
+    paths = os.pathsep.join([str(Path(nova.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    out = tmp_path / "p.npy"
+    subprocess.run(
+        [sys.executable, "-c", script, str(saved), str(out)], check=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert np.load(out).tobytes() == discovered.predict_proba(labelled.graph).tobytes()
+
+
+def test_a_loaded_model_can_be_taken_further(saved: Path, discovered: nova.Model, tasks) -> None:
+    method = nova.Sword(epochs=2)
+    a, b = nova.discover(load_model(saved), tasks[1], method), nova.discover(discovered, tasks[1], method)
+    assert (a.predict_proba(tasks[1].graph) == b.predict_proba(tasks[1].graph)).all()
+
+
+def test_loading_does_not_change_torchs_random_state(saved: Path) -> None:
+    state = torch.get_rng_state()
+    load_model(saved)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("unpickling on the load path")
+
+    for name in ("load", "loads", "Unpickler", "_Unpickler", "_load", "_loads"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    monkeypatch.setattr(torch, "load", forbidden)
+    assert len(load_model(saved).classes) == 4
+
+
+def test_a_model_is_json_and_one_weights_file_also_after_saving_again(saved: Path, discovered, fitted) -> None:
+    for model in (discovered, fitted, discovered):
+        model.save(saved)
+        assert set(content(saved)) == {"model.json", weights_of(saved).name}
+        assert len(load_model(saved).classes) == len(model.classes)
+
+
+def test_saving_the_same_model_twice_writes_the_same_bytes(saved: Path, discovered: nova.Model) -> None:
+    before = content(saved)
+    discovered.save(saved)
+    assert content(saved) == before
+
+
+@pytest.mark.parametrize("at", [0, 9, -1])
+def test_one_flipped_byte_in_the_weights_is_noticed(saved: Path, at: int) -> None:
+    path = weights_of(saved)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+    refuses(saved, "damaged")
+
+
+def test_truncated_and_missing_weights(saved: Path) -> None:
+    path = weights_of(saved)
+    path.write_bytes(path.read_bytes()[:-1])
+    refuses(saved, "damaged")
+    path.unlink()
+    refuses(saved, "not there")
+
+
+def test_a_foreign_folder_and_a_missing_one(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    refuses(tmp_path, "not a saved model")
+    refuses(tmp_path / "nowhere", "not a saved model")
+
+
+@pytest.mark.parametrize("text", ['{"format": "nodenova', "", "[]", "7", '{"format": "something else"}'])
+def test_a_model_json_that_is_none(saved: Path, text: str) -> None:
+    (saved / "model.json").write_text(text)
+    refuses(saved)
+
+
+def test_a_model_json_that_is_not_text(saved: Path) -> None:
+    (saved / "model.json").write_bytes(b"\xff\xfe\x00")
+    refuses(saved, "damaged")
+
+
+def test_a_newer_version(saved: Path) -> None:
+    edit(saved, version=saving.VERSION + 1)
+    refuses(saved, f"format {saving.VERSION + 1}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside.safetensors", "{tmp}/outside.safetensors", "sub/../../outside.safetensors", "..", "", "model.json/"],
+)
+def test_weights_outside_the_folder_are_not_read(tmp_path: Path, saved: Path, name: str) -> None:
+    (tmp_path / "outside.safetensors").write_bytes(weights_of(saved).read_bytes())
+    (saved / "sub").mkdir()
+    edit(saved, weights=name.format(tmp=tmp_path))
+    refuses(saved)
+
+
+@pytest.mark.parametrize("key", ["weights", "sha256", "encoder", "head", "classes", "stages", "version", "format"])
+@pytest.mark.parametrize("value", [None, 7, "seven", ["seven"]])
+def test_an_entry_of_model_json_that_is_missing_or_wrong(saved: Path, key: str, value: object) -> None:
+    edit(saved, **{key: value})
+    refuses(saved)
+
+
+@pytest.mark.parametrize("spec", [{"hidden": 17}, {"name": "gnc"}, {"num_features": 1}, {"surprise": 1}, {"layers": "2"}])
+def test_an_encoder_that_does_not_fit_the_weights(saved: Path, spec: dict[str, object]) -> None:
+    edit(saved, encoder={**json.loads((saved / "model.json").read_text())["encoder"], **spec})
+    refuses(saved, "do not fit together")
+
+
+def test_one_class_too_few(saved: Path) -> None:
+    edit(saved, classes=json.loads((saved / "model.json").read_text())["classes"][:-1])
+    refuses(saved, "do not fit together")
+
+
+def test_weights_that_are_no_safetensors_although_their_hash_is_right(saved: Path) -> None:
+    weights_of(saved).write_bytes(b"hello, I am no weights file")
+    edit(saved, sha256=hashlib.sha256(b"hello, I am no weights file").hexdigest())
+    refuses(saved)
+
+
+@pytest.mark.parametrize(
+    "file", ["notes.txt", "weights-0123.safetensors", "model.json"], ids=["notes", "foreign weights", "foreign model.json"]
+)
+def test_saving_into_a_foreign_folder_is_refused_and_writes_nothing(tmp_path: Path, discovered, file: str) -> None:
+    (tmp_path / file).write_text('{"name": "somebody else\'s"}')
+    (tmp_path / "weights-abcd.safetensors").write_text("somebody else's")
+    before = content(tmp_path)
+    with pytest.raises(StorageError, match=re.escape(str(tmp_path))):
+        discovered.save(tmp_path)
+    assert content(tmp_path) == before
+
+
+def test_saving_onto_a_file_is_refused(tmp_path: Path, discovered) -> None:
+    path = tmp_path / "model"
+    path.write_text("mine")
+    with pytest.raises(StorageError, match="is a file"):
+        discovered.save(path)
+    assert path.read_text() == "mine"
+
+
+def test_saving_makes_the_folders_it_needs(tmp_path: Path, discovered) -> None:
+    discovered.save(str(tmp_path / "a/b/c"))
+    assert len(load_model(tmp_path / "a/b/c").classes) == 4
+
+
+class FullDisk:
+    """Stands in for os.fsync and fails from the n-th call on."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def __call__(self, handle: int) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_failed_save_leaves_the_old_model_and_no_temporary_file(
+    saved: Path, discovered, fitted, labelled, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", FullDisk(after))
+        with pytest.raises(OSError, match="No space left"):
+            fitted.save(saved)
+    assert (load_model(saved).predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
+    assert not [name for name in content(saved) if not re.fullmatch(r"model\.json|weights-[0-9a-f]+\.safetensors", name)]
+    fitted.save(saved)
+    assert len(load_model(saved).classes) == 2
+    assert len(content(saved)) == 2
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_after_a_failed_first_save_one_can_try_again(
+    tmp_path: Path, fitted, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    folder = tmp_path / "model"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", FullDisk(after))
+        with pytest.raises(OSError, match="No space left"):
+            fitted.save(folder)
+    fitted.save(folder)
+    assert set(content(folder)) == {"model.json", weights_of(folder).name}
+
+
+def test_write_atomically_replaces_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "new/file"
+    write_atomically(path, b"a long first content")
+    write_atomically(path, b"short")
+    assert path.read_bytes() == b"short"
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+def test_save_is_save_model(tmp_path: Path, fitted) -> None:
+    fitted.save(tmp_path / "a")
+    save_model(fitted, tmp_path / "b")
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_a_model_saved_before_classes_could_be_edited_loads(saved: Path, discovered: nova.Model, labelled) -> None:
+    assert json.loads((saved / "model.json").read_text())["version"] == 1
+    edit(saved, columns=None, edits=None)
+    loaded = load_model(saved)
+    assert loaded.columns == (0, 1, 2, 3)
+    assert loaded.edits == ()
+    assert (loaded.predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
+
+
+def test_columns_of_classes_that_are_not_there_are_damage(saved: Path) -> None:
+    edit(saved, columns=[0, 1, 2, 7])
+    refuses(saved, "do not fit together")
+
+
+def test_the_digest_of_a_model_is_the_one_its_file_says(saved: Path, discovered: nova.Model) -> None:
+    assert saving.weights_digest(discovered) == json.loads((saved / "model.json").read_text())["sha256"]
+    assert saving.weights_digest(load_model(saved)) == saving.weights_digest(discovered)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nodenova.nn.heads import KINDS, CosineHead, LinearHead, build_head, grow, shape_of
+
+
+def test_the_plain_head_is_the_formula() -> None:
+    head, z = LinearHead(4, 3), torch.randn(6, 4)
+    assert head.num_classes == 3
+    for i in range(6):
+        assert torch.allclose(head(z)[i], head.linear.weight @ z[i] + head.linear.bias, atol=1e-6)
+    assert not torch.allclose(head(z), head(17 * z), atol=1e-2)  # how long z is means something
+    assert head.temperature == 1.0
+
+
+def test_on_the_sphere_the_same_rows_are_read_on_unit_length() -> None:
+    head, z = LinearHead(4, 3), torch.randn(6, 4)
+    kept = {name: value.clone() for name, value in head.state_dict().items()}
+    read = head.on_sphere()
+    assert isinstance(read, CosineHead)
+    assert read.temperature == 0.1
+    unit = z / z.norm(dim=1, keepdim=True)
+    assert torch.allclose(read(z), head(unit) / 0.1, atol=1e-5)
+    assert torch.allclose(head.on_sphere(temperature=0.5)(z), head(unit) / 0.5, atol=1e-5)
+    with torch.no_grad():
+        read.linear.weight.zero_()
+    assert all(torch.equal(head.state_dict()[name], value) for name, value in kept.items())
+    read(z).sum().backward()
+    assert read.linear.weight.grad is not None  # it can be trained further
+    assert head.linear.weight.grad is None
+
+
+def test_the_head_is_the_formula() -> None:
+    head, z = CosineHead(4, 3, temperature=0.2), torch.randn(6, 4)
+    for i in range(6):
+        expected = (head.linear.weight @ (z[i] / z[i].norm()) + head.linear.bias) / 0.2
+        assert torch.allclose(head(z)[i], expected, atol=1e-5)
+
+
+def test_the_length_of_z_does_not_matter() -> None:
+    head, z = CosineHead(4, 3), torch.randn(6, 4)
+    assert torch.allclose(head(z), head(17 * z), atol=1e-4)
+
+
+def test_a_zero_z_gets_the_biases() -> None:
+    head = CosineHead(4, 3)
+    assert torch.allclose(head(torch.zeros(1, 4))[0], head.linear.bias / 0.1)
+
+
+def test_growing_keeps_the_old_logits_and_starts_new_biases_below_the_least_old_one() -> None:
+    head, z = CosineHead(4, 3, temperature=0.3), torch.randn(6, 4)
+    before = head(z)
+    grown = grow(head, 2)
+    assert grown.num_classes == 5
+    assert grown.temperature == 0.3
+    assert torch.equal(grown(z)[:, :3], before) or torch.allclose(grown(z)[:, :3], before, atol=1e-6)
+    assert torch.allclose(grown.linear.bias[3:], head.linear.bias.min() - 1.0)
+    assert grown.linear.weight[3:].abs().sum() > 0
+    assert not torch.equal(grown.linear.weight[3], grown.linear.weight[4])
+
+
+def test_a_plain_head_grows_into_a_plain_head() -> None:
+    head, z = LinearHead(4, 3), torch.randn(6, 4)
+    grown = grow(head, 2)
+    assert type(grown) is LinearHead
+    assert grown.num_classes == 5
+    assert torch.allclose(grown(z)[:, :3], head(z), atol=1e-6)
+    assert torch.allclose(grown.linear.bias[3:], head.linear.bias.min() - 1.0)
+    assert not torch.equal(grown.linear.weight[3], grown.linear.weight[4])
+
+
+def test_reading_on_the_sphere_and_growing_may_come_in_either_order() -> None:
+    head, z = LinearHead(4, 3), torch.randn(6, 4)
+    one, other = grow(head, 2).on_sphere(), grow(head.on_sphere(), 2)
+    assert torch.allclose(one(z)[:, :3], other(z)[:, :3], atol=1e-5)
+    assert torch.equal(one.linear.bias, other.linear.bias)
+
+
+@pytest.mark.parametrize("kind", ["linear", "cosine"])
+def test_a_described_head_is_built_again(kind: str) -> None:
+    head = KINDS[kind](4, 3)  # type: ignore[call-arg]
+    assert head.description()["kind"] == kind
+    empty = build_head(head.description())
+    assert type(empty) is type(head)
+    empty.load_state_dict(head.state_dict())
+    z = torch.randn(6, 4)
+    assert torch.equal(empty(z), head(z))
+    assert type(head)(**shape_of(head, 7)).num_classes == 7
+
+
+@pytest.mark.parametrize("kind", [LinearHead, CosineHead])
+def test_growing_leaves_the_head_it_starts_from_alone_and_can_be_trained(kind: type) -> None:
+    head = kind(4, 3)
+    kept = head.linear.weight.detach().clone()
+    grown = grow(head, 1)
+    grown(torch.randn(5, 4)).sum().backward()
+    assert grown.linear.weight.grad is not None
+    with torch.no_grad():
+        grown.linear.weight.zero_()
+    assert torch.equal(head.linear.weight, kept)
+    assert head.num_classes == 3

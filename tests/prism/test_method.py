@@ -1,0 +1,263 @@
+"""Prism against the plain formula, and at its edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova import fitting
+from nodenova.errors import SettingError
+from nodenova.nn import statistics as prototypes
+from nodenova.nn.kmeans import cluster, regroup
+from nodenova.nn.seeding import repeatable
+from nodenova.nn.statistics import ladder
+from nodenova.prism import classifier as closed_form
+from nodenova.prism.classifier import EVENNESS, TEMPERATURE, calibrated_temperature, learnt_view_scale, nearest_rungs
+from nodenova.prism.encoder import Views
+
+
+def planted(**options) -> nova.Labelled:
+    return nova.synthetic(**({"nodes": 400, "classes": 6, "words": 300, "seed": 1} | options))
+
+
+def test_planted_classes_are_found() -> None:
+    old, new, exam = nova.split(planted(), old=[0, 1, 2])
+    scores = nova.grade(nova.discover(nova.fit(old), new), exam).scores("block")
+    assert scores["old"] > 90
+    assert scores["new"] > 90
+
+
+def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
+    """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
+    monkeypatch.setattr(prototypes, "FACTORS", 10_000)
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
+    old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
+    method = nova.Prism(prior=30.0, relearn=False)
+    model = nova.discover(nova.fit(old), new, method, seed=4)
+    g = model.frozen_encoder()
+    rungs = nearest_rungs(g.spec.rungs, (6, 48))
+    scale = model.prototypes.view_scale.repeat_interleave(sum(rungs))
+    u = (ladder(g(old.graph), g.spec.view_size, rungs) * scale).double().numpy()
+    with repeatable(4, "discover-1"):
+        groups = cluster(torch.from_numpy(u[new.ids]).float(), 3, method.restarts).numpy()
+    ids, y = np.concatenate([old.train_ids, new.ids]), np.concatenate([old.train_y, 3 + groups])
+    mean = np.stack([u[ids][y == c].mean(0) for c in range(6)])
+    residual = u[ids] - mean[y]
+    is_new = y >= 3
+    dof_old, dof_new = (~is_new).sum() - 3, is_new.sum() - 3
+    share = min(1.0, dof_old * 3 / 3 / dof_new)
+    weight = np.where(is_new, share, 1.0)
+    dof = dof_old + share * dof_new
+    scatter = (residual * weight[:, None]).T @ residual / dof
+    s = 30.0 / (30.0 + dof)
+    covariance = (1 - s) * scatter + s * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+    w = np.linalg.solve(covariance, mean.T)
+    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / float(model.prototypes.temperature)
+    expected = np.exp(logits - logits.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    assert np.abs(model.predict_proba(exam.graph) - expected).max() < 1e-3
+
+
+@pytest.mark.parametrize("at_once", [65536, 37])
+def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, at_once: int) -> None:
+    """The formula written out in NumPy; the logits are its fit, stretched, however many nodes are taken at once."""
+    monkeypatch.setattr(closed_form, "AT_ONCE", at_once)
+    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
+    old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    before = nova.discover(fitted, new, nova.Prism(relearn=False), seed=4)
+    after = nova.discover(fitted, new, nova.Prism(ridge=5.0, groupings=0), seed=4)
+    head = after.head()
+    z = after.frozen_encoder()(exam.graph)
+    scale = after.prototypes.view_scale.repeat_interleave(sum(head.rungs))
+    u = (ladder(z, head.view_size, head.rungs) * scale).double().numpy()
+    p = before.predict_proba(exam.graph).astype(float)
+    hold = 5.0 * (u**2).sum(1).mean() * np.eye(u.shape[1])
+    fit = u @ np.linalg.solve(u.T @ u + hold, u.T @ (p - p.mean(0))) + p.mean(0)
+    logits = head(z).detach().double().numpy()
+    tau = (logits * fit).sum() / (fit * fit).sum()
+    assert np.abs(logits / tau - fit).max() < 1e-4
+
+    def loss(stretch: float) -> float:
+        return float(torch.nn.functional.cross_entropy(torch.from_numpy(stretch * fit), torch.from_numpy(p)))
+
+    assert loss(tau) < min(loss(0.9 * tau), loss(1.1 * tau))
+
+
+def test_groupings_of_parts_are_numbered_alike_and_leave_no_group_empty() -> None:
+    torch.manual_seed(0)
+    y = torch.arange(120) % 4
+    rows = torch.eye(4)[y] * 10 + torch.randn(120, 4)
+    groups = cluster(rows, 4)
+    others = regroup(rows, groups, 4, times=5)
+    assert len(others) == 5
+    for other in others:  # the groups are far apart, so every part shows the same ones
+        assert torch.equal(other, groups)
+    torch.manual_seed(0)
+    vague = regroup(torch.randn(40, 6), torch.arange(40) % 6, 6, times=8)
+    assert vague
+    assert all(len(other.unique()) == 6 for other in vague)
+    assert any(not torch.equal(vague[0], other) for other in vague)
+
+
+def test_rows_too_alike_to_be_grouped_again_are_left_alone() -> None:
+    alike = torch.eye(3)[torch.tensor([0, 0, 0, 0, 0, 1])]
+    assert regroup(alike, torch.tensor([0, 0, 0, 1, 1, 2]), 3, times=4) == []
+
+
+def test_what_several_groupings_say_is_averaged() -> None:
+    old, new, exam = nova.split(planted(nodes=300, words=60), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    one, many = (nova.discover(fitted, new, nova.Prism(groupings=n)).predict_proba(exam.graph) for n in (0, 12))
+    assert not np.array_equal(one, many)
+    assert (one.argmax(1) == many.argmax(1)).mean() > 0.8
+
+
+@pytest.mark.parametrize("encoder", ["prism", "gcn", "gat", "sage"])
+def test_works_on_every_encoder_and_for_one_new_class(encoder: str) -> None:
+    old, new, exam = nova.split(planted(classes=3, nodes=150), old=[0, 1])
+    settings = {} if encoder == "prism" else {"epochs": 5, "hidden": 8}
+    model = nova.discover(nova.fit(old, encoder, **settings), new, nova.Prism())
+    assert len(model.classes) == 3
+    assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
+
+
+def test_stages_and_saving(tmp_path) -> None:
+    old, news, exams = nova.split_stages(planted(), [0, 1], [[2, 3], [4, 5]])
+    model = nova.fit(old)
+    for new in news:
+        model = nova.discover(model, new, nova.Prism())
+    assert model.sizes == (2, 2, 2)
+    assert nova.grade(model, exams[1]).scores()["all"] > 85
+    model.save(tmp_path / "m")
+    again = nova.load_model(tmp_path / "m")
+    assert np.array_equal(model.predict_proba(exams[1].graph), again.predict_proba(exams[1].graph))
+    assert nova.discover(again, news[1], nova.Prism()).sizes == (2, 2, 2, 2)
+
+
+def test_a_model_keeps_no_node_of_phase_1() -> None:
+    old, _, _ = nova.split(planted(nodes=333, words=207), old=[0, 1], per_class=19)
+    model = nova.fit(old)
+    tensors = [*model.frozen_encoder().state_dict().values(), *vars(model.prototypes).values()]
+    assert not {333, len(old.train_ids)} & {size for tensor in tensors for size in tensor.shape}
+
+
+def test_a_class_with_two_nodes_an_isolated_node_and_visibility() -> None:
+    data = planted(nodes=150, classes=4)
+    y = np.where((data.y == 3) & (np.cumsum(data.y == 3) > 2), -1, data.y)
+    edges = data.graph.edge_index[:, (data.graph.edge_index != 5).all(axis=0)]
+    small = replace(data, y=y, graph=nova.Graph.of(data.graph.x, edges))
+    for visibility in ("transductive", "induced"):
+        old, new, exam = nova.split(small, old=[0, 1, 2], visibility=visibility)
+        model = nova.discover(nova.fit(old), new)
+        assert np.isfinite(model.predict_proba(exam.graph)).all()
+
+
+def test_bad_settings() -> None:
+    for name in ("rank_low", "rank_high", "prior"):
+        with pytest.raises(SettingError, match=f"{name} must be positive"):
+            nova.Prism(**{name: 0})
+    with pytest.raises(SettingError, match="restarts must be at least 1"):
+        nova.Prism(restarts=0)
+
+
+def test_calibration_follows_how_well_held_out_nodes_are_told_apart() -> None:
+    """Classes that overlap want a higher temperature; too few nodes give the default."""
+    y = torch.arange(80) % 2
+    spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
+    noise = torch.randn(80, spec.hidden, generator=torch.Generator().manual_seed(0))
+    apart = noise.clone()
+    apart[:, 0] += 40.0 * y
+    together = noise.clone()
+    together[:, 0] += 0.5 * y
+    even = torch.ones(spec.views)
+    assert calibrated_temperature(spec, together, y, 2, even) > calibrated_temperature(spec, apart, y, 2, even)
+    assert calibrated_temperature(spec, noise[:6], y[:6], 2, even) == TEMPERATURE
+
+
+def test_a_view_weighs_what_it_tells_of_pairs() -> None:
+    """Only one view knows the classes; and no weights near are better, in the formula written out pair by pair."""
+    spec = replace(nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8)
+    z, y = torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
+    z[torch.arange(30), 2 * spec.view_size + y] += 3.0
+    weight = learnt_view_scale(spec, z, y, 3, spec.worth).square()
+    assert weight.argmax() == 2
+    assert weight[2] > 2
+    assert (weight >= 0).all()
+    assert weight.mean() == pytest.approx(1.0, abs=1e-5)
+    rungs = nearest_rungs(spec.rungs, (3, 24))
+    unit = ladder(z, spec.view_size, rungs).double().reshape(30, spec.views, -1)
+
+    def loss(weight: np.ndarray, bias: float) -> float:
+        total = {True: [], False: []}
+        for i in range(30):
+            for j in range(i):
+                same = bool(y[i] == y[j])
+                said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(rungs) for v, w in enumerate(weight))
+                total[same].append(np.log1p(np.exp(-said if same else said)))
+        likely = weight / np.array(spec.worth)  # in multiples of what is expected of a view
+        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 9 * ((likely - likely.mean()) ** 2).sum()
+
+    # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
+    options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]
+    least, factor, bias = min(options)
+    for view in range(spec.views):
+        for step in (-0.7, 0.7):
+            changed = factor * weight.double().numpy()
+            changed[view] = max(changed[view] + step, 0.0)
+            assert loss(changed, bias) > least - 0.01
+
+
+def test_views_weigh_what_is_expected_when_there_is_nothing_to_learn_from() -> None:
+    spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
+    z = torch.randn(6, spec.hidden, generator=torch.Generator().manual_seed(0))
+    expected = torch.tensor([1.0] * 6 + [0.5]) * 7 / 6.5
+    for y in (torch.zeros(6, dtype=torch.long), torch.arange(6)):  # one class; no two nodes of one class
+        assert torch.allclose(learnt_view_scale(spec, z, y, int(y.max()) + 1, spec.worth).square(), expected)
+
+
+def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns_leading() -> None:
+    graph = planted().graph
+    views = Views.fit(graph, torch.device("cpu"))
+    z, y = views(graph)[:60], torch.arange(60) % 3
+    white, z_white = views.whitened(z, y)
+    assert torch.allclose(z_white, white(graph)[:60], atol=1e-3)
+    size = views.spec.view_size
+    part, got = z[:, :size].double(), white(graph)[:60, :size].double()
+    centre = torch.stack([part[y == c].mean(0) for c in range(3)])
+    within = (part - centre[y]).t() @ (part - centre[y]) / 57
+    soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1)
+    for r in (3, 10, size):
+        # Lengths in the first r columns are Mahalanobis lengths of the first r columns.
+        expected = (part[:, :r] @ torch.linalg.inv((within + soft.diag())[:r, :r]) * part[:, :r]).sum(1)
+        assert torch.allclose(got[:, :r].square().sum(1), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("student", ["gcn", "gat", "sage"])
+def test_a_student_of_prism_says_what_prism_says(student: str) -> None:
+    old, new, exam = nova.split(planted(), old=[0, 1, 2])
+    fitted = nova.fit(old)
+    teacher = nova.discover(fitted, new).predict(exam.graph)
+    model = nova.discover(fitted, new, nova.Taught(student=student, hidden=16, epochs=60))
+    assert model.frozen_encoder().spec.name == student
+    assert (model.predict(exam.graph) == teacher).mean() > 0.9
+
+
+def test_unsure_nodes_are_those_with_a_low_probability() -> None:
+    old, new, exam = nova.split(planted(topic_share=0.1, homophily=0.3), old=[0, 1, 2])
+    model = nova.discover(nova.fit(old), new)
+    sure, top = model.predict(exam.graph, unsure_below=0.6), model.predict_proba(exam.graph).max(axis=1)
+    assert (sure == -1).any()
+    assert np.array_equal(sure == -1, top < 0.6)
+    assert np.array_equal(sure[top >= 0.6], model.predict(exam.graph)[top >= 0.6])
+
+
+@pytest.mark.parametrize("setting", [{"groupings": 1.5}, {"restarts": True}, {"restarts": "20"}])
+def test_a_count_that_is_not_a_whole_number_is_named(setting: dict) -> None:
+    (name,) = setting
+    with pytest.raises(SettingError, match=f"{name} must be a whole number"):
+        nova.Prism(**setting)

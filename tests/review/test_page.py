@@ -1,0 +1,216 @@
+"""The review page as a file: what is in it, that names stay text, that it asks for nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jinja2 import UndefinedError
+
+import nodenova as nova
+from nodenova.bench.row import Row
+from nodenova.drawing.confusion import before_and_after_matching
+from nodenova.errors import GraphError
+from nodenova.review import html
+from nodenova.review.html import policy_hash
+from nodenova.review.page import review_page
+from nodenova.review.page_data import LISTED, NOBODY, Story, tell
+
+PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
+WITHOUT_CONTENT = {"meta", "link", "input"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of it."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        self.data: dict[str, Any] = {}
+        self.open: list[str] = []
+        self.feed(source)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in WITHOUT_CONTENT:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            if self.tags[-1][1].get("type") == "application/json":
+                self.data = json.loads(data)
+            else:
+                self.scripts.append(data)
+        elif self.open and self.open[-1] == "style":
+            self.styles.append(data)
+        else:
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(story: Story) -> Page:
+    return Page(review_page(story))
+
+
+def numbers(page: Page, key: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(page.data[key]), kind)
+
+
+def test_names_are_text(page: Page, story: Story) -> None:
+    assert not page.open  # every tag that is opened is closed
+    assert not {"i", "u", "img"} & {tag for tag, _ in page.tags}
+    assert "A <script>alert(1)</script>" in page.text
+    assert "</dl><script>alert(3)</script>" in page.text
+    assert page.data["names"][0] == "<script>alert(1)</script>"
+    assert page.data["classes"][0]["name"] == "<i>one</i>"
+    assert "<b>word" in page.text
+    assert not [script for script in page.scripts if "alert(" in script]
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on") or name == "style"]
+
+
+def test_only_its_own_scripts_and_style_run_and_nothing_is_fetched(page: Page, story: Story) -> None:
+    policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
+    assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == ["'none'"]
+    assert rules["script-src"] == [policy_hash(script) for script in page.scripts]
+    assert rules["style-src"] == [policy_hash(style) for style in page.styles]
+    assert "connect-src 'self'" in review_page(story, served=True)
+    for _, attrs in page.tags:
+        assert "src" not in attrs
+        assert (attrs.get("href") or "#").startswith(("#", "data:,"))
+    assert set(re.findall(r"https?://[^\s\"']+", " ".join(page.scripts + page.styles))) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_equal_stories_give_equal_pages(story: Story, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    again = tell(
+        model,
+        labelled.graph,
+        title=story.title,
+        model_hash=story.model,
+        answers=(labelled.y, labelled.class_names),
+        facts=story.facts,
+        versions=story.versions,
+    )
+    assert review_page(again) == review_page(story)
+
+
+def test_it_says_what_the_model_says(page: Page, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    p = model.predict_proba(labelled.graph)
+    ids = [c["id"] for c in page.data["classes"]]
+    best = numbers(page, "best", "<u2").reshape(240, page.data["likely"])
+    assert [ids[i] for i in best[:, 0]] == model.predict(labelled.graph).tolist()
+    told = np.exp(-numbers(page, "p", "<u2").reshape(best.shape).astype(float) / page.data["logSteps"])
+    np.testing.assert_allclose(told, np.take_along_axis(p, best.astype(int), axis=1), rtol=1e-3, atol=1e-30)
+    assert numbers(page, "true", "<u2").tolist() == labelled.y.tolist()
+    degree = np.bincount(labelled.graph.edge_index[0], minlength=240)
+    assert numbers(page, "degree", "<u4").tolist() == degree.tolist()
+    start, targets = numbers(page, "start", "<u4"), numbers(page, "targets", "<u4")
+    for i in range(240):
+        listed = targets[start[i] : start[i + 1]]
+        assert len(listed) == min(LISTED, degree[i])
+        assert labelled.graph.adjacency[[i]].toarray()[0, listed].all()
+    near, counts = numbers(page, "near", "<u2").reshape(-1, 3), numbers(page, "nearCount", "<u4").reshape(-1, 3)
+    around = labelled.graph.adjacency.toarray() @ np.eye(len(ids))[best[:, 0]]
+    for i in range(240):
+        for c, count in zip(near[i], counts[i], strict=True):
+            assert count == (0 if c == NOBODY else around[i, c])
+
+
+def test_moved_nodes_and_doubts(story: Story, hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    p = model.predict_proba(labelled.graph)
+    for i, c in enumerate(story.classes):
+        assert sum(story.moved[i]) == (c.size if c.kind == "new" else 0)
+    assert story.num_unsure == (p.max(axis=1) < 0.5).sum()
+    for d in story.border:
+        assert (story.classes[d.first].kind == "new") != (story.classes[d.second].kind == "new")
+        neighbours = labelled.graph.adjacency[[d.node]].indices
+        assert d.in_first == (p.argmax(axis=1)[neighbours] == d.first).sum()
+        assert d.in_second == (p.argmax(axis=1)[neighbours] == d.second).sum()
+        assert d.degree == len(neighbours)
+    margins = [d.p1 - d.p2 for d in story.border]
+    assert margins == sorted(margins)
+
+
+def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    told = tell(model, labelled.graph, title="t", model_hash="h", max_nodes=60, layout=lambda z: np.zeros((len(z), 2)))
+    shown = len(told.nodes.names)
+    assert shown < 240
+    assert f"a sample of {shown} nodes" in Page(review_page(told)).text
+    assert sum(c.size or 0 for c in told.classes) == 240
+    assert set(told.nodes.best[:, 0].tolist()) == {i for i, c in enumerate(told.classes) if c.size}
+    for c in told.classes:
+        assert {str(name) for name in c.representatives} <= set(told.nodes.names)
+    assert told.nodes.targets.max() < shown
+
+
+def test_a_small_graph_makes_a_small_page(story: Story) -> None:
+    assert len(review_page(story).encode()) < 250_000
+
+
+def test_answers_for_another_graph_are_refused(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    with pytest.raises(GraphError, match="answers are given for 3 nodes, but the graph has 240"):
+        tell(model, labelled.graph, title="t", model_hash="h", answers=(np.zeros(3, int), ["a"]))
+
+
+def test_the_name_of_a_node_is_cut(hostile: tuple[nova.Model, nova.Labelled]) -> None:
+    model, labelled = hostile
+    ids = labelled.graph.node_ids.astype(object)
+    ids[5] = "x" * 1_000_000
+    graph = replace(labelled.graph, node_ids=ids.astype(str))
+    told = tell(model, graph, title="t", model_hash="h", layout=lambda z: np.zeros((len(z), 2)))
+    assert told.nodes.names[5] == "x" * 199 + "…"
+
+
+def test_a_graded_model_shows_its_scores_and_its_confusion(story: Story) -> None:
+    """Of a row as the previous version wrote it, whose class names try to be markup."""
+    document = json.loads((PREVIOUS / "graded" / "seed-0" / "row.json").read_text())
+    document["class_names"] = ["<i>a</i>", "b", "c", "</svg><img src=x>"]
+    source = review_page(replace(story, rows=[Row.from_json(document)]))
+    page = Page(source)
+    assert not page.open
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert f"{document['scores']['block']['all']:.1f}" in page.text
+    counts, sizes = np.array(document["confusion"]), (document["sizes"], document["predicted_sizes"])
+    called = {c.id: c.name for c in story.classes if c.kind == "new"}
+    for drawing in before_and_after_matching(counts, document["class_names"], 2, *sizes, called).values():
+        assert drawing in source
+    assert "Confusion matrix" not in Page(review_page(story)).text
+
+
+def test_templates_escape_everything_and_know_every_value(story: Story) -> None:
+    templates = {path.name: path.read_text() for path in (Path(html.__file__).parent / "templates").iterdir()}
+    assert {"base.html.j2", "review.html.j2", "run.html.j2"} <= set(templates)
+    for source in templates.values():
+        assert not re.search(r"\|\s*safe|autoescape|Markup", source)
+    with pytest.raises(UndefinedError, match="'lead' is undefined"):
+        html.render_page("review.html.j2", "t", kind="review", story=story)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(None, "–"), (float("nan"), "–"), (0.0, "0%"), (0.001, "< 1%"), (0.005, "< 1%"), (0.42, "42%")]
+)
+def test_a_share_is_a_percentage(value: float | None, said: str) -> None:
+    assert html.percent(value) == said

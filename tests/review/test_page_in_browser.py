@@ -1,0 +1,317 @@
+"""The review page in a real Chromium: it draws, finds, decides and saves, and asks the network for nothing.
+
+Needs `pip install playwright` and a Chromium that is installed already (NODENOVA_CHROMIUM names one in an unusual place).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.bench.folder import RunFolder
+from nodenova.bench.run_page import write_report
+from nodenova.model.loading import load_model
+from nodenova.model.saving import save_model, weights_digest
+from nodenova.review.apply import Desk
+from nodenova.review.decisions import apply_review
+from nodenova.review.page import review_page
+from nodenova.review.page_data import Story, tell
+from nodenova.review.server import ReviewServer
+
+pytestmark = pytest.mark.browser
+PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
+HOSTILE = "<script>alert(1)</script>"
+CHROMIUM = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install playwright)")
+if CHROMIUM is None:
+    pytest.skip("no Chromium here (apt-get install chromium, or set NODENOVA_CHROMIUM)", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[nova.Model, nova.Graph]:
+    """Two known classes and three discovered ones; the first node has a script for a name."""
+    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
+    ids = np.array([HOSTILE, *(f"node {i}" for i in range(1, 240))])
+    labelled = replace(plain, graph=replace(plain.graph, node_ids=ids))
+    old, new, _ = nova.split(labelled, [0, 1])
+    return nova.discover(nova.fit(old, "prism"), new, nova.Prism()), labelled.graph
+
+
+@pytest.fixture(scope="module")
+def story(found: tuple[nova.Model, nova.Graph]) -> Story:
+    model, graph = found
+    return tell(model, graph, title=HOSTILE, model_hash=weights_digest(model))
+
+
+@pytest.fixture(scope="module")
+def file(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "review.html"
+    path.write_text(review_page(story), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address in a browser of its own. Errors, dialogs and refused contents of the page fail the test."""
+    contexts, trouble = [], []
+
+    def opened(address: str, **settings: Any) -> Any:
+        context = browser.new_context(accept_downloads=True, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.requests = []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+
+        def dialog(shown: Any) -> None:
+            if shown.type != "beforeunload":
+                trouble.append(shown.message)
+            shown.accept()
+
+        page.on("dialog", dialog)
+        page.goto(address)
+        page.wait_for_selector("#legend li")
+        page.wait_for_timeout(150)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not trouble
+
+
+COLOURS_ON_THE_MAP = """() => {
+  const canvas = document.getElementById("map"), seen = new Set();
+  const bytes = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let i = 0; i < bytes.length; i += 4) seen.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
+  return [...seen];
+}"""
+
+
+def test_opens_from_a_file_and_asks_for_nothing(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri())
+    assert [url for url in page.requests if not url.startswith("data:")] == [file.as_uri()]
+
+
+def test_the_map_draws_in_the_colours_of_the_classes(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+    page = open_page(file.as_uri())
+    seen = set(page.evaluate(COLOURS_ON_THE_MAP))
+    drawn = [i for i, c in enumerate(story.classes) if c.size]
+    for i in drawn:  # a light mixture of it where points are not quite opaque: the colour itself is in a lit class
+        page.evaluate("i => { map.lit = i; }", i)
+        page.wait_for_timeout(60)
+        seen |= set(page.evaluate(COLOURS_ON_THE_MAP))
+    assert len(seen) > 50
+    before = set(page.evaluate(COLOURS_ON_THE_MAP))
+    page.evaluate("map.lit = null")
+    page.keyboard.press("Tab")
+    page.click("#closer")
+    page.wait_for_timeout(60)
+    assert set(page.evaluate(COLOURS_ON_THE_MAP)) != before
+
+
+def test_hovering_and_clicking_show_a_node(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri())
+    page.evaluate("map.centre(7)")
+    page.wait_for_timeout(60)
+    box = page.locator("#map").bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    assert page.inner_text("#tip b") == "node 7"
+    page.mouse.click(*middle)
+    assert page.inner_text("#card h3") == "node 7"
+    page.keyboard.press("Escape")
+
+
+def test_search_finds_a_node_by_the_keyboard(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+    page = open_page(file.as_uri())
+    page.keyboard.press("/")
+    page.keyboard.type("node 23")
+    assert page.locator("#found li").count() == 11  # node 23 and node 230 to 239
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#card h3") == "node 230"
+    assert page.locator("#card .node").count() == min(8, int(story.nodes.degree[230]))
+    page.fill("#search", "no such node")
+    assert "No node has this" in page.inner_text("#found")
+
+
+def test_a_script_for_a_name_is_text(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri())
+    assert page.inner_text("h1") == HOSTILE
+    page.fill("#search", "<script>")
+    assert HOSTILE in page.inner_text("#found")
+    page.press("#search", "Enter")
+    assert page.inner_text("#card h3") == HOSTILE
+    name = page.locator("[data-card='3'] .name")
+    name.fill(HOSTILE)
+    name.press("Enter")
+    assert HOSTILE in page.inner_text("#legend")
+
+
+def decide(page: Any) -> None:
+    """Call class 0 birds, merge 2 with 3 as fish, reject 4, split 1; and one decision that is undone."""
+    name = page.locator("[data-card='0'] .name")
+    name.fill("  birds ")
+    name.press("Enter")
+    page.check("[data-tick='2']")
+    page.check("[data-tick='3']")
+    page.click("#merge")
+    page.fill("#ask-input", "birds")
+    page.click("#ask-ok")
+    assert "has this name already" in page.inner_text("#ask-error")
+    page.fill("#ask-input", "fish")
+    page.keyboard.press("Enter")
+    page.click("[data-card='4'] [data-do=reject]")
+    page.click("[data-card='1'] [data-do=split]")
+    page.fill("#ask-input", "2")
+    page.click("#ask-ok")
+    page.click("#undo")
+
+
+def test_decisions_become_a_review_that_changes_the_model(
+    open_page: Callable[..., Any], file: Path, found: tuple[nova.Model, nova.Graph]
+) -> None:
+    model, graph = found
+    page = open_page(file.as_uri())
+    decide(page)
+    assert page.inner_text("#tally") == "3 decisions, not saved yet"
+    assert "Merged into fish" in page.inner_text("[data-card='3']")
+    assert page.locator("[data-card='4'] .name").is_disabled()
+    shown = page.evaluate("story.names.map((_, i) => story.classes[classOf(i)].id)")
+    with page.expect_download() as download:
+        page.click("#save")
+    assert download.value.suggested_filename == "review.json"
+    review = json.loads(Path(download.value.path()).read_text())
+    assert review == {
+        "format": "nodenova review",
+        "version": 1,
+        "model": weights_digest(model),
+        "decisions": [
+            {"do": "rename", "class": 0, "name": "birds"},
+            {"do": "merge", "classes": [2, 3], "name": "fish"},
+            {"do": "reject", "class": 4},
+        ],
+    }
+    assert page.inner_text("#tally") == "3 decisions, saved"
+    after = apply_review(model, review, graph)
+    assert after.class_names == ("birds", model.class_names[1], "fish")
+    before, predicted = model.predict(graph), after.predict(graph)
+    assert set(before) == {0, 1, 2, 3, 4}
+    assert not {3, 4} & set(predicted)
+    assert (predicted[before == 3] == 2).all()
+    assert shown == predicted.tolist()  # the page showed what would become of it
+
+
+def test_a_name_that_is_taken_or_empty_is_refused(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+    page = open_page(file.as_uri())
+    name = page.locator("[data-card='0'] .name")
+    for wrong, why in ((story.classes[1].name, "Merge the two"), ("  ", "needs a name")):
+        name.fill(wrong)
+        name.press("Enter")
+        assert why in page.inner_text("#message")
+        assert name.input_value() == story.classes[0].name
+    assert page.inner_text("#tally") == "No decisions yet"
+
+
+def test_decisions_survive_a_reload(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri())
+    page.click("[data-card='4'] [data-do=reject]")
+    page.reload()
+    page.wait_for_selector("#legend li")
+    assert page.inner_text("#tally") == "1 decision, not saved yet"
+    page.click("#undo")
+    page.reload()
+    page.wait_for_selector("#legend li")
+    assert page.inner_text("#tally") == "No decisions yet"
+
+
+def test_everything_can_be_reached_by_keyboard(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri())
+    reached = set()
+    for _ in range(page.evaluate("document.querySelectorAll('button, input, a, canvas, summary, [tabindex]').length") + 5):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
+        )
+    assert {"search", "map", "whole", "name", "node", "INPUT"} <= reached
+    page.focus("#map")
+    for key in ("ArrowLeft", "ArrowUp", "+", "-", "0", "+", "+", "Enter"):
+        page.keyboard.press(key)
+    page.focus("[data-card='4'] [data-do=reject]")
+    page.keyboard.press("Space")
+    assert page.inner_text("#tally").startswith("1 decision")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_screens_need_no_sideways_scrolling(open_page: Callable[..., Any], file: Path, scheme: str) -> None:
+    page = open_page(file.as_uri(), viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert len(page.evaluate(COLOURS_ON_THE_MAP)) > 20
+
+
+def test_prints(open_page: Callable[..., Any], file: Path) -> None:
+    page = open_page(file.as_uri(), color_scheme="dark")
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_the_report_of_a_run_has_a_map_too(open_page: Callable[..., Any], tmp_path: Path) -> None:
+    """Without probabilities, neighbours and cards: a run keeps none of these."""
+    shutil.copytree(PREVIOUS / "graded", tmp_path / "run")
+    folder = RunFolder.open(tmp_path / "run")
+    kept, row = folder.map(), folder.rows()[0]
+    assert kept is not None
+    page = open_page(write_report(folder).as_uri())
+    assert [url for url in page.requests if not url.startswith("data:")] == [(tmp_path / "run" / "report.html").as_uri()]
+    page.check("[name=view][value=true]")
+    legend = page.inner_text("#legend")
+    assert {row.class_names[c] for c in set(kept["y"].tolist())} == {name for name in row.class_names if name in legend}
+    page.fill("#search", str(kept["node_ids"][0]))
+    page.press("#search", "Enter")
+    card = page.inner_text("#card")
+    assert row.class_names[int(kept["y"][0])] in card
+    assert "%" not in card
+    assert "neighbours" not in card
+    assert len(page.evaluate(COLOURS_ON_THE_MAP)) > 3
+
+
+def test_a_served_page_saves_into_the_run(
+    open_page: Callable[..., Any], found: tuple[nova.Model, nova.Graph], tmp_path: Path
+) -> None:
+    model, graph = found
+    save_model(model, tmp_path / "seed-0")
+    desk = Desk(tmp_path / "seed-0", graph, tmp_path / "review.json", title="Served")
+    with ReviewServer(desk.page, desk.save) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        page = open_page(server.url)
+        assert page.url == f"http://127.0.0.1:{server.server_port}/"
+        decide(page)
+        page.click("#save")
+        playwright.expect(page.locator("[data-card]")).to_have_count(3, timeout=30_000)
+        assert page.inner_text("#tally") == "No decisions yet"
+        assert "3 earlier decisions are part of this model" in page.inner_text("header")
+        page.reload()
+        server.shutdown()
+        thread.join()
+    assert len(json.loads((tmp_path / "review.json").read_text())["decisions"]) == 3
+    assert load_model(tmp_path / "seed-0").class_names == ("birds", model.class_names[1], "fish")

@@ -1,0 +1,208 @@
+"""The loopback server: what it refuses, over real sockets, and the one thing it takes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nodenova.errors import SettingError
+from nodenova.model.decisions import Merge, Rename
+from nodenova.review.decisions import Review
+from nodenova.review.server import MAX_BYTES, MAX_THREADS, ReviewServer
+
+FINE = Review("fine")
+PAGE = "<!DOCTYPE html><title>page</title>äöü"
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.saved: list[Review] = []
+
+    def save(self, review: Review) -> None:
+        if review.model == "wrong":
+            raise SettingError("class 9 is not there")
+        if review.model == "broken":
+            raise KeyError("bug")
+        if review.model == "full":
+            raise OSError(28, "No space left on device", "runs/x/review.json")
+        self.saved.append(review)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[ReviewServer]:
+    with ReviewServer(lambda: PAGE, desk.save) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def ask(server: ReviewServer, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        content = None if body is None else body.encode()
+        if content is not None and "Content_Length" not in headers:
+            headers["Content_Length"] = str(len(content))
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders(content)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(), answer.headers
+    finally:
+        connection.close()
+
+
+def path_of(server: ReviewServer) -> str:
+    return server.url.removeprefix(f"http://127.0.0.1:{server.server_port}")
+
+
+def enter(server: ReviewServer) -> str:
+    """Open the printed link; the cookie it gives."""
+    status, _, headers = ask(server, "GET", path_of(server))
+    assert (status, headers["Location"]) == (303, "/")
+    assert {"HttpOnly", "SameSite=Strict"} <= set(headers["Set-Cookie"].split("; "))
+    return headers["Set-Cookie"].split(";")[0]
+
+
+def post(server: ReviewServer, cookie: str, review: Review = FINE, **headers: str) -> tuple[int, str]:
+    given = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{server.server_port}", "Content_Type": "application/json"}
+    return ask(server, "POST", "/review", json.dumps(review.to_json()), **{**given, **headers})[:2]
+
+
+def test_the_link_gives_the_page_once(server: ReviewServer) -> None:
+    cookie = enter(server)
+    status, content, headers = ask(server, "GET", "/", Cookie=cookie)
+    assert (status, content) == (200, PAGE)
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Frame-Options"] == "DENY"
+    status, content, _ = ask(server, "GET", path_of(server))
+    assert status == 403
+    assert "used already" in content
+    assert ask(server, "GET", path_of(server), Cookie=cookie)[0] == 303  # the same browser may click it again
+
+
+@pytest.mark.parametrize("path", ["/", "/?token=", "/?token=wrong", "/?token=%C3%A4", "/?other=1"])
+def test_without_the_token_there_is_no_page(server: ReviewServer, path: str) -> None:
+    assert ask(server, "GET", path)[0] == 403
+    enter(server)  # a wrong guess does not use up the token
+
+
+def test_it_listens_on_this_machine_only(server: ReviewServer) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}", ""]
+)
+def test_another_host_name_is_refused(server: ReviewServer, desk: Desk, host: str) -> None:
+    cookie, name = enter(server), host.format(port=server.server_port)
+    assert ask(server, "GET", "/", Cookie=cookie, Host=name)[0] == 421
+    assert post(server, cookie, Host=name, Origin=f"http://{name}")[0] == 421
+    assert not desk.saved
+
+
+def test_localhost_is_this_machine_too(server: ReviewServer, desk: Desk) -> None:
+    name = f"localhost:{server.server_port}"
+    cookie = enter(server)
+    assert ask(server, "GET", "/", Cookie=cookie, Host=name)[0] == 200
+    assert post(server, cookie, Host=name, Origin=f"http://{name}")[0] == 200
+    assert desk.saved == [FINE]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/run.json", "/../run.json", "//etc/passwd", "/%2e%2e/run.json", "/review", "/index.html", "/..", "/./"],
+)
+def test_other_paths_are_refused(server: ReviewServer, path: str) -> None:
+    cookie = enter(server)
+    status, content, _ = ask(server, "GET", path, Cookie=cookie)
+    assert status == 404
+    assert PAGE not in content
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"])
+def test_other_methods_are_refused(server: ReviewServer, method: str) -> None:
+    assert ask(server, method, "/", Cookie=enter(server))[0] == 501
+
+
+def test_a_review_is_kept(server: ReviewServer, desk: Desk) -> None:
+    review = Review("a", (Rename(4, "plants ü"), Merge((5, 6))))
+    assert post(server, enter(server), review) == (200, "saved\n")
+    assert desk.saved == [review]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Cookie": "nodenova=guess"}, 403),
+        ({"Cookie": ""}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": ""}, 403),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content_Length": "-1"}, 411),
+        ({"Content_Length": "ten"}, 411),
+        ({"Transfer_Encoding": "chunked"}, 411),
+        ({"Content_Length": str(MAX_BYTES + 1)}, 413),
+        ({"Content_Length": "9" * 400}, 413),
+    ],
+)
+def test_a_forged_or_malformed_review_is_refused(
+    server: ReviewServer, desk: Desk, headers: dict[str, str], status: int
+) -> None:
+    assert post(server, enter(server), **headers)[0] == status
+    assert not desk.saved
+
+
+def test_a_review_goes_to_its_own_path_only(server: ReviewServer, desk: Desk) -> None:
+    cookie, origin = enter(server), f"http://127.0.0.1:{server.server_port}"
+    for path in ("/", "/review/../x", "/review?x=1", "/../review"):
+        answer = ask(server, "POST", path, "{}", Cookie=cookie, Origin=origin, Content_Type="application/json")
+        assert answer[0] == 404
+    assert not desk.saved
+
+
+def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: Desk) -> None:
+    cookie = enter(server)
+    assert post(server, cookie, Review("wrong")) == (422, "class 9 is not there\n")
+    assert post(server, cookie, Review("full")) == (500, "runs/x/review.json: No space left on device\n")
+    assert post(server, cookie, Review("broken")) == (500, "not saved, KeyError: 'bug'\n")
+    origin = f"http://127.0.0.1:{server.server_port}"
+    for body in ("{", "[" * 100_000, "\\x00"):
+        answer = ask(server, "POST", "/review", body, Cookie=cookie, Origin=origin, Content_Type="application/json")
+        assert answer[0] == 400
+    answer = ask(
+        server, "POST", "/review", '{"decisions": []}', Cookie=cookie, Origin=origin, Content_Type="application/json"
+    )
+    assert answer[:2] == (422, 'this is not a review: it does not say "format": "nodenova review"\n')
+    assert post(server, cookie)[0] == 200  # and it goes on
+    assert desk.saved == [FINE]
+
+
+def test_silent_connections_do_not_stop_it(server: ReviewServer) -> None:
+    """Browsers open connections ahead of need. More than there are threads are turned away, not waited for."""
+    idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS - 2)]
+    enter(server)
+    idle += [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS)]
+    assert any(_is_closed(connection) for connection in idle[-2:])
+    for connection in idle:
+        connection.close()
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(5)
+    return connection.recv(1) == b""
