@@ -17,7 +17,7 @@ from nodenova.bench.results import mean_std
 from nodenova.bench.row import Row
 from nodenova.bench.select import at_home, compared, in_setting, of_the_paper, unchanged
 from nodenova.bench.sweeps import ablated, deep, depth_of, left_out, swept
-from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, score_title
+from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS, score_title
 
 RIVALS = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
 PLANETOID = ("cora", "citeseer", "pubmed")
@@ -127,7 +127,8 @@ def every_loss(rows: Sequence[Row]) -> Verdict:
         h = {line: mean(each, "h") for (name, line), each in table.items() if name == dataset}
         best = max(h, key=lambda line: h[line])
         right.append(best == "none")
-        beaten = "" if best == "none" else f", more without {best} ({number(h[best])})"
+        names = " and ".join(LOSSES[loss] for loss in best.split("+")) if best != "none" else ""
+        beaten = f", more without {names} ({number(h[best])})" if names else ""
         said.append(f"{DATASETS[dataset]}: H {number(h.get('none'))} with all five{beaten}")
     return _share(sum(right), len(right)), "; ".join(said)
 

@@ -41,24 +41,23 @@ ROWS, MAPS = ROOT / "results/bench.jsonl.gz", ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
-nodenova bench comparison {THREE} --encoders gat --seeds 5
+nodenova bench comparison --datasets cora,citeseer --encoders gat --seeds 5
+nodenova bench comparison --datasets pubmed --encoders gat --methods sword,autonovel,restune,ncl,dtc,frozen_kmeans,never_new --seeds 2
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
-nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 10
-nodenova bench layers --datasets cora,citeseer --encoders gcn,sage --seeds 3
-nodenova bench layers --datasets cora --encoders gat --seeds 3
-nodenova bench tsne --datasets cora --encoders gcn --seeds 1
-nodenova bench comparison {THREE} --encoders gcn --methods sword,frozen_kmeans,never_new,prism,oracle --visibility induced --seeds 10
-nodenova bench class-splits {THREE} --encoders gcn --methods prism,sword,frozen_kmeans --seeds 10
-nodenova bench comparison {THREE} --encoders gcn --methods sword --set reading=printed --seeds 10
-nodenova bench comparison {THREE} --encoders gcn --methods sword --set reading=released --seeds 10
-nodenova bench comparison {THREE} --encoders gcn --methods sword --set reading=released --schedule released --seeds 10
-nodenova bench comparison {THREE} --encoders gcn --methods sword --schedule released --seeds 10
+nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 5
+nodenova bench layers --datasets cora --encoders gcn,sage --seeds 3
+nodenova bench layers --datasets cora --encoders gat --seeds 1
+nodenova bench class-splits --datasets cora,citeseer --encoders gcn --methods prism,sword,frozen_kmeans --seeds 10
+nodenova bench tsne --datasets cora --encoders gcn --methods sword,autonovel,ncl,gem,er_gnn --seeds 1
+nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword,frozen_kmeans,never_new,prism --visibility induced --seeds 5
+for R in printed released
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set reading=$R --seeds 10
+nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set reading=released --schedule released --seeds 10
+nodenova bench comparison --datasets cora,citeseer --encoders gat --methods sword --schedule released --seeds 5
 for S in replay_temperature=true similarity=sigmoid distill=all distill=new class_mean=true noise=logits sigma=shared draws=2 joint_head=linear perturb=joint
-  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set $S --seeds 10
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set $S --seeds 5
 for F in head=cosine prototype_passes=20 weight_decay=0.002
-  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 10
-nodenova bench comparison {THREE} --methods taught --set student=sage --seeds 5
-nodenova bench comparison {THREE} --methods taught --set student=gat --seeds 5"""
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5"""
 LONG = ("comparison", "collapse", "settings", "heads", "ablation", "forgetting", "sensitivity", "layers", "class-splits")
 # The panels of the paper's figures: confusion of eight methods, maps of six.
 CONFUSION = (

@@ -23,6 +23,7 @@ from nodenova.bench.run_page import write_report
 from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.drawing.curves import loss_curves
 from nodenova.errors import StorageError
+from nodenova.fitting import TRAINING
 from nodenova.review.html import policy_hash
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous" / "graded"
@@ -293,11 +294,15 @@ def test_a_run_of_the_previous_version_is_read_and_reported(tmp_path: Path) -> N
     assert len(page.map["names"]) == len(np.load(PREVIOUS / "map.npz")["y"])
 
 
-def test_a_run_of_the_previous_version_goes_on_and_another_plan_is_refused(tmp_path: Path) -> None:
+def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_refused(tmp_path: Path) -> None:
     shutil.copytree(PREVIOUS, tmp_path / "run")
     document = json.loads((PREVIOUS / "run.json").read_text())
     asked = document["plan"]
     same = Plan(asked["dataset"], contender("sword", {"epochs": "3"}), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
+    with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
+        RunFolder.create(tmp_path / "run", same, document["data"])
+    document["phase_1"] = TRAINING | {"hidden": 4, "epochs": 5}  # as the version between the two wrote it
+    (tmp_path / "run/run.json").write_text(json.dumps(document))
     assert len(RunFolder.create(tmp_path / "run", same, document["data"]).rows()) == 2
     other = replace(same, method=contender("sword", {"epochs": "4"}))
     with pytest.raises(StorageError, match=r"holds another run \(method_settings: epochs: 3 there, 4 now\)"):
