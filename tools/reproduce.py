@@ -264,7 +264,9 @@ SUMMARY = """# Reproducibility
 What holds of Hou et al. (*NC²D: Novel Class Discovery for Node Classification*, CIKM 2024), with the numbers that say so. Written by
 `python tools/reproduce.py` from `results/bench.jsonl.gz` ({runs} runs, {failed} of them failed, {hours} hours of processor) and the rows of Prism; no number
 here is typed in. Public Planetoid splits, transductive, first class ids old, discovered classes matched by `block`
-([protocol](docs/protocol.md)), a fixed number of epochs: nothing was chosen by test answers. How the paper is read: [docs/paper-notes.md](docs/paper-notes.md).
+([protocol](docs/protocol.md)), a fixed number of epochs; no epoch and no number was chosen by test answers. Which of the
+paper's two sources SWORD follows where they differ was put together after test scores of such variants had been seen ([decision 11](docs/decisions/0011-phase-1-head.md)).
+How the paper is read: [docs/paper-notes.md](docs/paper-notes.md).
 
 ## The paper's claims
 

@@ -37,7 +37,7 @@ class AutoNovel:
     - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay: the script's SGD (0.1, momentum 0.9, a
       tenth after epoch 170, decay 1e-4, batches of 128) takes some 400 steps an epoch and belongs to its ResNet.
     - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind the old head's as they
-      are; `joining` says how loud. The paper's own joint head learns from old labels and pseudo-labels together.
+      are; `_two_heads` says how loud. The paper's own joint head learns from old labels and pseudo-labels together.
     - One new class: nothing to tell apart, nothing is trained; its row in the joint head is the mean of the new nodes.
     """
 

@@ -40,7 +40,7 @@ class Dtc:
       script's 10 + 100 epochs of SGD (0.1, then 0.05, momentum 0.9, decay 1e-4, batches of 128) are some 20 000 steps.
     - The paper estimates the number of classes with old probe classes; here it is given. Nothing holds the old classes.
     - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. It is not linear in z/|z|, so the joint head
-      gets rows from the class means of DTC's own assignments (see `joining`) behind the old head's.
+      gets rows from the class means of DTC's own assignments (see `_two_heads`) behind the old head's.
     - One new class: nothing to tell apart, nothing is trained.
     """
 

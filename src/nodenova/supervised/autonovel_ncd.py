@@ -38,7 +38,7 @@ class AutoNovelNcd:
 
         L    += increment exp(-5 (1 - t/T)^2) cross-entropy of h^l on the new nodes with argmax h^u
 
-    Without it h^l knows old classes only, and what compares old with new is set afterwards (see `joining`).
+    Without it h^l knows old classes only, and what compares old with new is set afterwards (see `_two_heads`).
 
     Numbers are those of the released script for CIFAR-10 (k and `increment` are the same in all). What differs from the
     paper is what differs in `autonovel`, which is this method without old nodes:

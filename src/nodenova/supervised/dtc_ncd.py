@@ -45,7 +45,7 @@ class DtcNcd:
     - q' comes from z with noise (eta * std per dimension) instead of another crop.
     - One step an epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as phase 1 has.
     - The paper has no classifier for all classes. Here the joint head has h^l and, behind it, rows from the means of DTC's
-      own groups (see `joining`), with the means of the old classes taken anew from their nodes.
+      own groups (see `_two_heads`), with the means of the old classes taken anew from their nodes.
     - One new class: nothing to tell apart, L_CE alone is trained.
     """
 
