@@ -25,7 +25,7 @@ class FrozenKmeans:
         w_k    = kappa m_k + v,  b_k = beta - kappa |m_k|^2 / 2       the rows of a nearest-mean classifier
         kappa, v, beta by least squares from the old head's rows and the old classes' remembered means
 
-    So the new rows have the scale of the old ones, and no label is asked: see `_two_heads`. It has no paper of its own, and no
+    So the new rows have the scale of the old ones, and no label is asked: see `_two_heads`. It has no paper, and no
     h^u: New-N is read from the new rows.
     """
 

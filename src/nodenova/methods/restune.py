@@ -53,7 +53,7 @@ class ResTune:
     - The released code calls a node new where q, at most 1, exceeds every old logit. Behind a confident old head that is
       never, so "strict" is the default here: it keeps the old classes, which is what the method is for. Old logits of a GNN
       that was stopped early are themselves about 1, and the rule as it stands would hang on when that was.
-      "concatenated" puts rows from the class means of its own assignments behind the old head's (see `_two_heads`) and loses
+      "concatenated" puts rows from the class means of its own assignments behind the old head's (`_two_heads`) and loses
       most of Old: z moves, and the old means are remembered as they were.
     - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. One new class: nothing is trained.
     """

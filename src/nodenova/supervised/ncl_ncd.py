@@ -44,7 +44,7 @@ class NclNcd:
     - Mixtures are made once an epoch, not five times, and from the first epoch, not from the fourth.
     - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it.
     - One step an epoch, on all nodes, with Adam at phase 1's rate and decay.
-    - The paper has no classifier for all classes; h^l and h^u stand side by side in one (see `_two_heads`), with the means of
+    - The paper has no classifier for all classes; h^l and h^u stand side by side in one (`_two_heads`), with the means of
       the old classes taken anew from their nodes.
     - One new class: nothing to tell apart, L_BCE and L_NCL are left out.
     """
