@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 import nodenova as nova
-from nodenova.encoders.gnn import Encoder, EncoderSpec
+from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.losses.pairwise import same_top_k
 from nodenova.nn.seeding import fixed_threads
 
@@ -46,16 +46,16 @@ def encoders() -> None:
     assert not isinstance(graph.x, np.ndarray)
     x, edges = torch.from_numpy(graph.x.toarray()), torch.from_numpy(graph.edge_index)
     for name in ("gcn", "sage", "gat"):
-        g = Encoder(EncoderSpec(name, graph.num_features, row_normalise=False)).train()
+        g = GNN(GNNSpec(name, graph.num_features, row_normalise=False)).train()
         activation = torch.nn.functional.elu if name == "gat" else torch.relu
 
-        def plain(g: Encoder = g, activation: Callable[[Tensor], Tensor] = activation) -> Tensor:
+        def plain(g: GNN = g, activation: Callable[[Tensor], Tensor] = activation) -> Tensor:
             h = x
             for depth, conv in enumerate(g.convs):
                 h = conv(torch.dropout(activation(h), 0.5, True) if depth else h, edges)
             return h
 
-        def fast(g: Encoder = g) -> Tensor:
+        def fast(g: GNN = g) -> Tensor:
             return g(graph)
 
         ours = seconds(training_step(fast, list(g.parameters())))
@@ -70,12 +70,12 @@ def attention() -> None:
     x, edges = torch.from_numpy(values), torch.from_numpy(graph.edge_index)
     for version in ("v1", "v2"):
         for hidden in (16, 128):
-            g = Encoder(EncoderSpec("gat", graph.num_features, hidden, attention=version, row_normalise=False)).train()
+            g = GNN(GNNSpec("gat", graph.num_features, hidden, attention=version, row_normalise=False)).train()
 
-            def plain(g: Encoder = g) -> Tensor:
+            def plain(g: GNN = g) -> Tensor:
                 return g.convs[1](torch.dropout(torch.nn.functional.elu(g.convs[0](x, edges)), 0.5, True), edges)
 
-            def fast(g: Encoder = g) -> Tensor:
+            def fast(g: GNN = g) -> Tensor:
                 return g(graph)
 
             ours = seconds(training_step(fast, list(g.parameters())), 2)

@@ -28,7 +28,7 @@ class Recorded:
 def record(monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Recorded]:
     """What `run` returns, and how the method of `module` began. Its encoder must have no dropout: that is not recorded."""
     seen = Recorded()
-    minimise, randn, randn_like = module.minimise, torch.randn, torch.randn_like  # type: ignore[attr-defined]
+    minimize, randn, randn_like = module.minimize, torch.randn, torch.randn_like  # type: ignore[attr-defined]
 
     def kept(draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def drawn(*args: Any, **options: Any) -> Tensor:
@@ -39,10 +39,10 @@ def record(monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[]
 
     def begun(terms: Any, modules: list[nn.Module], **options: Any) -> Any:
         seen.modules += copy.deepcopy(modules)
-        return minimise(terms, modules, **options)
+        return minimize(terms, modules, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "minimise", begun)
+        patch.setattr(module, "minimize", begun)
         patch.setattr(torch, "randn", kept(randn))
         patch.setattr(torch, "randn_like", kept(randn_like))
         return run(), seen

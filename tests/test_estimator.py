@@ -22,7 +22,7 @@ from nodenova.data.tasks import own_tasks
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.estimator import NodeDiscoverer
 
-QUICK = nova.Prism(groupings=0, restarts=2)
+QUICK = nova.Prism(n_resamples=0, restarts=2)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.encoders.gnn import ENCODERS
+from nodenova.encoders.gnn import LAYERS
 from nodenova.methods import METHODS, Method, make_method
 
 Task = tuple[nova.OldTask, nova.NewTask, nova.Exam]
@@ -77,7 +77,7 @@ def quick(name: str) -> Method:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("encoder", list(ENCODERS))
+@pytest.mark.parametrize("encoder", list(LAYERS))
 @pytest.mark.parametrize("name", list(METHODS))
 def test_odd_tasks(name: str, encoder: str, task: Callable[[], Task]) -> None:
     _, new, exam = made(task)
@@ -90,7 +90,7 @@ def test_odd_tasks(name: str, encoder: str, task: Callable[[], Task]) -> None:
         assert np.isfinite(probabilities).all()
         assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
         assert set(model.predict_new(new.graph)) <= set(range(n_old, n))
-        for statistic in (model.prototypes.mean, model.prototypes.var, model.prototypes.factor):
+        for statistic in (model.memory.replay.mean, model.memory.replay.var, model.memory.classes.factor):
             assert statistic.isfinite().all()
         assert np.isfinite([value for values in model.stages[-1].history.values() for value in values]).all()
         if new.num_new == len(exam.class_names) - n_old:

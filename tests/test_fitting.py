@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 
 import nodenova as nova
-from nodenova.encoders.gnn import Encoder, EncoderSpec
+from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.errors import SettingError
 from nodenova.fitting import settings_from_text
 from nodenova.model.model import linear_head, trained_head
-from nodenova.nn.heads import CosineHead, LinearHead
+from nodenova.nn.heads import LinearHead, UnitLinearHead
 from nodenova.nn.seeding import repeatable
 
 
@@ -29,7 +29,7 @@ def without_validation(old: nova.OldTask) -> nova.OldTask:
 
 
 @pytest.mark.parametrize(
-    ("settings", "kind"), [({}, LinearHead), ({"head": "linear"}, LinearHead), ({"head": "cosine"}, CosineHead)]
+    ("settings", "kind"), [({}, LinearHead), ({"head": "linear"}, LinearHead), ({"head": "cosine"}, UnitLinearHead)]
 )
 @pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
 def test_the_head_is_plain_unless_told_otherwise(old, encoder: str, settings: dict[str, str], kind: type) -> None:
@@ -42,7 +42,7 @@ def test_it_is_adam_on_the_cross_entropy_of_the_plain_head(old) -> None:
     graph, train, y = old.graph, torch.from_numpy(old.train_ids), torch.from_numpy(old.train_y)
     model = nova.fit(without_validation(old), "gcn", hidden=4, epochs=5, seed=3)
     with repeatable(3, "fit", 1):
-        g, linear = Encoder(EncoderSpec("gcn", graph.num_features, hidden=4)), torch.nn.Linear(4, 2)
+        g, linear = GNN(GNNSpec("gcn", graph.num_features, hidden=4)), torch.nn.Linear(4, 2)
         optimiser = torch.optim.Adam([*g.parameters(), *linear.parameters()], lr=0.01, weight_decay=5e-4)
         losses = []
         for _ in range(5):
@@ -83,11 +83,14 @@ def test_with_early_stopping_it_ends_in_the_epoch_that_was_best_on_validation_no
     assert kept.predict_proba(old.graph).tobytes() == best.predict_proba(old.graph).tobytes()
 
 
+LDA = {"rank_low": 1.0, "rank_high": 8.0, "prior": 500.0}
+
+
 def test_what_it_was_is_in_the_record(old) -> None:
     gcn, gat = (nova.fit(old, encoder, hidden=4, heads=2, epochs=1).stages[0].settings for encoder in ("gcn", "gat"))
     shape = {"hidden": 4, "layers": 2, "dropout": 0.5, "input_dropout": 0.0, "row_normalise": True}
     training = {"epochs": 1, "lr": 0.01, "weight_decay": 5e-4, "patience": 100, "early_stopping": True}
-    assert gcn == shape | training | {"head": "linear", "prototype_passes": 0}
+    assert gcn == shape | training | {"head": "linear", "prototype_passes": 0} | LDA
     assert set(gat) - set(gcn) == {"heads", "attention"}
     assert gat["attention"] == "v1"
 
@@ -101,11 +104,11 @@ def test_the_released_shape_of_gat_can_be_asked_for(old) -> None:
 
 def test_it_reads_the_head_of_phase_1_as_phase_2_asks(old) -> None:
     plain, cosine = (nova.fit(old, "gcn", hidden=4, epochs=2, head=head) for head in ("linear", "cosine"))
-    assert type(trained_head(plain, "sword")) is type(trained_head(cosine, "sword")) is CosineHead
+    assert type(trained_head(plain, "sword")) is type(trained_head(cosine, "sword")) is UnitLinearHead
     assert torch.equal(trained_head(plain, "sword").linear.weight, plain.head().linear.weight)
     assert trained_head(plain, "sword").temperature == trained_head(cosine, "sword").temperature == 0.1
     assert type(linear_head(plain, "sword")) is LinearHead
-    assert type(linear_head(cosine, "sword")) is CosineHead
+    assert type(linear_head(cosine, "sword")) is UnitLinearHead
     for read in (trained_head, linear_head):
         with pytest.raises(
             SettingError, match="sword needs an encoder that is trained: fit with gcn, gat or sage, not prism"

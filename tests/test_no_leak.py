@@ -11,14 +11,16 @@ import torch
 
 import nodenova as nova
 from nodenova.data.splits import with_split
-from nodenova.encoders.gnn import ENCODERS
+from nodenova.encoders.gnn import LAYERS
 from nodenova.methods import METHODS, make_method
+from nodenova.methods.registry import preferred_encoder
 from nodenova.nn.heads import grow
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.memory import Memory
+from nodenova.nn.multirank import MultiRank
 from nodenova.testing import find_leak, scrambled
 
 # Enough epochs for every branch of every method; what leaks at all has leaked by then.
-QUICK = {name: {"epochs": "15"} for name in ("sword", "taught", "autonovel", "restune", "ncl", "dtc")}
+QUICK = {name: {"epochs": "15"} for name, kind in METHODS.items() if "epochs" in {f.name for f in fields(kind)}}
 QUICK["dtc"] |= {"warmup": "3", "update": "4"}
 
 
@@ -28,13 +30,13 @@ def labelled() -> nova.Labelled:
 
 @pytest.mark.parametrize(
     ("method", "encoder"),
-    [*((method, encoder) for method in METHODS for encoder in ENCODERS), ("prism", "prism"), ("taught", "prism")],
+    [(m, e) for m in METHODS for e in (*LAYERS, "prism") if e != "prism" or preferred_encoder(METHODS[m]) == "prism"],
 )
 def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str) -> None:
     assert find_leak(make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder) is None
 
 
-@pytest.mark.parametrize("encoder", list(ENCODERS))
+@pytest.mark.parametrize("encoder", list(LAYERS))
 @pytest.mark.parametrize("reading", list(nova.Sword.READINGS))
 def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(reading: str, encoder: str) -> None:
     method = make_method("sword", QUICK["sword"] | {"reading": reading})
@@ -52,9 +54,9 @@ class Leaky:
         g, head = model.encoder(), grow(model.head(), task.num_new)
         with torch.no_grad():
             z = g(task.graph)[torch.from_numpy(task.ids)]
-            new = Prototypes.of(z, y, task.num_new, z.shape[1], (z.shape[1],))
-            head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(new.mean, dim=1)
-        return model.grown(encoder=g, head=head, prototypes=model.prototypes.followed_by(new))
+            new = Memory.of(z, y, task.num_new, MultiRank.whole(z.shape[1]))
+            head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(new.replay.mean, dim=1)
+        return model.grown(encoder=g, head=head, memory=model.memory.append(new))
 
 
 def test_a_leaky_method_is_caught() -> None:
@@ -83,7 +85,7 @@ def test_a_model_keeps_no_node() -> None:
     old, _, _ = nova.split(data, old=[0, 1])
     model = nova.fit(old, "gcn", epochs=3)
     parts = [*model.frozen_encoder().state_dict().values(), *model.head().state_dict().values()]
-    parts += [model.prototypes.mean, model.prototypes.var]
+    parts += [model.memory.replay.mean, model.memory.replay.var]
     assert 333 not in {size for part in parts for size in part.shape}
     assert len(old.train_ids) not in {size for part in parts for size in part.shape}
 

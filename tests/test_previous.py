@@ -34,7 +34,7 @@ from nodenova.data.tasks import own_tasks
 from nodenova.errors import StorageError
 from nodenova.io.load import load_graph
 from nodenova.model.saving import weights_digest
-from nodenova.nn.heads import CosineHead, LadderHead
+from nodenova.nn.heads import UnitLinearHead
 from nodenova.review.decisions import apply_review
 from nodenova.review.folder import DiscoveryFolder
 
@@ -63,7 +63,8 @@ def test_a_model_predicts_what_it_predicted(name: str, data: nova.Labelled) -> N
     assert list(model.class_names) == said["classes"]
     assert model.predict(data.graph).tolist() == said["predict"]
     assert np.abs(model.predict_proba(data.graph) - said["proba"]).max() < 2e-6  # six decimals were written
-    assert isinstance(model.head(), LadderHead if name == "prism" else CosineHead)
+    assert isinstance(model.head(), UnitLinearHead)
+    assert model.head().multirank.is_whole == (name != "prism")
     assert weights_digest(model) == read(f"models/{name}/model.json")["sha256"]
 
 
@@ -110,9 +111,9 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(name: str, data: 
         for term, values in then.history.items():
             assert now.history[term] == pytest.approx(values, rel=1e-4, abs=1e-9)
     for part in ("mean", "var", "centre"):  # of the old classes: SWORD's new ones were remembered under dropout too
-        now, then = (getattr(m.prototypes, part)[:2].numpy() for m in (model, saved))
+        now, then = (m.memory.tensors()[part][:2].numpy() for m in (model, saved))
         assert np.allclose(now, then, rtol=1e-4, atol=1e-6)
-    assert float(model.prototypes.temperature) == pytest.approx(float(saved.prototypes.temperature), rel=1e-4)
+    assert float(model.memory.classes.temperature) == pytest.approx(float(saved.memory.classes.temperature), rel=1e-4)
     assert np.allclose(model.predict_proba(data.graph), saved.predict_proba(data.graph), atol=1e-5)
 
 

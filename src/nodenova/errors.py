@@ -1,5 +1,6 @@
 """What nodenova raises when a user's input is wrong: one sentence, in the user's words."""
 
+import warnings
 from collections.abc import Iterable
 
 
@@ -39,3 +40,9 @@ def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
     unknown encoder 'gnc'; known: gat, gcn, sage
     """
     return SettingError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
+
+
+def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
+    """The warning for a name that goes with the next release."""
+    message = f"{old} is called {new} now; the old name goes with the next release"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)

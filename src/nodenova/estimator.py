@@ -42,7 +42,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     """Finds classes that nobody has labelled among the nodes of a graph, and says the class of every node.
 
     num_new:      how many new classes to find.
-    method:       how: a name (`prism`, `sword`, …: `nova.METHODS`) or a method with settings, `nova.Prism(groupings=0)`.
+    method:       how: a name (`prism`, `sword`, …: `nova.METHODS`) or a method with settings, `nova.Prism(n_resamples=0)`.
     encoder:      `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
     fit_settings: settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
     random_state: a whole number, which gives the same result each time; a NumPy RandomState; None for a new draw.

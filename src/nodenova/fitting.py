@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import OldTask
-from nodenova.encoders.gnn import ENCODERS, Encoder, EncoderSpec
+from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.model.model import Model, NodeClass, Stage
-from nodenova.nn.heads import CosineHead, Head, LinearHead
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
+from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import pick_device, repeatable
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import Watcher, frozen, minimise, watched_by
-from nodenova.prism.classifier import calibrated_temperature, gaussian_head, learnt_view_scale
-from nodenova.prism.encoder import Views
+from nodenova.nn.training import Watcher, frozen, minimize, watched_by
+from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
+from nodenova.prism.classifier import LDASettings, lda_head
+from nodenova.prism.encoder import PrismEncoder
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
@@ -36,7 +39,11 @@ TRAINING: dict[str, Any] = {
     "head": "linear",
     "prototype_passes": 0,
 }
-HEADS = {"linear": LinearHead, "cosine": CosineHead}
+LDA = tuple(each.name for each in fields(LDASettings))  # settings of every encoder
+HEADS: dict[str, Callable[[int, int], LinearHead | UnitLinearHead]] = {
+    "linear": LinearHead,
+    "cosine": UnitLinearHead.on_sphere,
+}
 
 
 def fit(
@@ -51,39 +58,77 @@ def fit(
 ) -> Model:
     """Learn the old classes and remember each of them: an encoder, a head, and statistics of the classes (Eq. 9).
 
-    `prism` computes its encoder and head in closed form and has no settings. `gcn`, `gat` and `sage` are trained on the
-    labelled old nodes (Eq. 1) with a plain linear head; their settings are hidden=16, layers=2, dropout=0.5,
-    input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200, lr=0.01, weight_decay=5e-4,
-    patience=100. They end in the state that was best on the old validation nodes (accuracy, then loss), and training
-    stops when that has not improved for `patience` epochs; without validation nodes, or with early_stopping=False, it runs
-    all epochs and ends in the last one. head="cosine" trains a head on z/|z| at temperature 0.1; prototype_passes=20
-    remembers classes under dropout.
+    `prism` computes its encoder and head in closed form. `gcn`, `gat` and `sage` are trained on the
+    labelled old nodes (Eq. 1) with a plain linear head. They end in the state that was best on the old
+    validation nodes (accuracy, then loss), and training stops when that has not improved for `patience`
+    epochs; without validation nodes, or with early_stopping=False, it runs all epochs and ends in the
+    last one.
+
+    Args:
+        old: The graph, the labelled nodes and their classes: what `split` or `tasks_from_labels` made.
+        encoder: `prism`, `gcn`, `gat` or `sage`.
+        seed: The same seed on the same machine gives the same model, bit for bit.
+        device: "auto", "cpu", "cuda", ….
+        threads: For the computation; the result may depend on it in the last bits.
+        watcher: Called after every epoch with its number, their number and the losses.
+        **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are compared
+            (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5, input_dropout=0 (of the
+            features), heads=8 and attention="v1" (gat), epochs=200, lr=0.01, weight_decay=5e-4,
+            patience=100, early_stopping=True, head="linear" ("cosine" trains a head on z/|z| at
+            temperature 0.1), prototype_passes=0 (20 remembers classes under dropout).
+
+    Returns:
+        A model of the old classes, for `discover`.
+
+    Raises:
+        SettingError: An encoder or setting is unknown or impossible.
+
+    Example:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1, 2])
+        >>> nova.fit(old)
+        Model(prism, 3 classes, 0 of them discovered)
     """
     check_settings(encoder, settings)
-    place = pick_device(device)
+    place, closed_form = pick_device(device), encoder_kind(encoder).closed_form
+    lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     with repeatable(seed, "fit", threads), watched_by(watcher):
-        return _compute(old, seed, place) if encoder == "prism" else _train(old, encoder, seed, place, settings)
+        if closed_form is not None:
+            return _compute(old, closed_form, seed, place, lda)
+        return _train(old, encoder, seed, place, settings, lda)
 
 
-def _compute(old: OldTask, seed: int, device: torch.device) -> Model:
+def _compute(
+    old: OldTask, kind: type[PrismEncoder], seed: int, device: torch.device, lda: LDASettings
+) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
-    views, n = Views.fit(old.graph, device), len(old.class_names)
+    views, n = kind.fit(old.graph, device), len(old.class_names)
     g, z = views.whitened(views(old.graph)[train], y)
-    prototypes = Prototypes.of(z, y, n, g.spec.view_size, g.spec.rungs)
-    prototypes = prototypes.with_view_scale(learnt_view_scale(g.spec, z, y, n, g.spec.worth))
-    prototypes = prototypes.with_temperature(calibrated_temperature(g.spec, z, y, n, prototypes.view_scale))
-    head = gaussian_head(g.spec, prototypes, prototypes, float(prototypes.temperature))
-    return _model(g, head, prototypes, old, Stage("fit", g.spec.as_settings(), seed, SEES))
+    multirank, memory = g.spec.multirank, Memory.of(z, y, n, g.spec.multirank)
+    scale = learn_view_scale(multirank, z, y, n, g.spec.prior_weight, lda)
+    temperature = calibrate_temperature(multirank, z, y, n, scale, lda)
+    classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
+    head = lda_head(multirank, classes, classes, float(classes.temperature), lda)
+    stage = Stage("fit", g.spec.as_settings() | asdict(lda), seed, SEES)
+    return _model(g, head, Memory(memory.replay, classes), old, stage)
 
 
-def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings: Mapping[str, Any]) -> Model:
-    graph, training = old.graph, TRAINING | {key: value for key, value in settings.items() if key in TRAINING}
-    shape = {key: value for key, value in settings.items() if key not in TRAINING}
-    spec = EncoderSpec(encoder, graph.num_features, row_normalise=_are_counts(graph), **shape)
+def _train(
+    old: OldTask,
+    encoder: str,
+    seed: int,
+    device: torch.device,
+    settings: Mapping[str, Any],
+    lda: LDASettings,
+) -> Model:
+    graph = old.graph
+    training = TRAINING | {key: value for key, value in settings.items() if key in TRAINING}
+    shape = {key: value for key, value in settings.items() if key in SHAPE}
+    spec = GNNSpec(encoder, graph.num_features, row_normalise=_are_counts(graph), **shape)
     train, y = _tensors(old.train_ids, old.train_y, device)
     val, y_val = _tensors(old.val_ids, old.val_y, device)
     num_classes = len(old.class_names)
-    g, h = Encoder(spec).to(device), HEADS[training["head"]](spec.hidden, num_classes).to(device)
+    g, h = GNN(spec).to(device), HEADS[training["head"]](spec.hidden, num_classes).to(device)
 
     def terms(epoch: int) -> dict[str, Tensor]:
         return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
@@ -93,7 +138,7 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
         accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
         return accuracy, -float(F.cross_entropy(logits, y_val))
 
-    history = minimise(
+    history = minimize(
         terms,
         [g, h],
         epochs=training["epochs"],
@@ -102,19 +147,21 @@ def _train(old: OldTask, encoder: str, seed: int, device: torch.device, settings
         validate=validate if len(val) and training["early_stopping"] else None,
         patience=training["patience"],
     )
-    prototypes = Prototypes.remember(g, graph, train, y, num_classes, training["prototype_passes"])
+    memory = Memory.remember(g, graph, train, y, num_classes, training["prototype_passes"])
     with torch.no_grad():
-        temperature = calibrated_temperature(spec, g(graph)[train], y, num_classes, prototypes.view_scale)
-        prototypes = prototypes.with_temperature(temperature)
-    return _model(g, h, prototypes, old, Stage("fit", spec.as_settings() | training, seed, SEES, history))
+        z, scale = g(graph)[train], memory.classes.view_scale
+        temperature = calibrate_temperature(spec.multirank, z, y, num_classes, scale, lda)
+    memory = Memory(memory.replay, memory.classes.with_temperature(temperature))
+    stage = Stage("fit", spec.as_settings() | training | asdict(lda), seed, SEES, history)
+    return _model(g, h, memory, old, stage)
 
 
-def _model(g: Encoder | Views, h: Head, prototypes: Prototypes, old: OldTask, stage: Stage) -> Model:
+def _model(g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage) -> Model:
     return Model(
         _encoder=frozen(g),
         _head=frozen(h),
         _novel_head=None,
-        _prototypes=prototypes,
+        _memory=memory,
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
         stages=(stage,),
     )
@@ -122,7 +169,8 @@ def _model(g: Encoder | Views, h: Head, prototypes: Prototypes, old: OldTask, st
 
 def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
     """Settings of `fit` given as text, as on the command line."""
-    known = {field.name: field.default for field in fields(EncoderSpec) if field.name in SHAPE} | TRAINING
+    shape = {each.name: each.default for each in fields(GNNSpec) if each.name in SHAPE}
+    known = shape | TRAINING | asdict(LDASettings())
     for key in texts:
         if key not in known:
             raise one_of("setting of fit", key, known)
@@ -131,23 +179,25 @@ def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
     """Raise, before anything is done, if `fit` would not take these settings for this encoder."""
-    if encoder == "prism":
-        if settings:
+    kind = encoder_kind(encoder)
+    LDASettings(**{key: value for key, value in settings.items() if key in LDA})
+    own = {key: value for key, value in settings.items() if key not in LDA}
+    for key in own:
+        if key not in SHAPE and key not in TRAINING:
+            raise one_of("setting of fit", key, [*LDA, *SHAPE, *TRAINING])
+    if not kind.trainable:
+        if own:
             raise SettingError(
-                f"{', '.join(settings)}: for encoders that are trained (gcn, gat, sage), and prism is computed"
+                f"{', '.join(own)}: for encoders that are trained (gcn, gat, sage), and {encoder} is computed"
             )
         return
-    if encoder not in ENCODERS:
-        raise one_of("encoder", encoder, [*ENCODERS, "prism"])
-    shape = {key: value for key, value in settings.items() if key not in TRAINING}
-    for key in shape:
-        if key not in SHAPE:
-            raise one_of("setting of fit", key, [*SHAPE, *TRAINING])
-    EncoderSpec(encoder, **shape)
+    GNNSpec(encoder, **{key: value for key, value in own.items() if key in SHAPE})
     if settings.get("epochs", 1) < 1:
         raise SettingError(f"epochs must be at least 1, it is {settings['epochs']}")
     if settings.get("prototype_passes", 0) < 0:
-        raise SettingError(f"prototype_passes must not be negative, it is {settings['prototype_passes']}")
+        raise SettingError(
+            f"prototype_passes must not be negative, it is {settings['prototype_passes']}"
+        )
     if settings.get("head", "linear") not in HEADS:
         raise one_of("head", str(settings["head"]), HEADS)
 

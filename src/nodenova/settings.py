@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, warn_renamed
+
+AType = TypeVar("AType")
 
 
 def setting(default: Any, *, at_least: float | None = None, above: float | None = None) -> Any:
@@ -59,3 +63,40 @@ def from_text(key: str, text: str, default: object) -> object:
         return kind(text)  # type: ignore[call-arg]
     except (ValueError, KeyError):
         raise SettingError(f"{key} must be {kind.__name__} (like {default}), it is {text!r}") from None
+
+
+def accepts_old_names(
+    renamed: Mapping[str, str], moved: Mapping[str, str] | None = None
+) -> Callable[[type[AType]], type[AType]]:
+    """A dataclass whose settings may still be given by the names they had, with a DeprecationWarning.
+
+    Args:
+        renamed: {old name: new name}.
+        moved: {name: what to say} of settings that are elsewhere now; `{name}` stands for the name.
+    """
+
+    def decorate(kind: type[AType]) -> type[AType]:
+        init = kind.__init__
+
+        @functools.wraps(init)
+        def with_old_names(self: Any, *args: Any, **settings: Any) -> None:
+            init(self, *args, **current_names(kind, settings))
+
+        kind.__init__ = with_old_names  # type: ignore[method-assign]
+        kind.OLD_NAMES = dict(renamed)  # type: ignore[attr-defined]
+        kind.MOVED = dict(moved or {})  # type: ignore[attr-defined]
+        return kind
+
+    return decorate
+
+
+def current_names(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a dataclass by the names they have now."""
+    renamed: Mapping[str, str] = getattr(kind, "OLD_NAMES", {})
+    for name, sentence in getattr(kind, "MOVED", {}).items():
+        if name in settings:
+            raise SettingError(sentence.format(name=name))
+    for name in settings:
+        if name in renamed:
+            warn_renamed(name, renamed[name], stacklevel=4)
+    return {renamed.get(name, name): value for name, value in settings.items()}

@@ -15,6 +15,7 @@ from nodenova.data.labels import Labelled
 from nodenova.data.splits import split, with_split
 from nodenova.data.synthetic import synthetic
 from nodenova.discovery import discover
+from nodenova.encoders.registry import encoder_kind
 from nodenova.fitting import fit
 from nodenova.graph import Graph
 from nodenova.methods import Method
@@ -91,7 +92,7 @@ def small() -> Labelled:
 
 def _fitted(labelled: Labelled, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
     first, task, _ = split(labelled, old)
-    settings: dict[str, Any] = {} if encoder == "prism" else {"epochs": EPOCHS}
+    settings: dict[str, Any] = {"epochs": EPOCHS} if encoder_kind(encoder).trainable else {}
     return fit(first, encoder, **settings), task
 
 
@@ -118,7 +119,7 @@ def find_leak(method: Method, labelled: Labelled, old: Sequence[int], encoder: s
 
     def outcome(answers: Labelled) -> Model:
         first, new, _ = split(answers, old)
-        settings: dict[str, Any] = {} if encoder == "prism" else {"epochs": epochs}
+        settings: dict[str, Any] = {"epochs": epochs} if encoder_kind(encoder).trainable else {}
         return discover(fit(first, encoder, **settings), new, method)
 
     a, b = outcome(labelled), outcome(scrambled(labelled, old))

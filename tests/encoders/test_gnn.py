@@ -10,20 +10,20 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv
 
-from nodenova.encoders.gnn import ENCODERS, Encoder, EncoderSpec
+from nodenova.encoders.gnn import GNN, LAYERS, GNNSpec
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.nn.sparse import SparseMatrix, features
 
 ACTIVATION = {"gcn": F.relu, "sage": F.relu, "gat": F.elu}
-every_kind = pytest.mark.parametrize("name", [*ENCODERS, "gatv2"])
+every_kind = pytest.mark.parametrize("name", [*LAYERS, "gatv2"])
 
 
 def dense(graph: Graph) -> np.ndarray:
     return graph.x.toarray() if sp.issparse(graph.x) else graph.x
 
 
-def as_pyg_runs_it(encoder: Encoder, graph: Graph) -> Tensor:
+def as_pyg_runs_it(encoder: GNN, graph: Graph) -> Tensor:
     """The same parameters through each layer's own forward."""
     x = torch.from_numpy(dense(graph))
     if encoder.spec.row_normalise:
@@ -36,11 +36,11 @@ def as_pyg_runs_it(encoder: Encoder, graph: Graph) -> Tensor:
     return x
 
 
-def make(name: str, graph: Graph, **settings: object) -> Encoder:
+def make(name: str, graph: Graph, **settings: object) -> GNN:
     torch.manual_seed(0)
     if name == "gatv2":
         name, settings = "gat", {"attention": "v2", **settings}
-    return Encoder(EncoderSpec(name, graph.num_features, **{"hidden": 8, "heads": 4, **settings})).eval()  # type: ignore[arg-type]
+    return GNN(GNNSpec(name, graph.num_features, **{"hidden": 8, "heads": 4, **settings})).eval()  # type: ignore[arg-type]
 
 
 def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: float | None = None) -> None:
@@ -226,7 +226,7 @@ def test_gat_has_its_heads_inside_and_one_at_the_end(make_graph, name: str, laye
 )
 def test_impossible_settings(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingError, match=sentence):
-        EncoderSpec(**settings)  # type: ignore[arg-type]
+        GNNSpec(**settings)  # type: ignore[arg-type]
 
 
 @every_kind
@@ -238,14 +238,14 @@ def test_hidden_need_not_be_a_multiple_of_heads(make_graph, name: str) -> None:
 
 
 def test_settings_name_heads_and_attention_only_where_they_matter() -> None:
-    assert {"heads", "attention"} <= set(EncoderSpec("gat").as_settings())
-    assert not {"heads", "attention"} & set(EncoderSpec("gcn").as_settings())
-    assert "num_features" not in EncoderSpec("gcn").as_settings()
-    assert EncoderSpec("sage").as_settings()["input_dropout"] == 0.0
+    assert {"heads", "attention"} <= set(GNNSpec("gat").as_settings())
+    assert not {"heads", "attention"} & set(GNNSpec("gcn").as_settings())
+    assert "num_features" not in GNNSpec("gcn").as_settings()
+    assert GNNSpec("sage").as_settings()["input_dropout"] == 0.0
 
 
 def test_a_spec_saved_before_a_field_existed_is_one_without_it() -> None:
     saved = {"name": "gat", "num_features": 5, "hidden": 4, "layers": 2, "dropout": 0.5, "heads": 2, "row_normalise": True}
-    spec = EncoderSpec(**saved)
+    spec = GNNSpec(**saved)
     assert (spec.input_dropout, spec.attention) == (0.0, "v1")
-    assert all(isinstance(conv, GATConv) for conv in Encoder(spec).convs)
+    assert all(isinstance(conv, GATConv) for conv in GNN(spec).convs)

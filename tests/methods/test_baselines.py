@@ -12,9 +12,10 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods._centres import start_centres
-from nodenova.methods._two_heads import equally_loud, head_for_new, nearest_mean
-from nodenova.nn.heads import CosineHead, as_nearest_mean
-from nodenova.nn.statistics import Prototypes
+from nodenova.methods._two_heads import head_for_new, match_logit_scale, nearest_mean
+from nodenova.nn.heads import UnitLinearHead, as_nearest_mean
+from nodenova.nn.memory import Memory
+from nodenova.nn.multirank import MultiRank
 
 FAST: dict[str, Any] = {
     "autonovel": nova.AutoNovel(epochs=4),
@@ -33,7 +34,7 @@ def test_the_same_seed_is_bit_identical_and_another_is_not(name: str, fitted, ta
     assert a.predict_proba(new.graph).tobytes() == b.predict_proba(new.graph).tobytes()
     assert a.stages[-1].history == b.stages[-1].history
     assert np.array_equal(a.predict_new(new.graph), b.predict_new(new.graph))
-    assert not np.array_equal(a.prototypes.mean, c.prototypes.mean)  # drawn with dropout, by all of them
+    assert not np.array_equal(a.memory.replay.mean, c.memory.replay.mean)  # drawn with dropout, by all of them
 
 
 @pytest.mark.parametrize("name", ["autonovel", "restune", "ncl", "dtc"])
@@ -219,18 +220,18 @@ def test_a_nearest_mean_head_is_read_back_and_new_classes_get_rows_of_the_same_k
     generator = torch.Generator().manual_seed(0)
     z, y = torch.randn(60, 6, generator=generator), torch.arange(60) % 5
     z = z + 3 * torch.randn(5, 6, generator=generator)[y]
-    old, new = (Prototypes.of(z[part], y[part] % 3, n, 6, (6,)) for part, n in ((y < 3, 3), (y >= 3, 2)))
+    old, new = (Memory.of(z[part], y[part] % 3, n, MultiRank.whole(6)).classes for part, n in ((y < 3, 3), (y >= 3, 2)))
     kappa, v, beta = 2.5, torch.randn(6, generator=generator), 0.3
-    head = CosineHead(6, 3)
+    head = UnitLinearHead.on_sphere(6, 3)
     with torch.no_grad():
-        head.linear.weight.copy_(kappa * old.centre + v)
-        head.linear.bias.copy_(beta - kappa / 2 * old.centre.square().sum(dim=1))
-    found = as_nearest_mean(head.linear.weight, head.linear.bias, old.centre)
+        head.linear.weight.copy_(kappa * old.center + v)
+        head.linear.bias.copy_(beta - kappa / 2 * old.center.square().sum(dim=1))
+    found = as_nearest_mean(head.linear.weight, head.linear.bias, old.center)
     # The bias is fitted after the scale, so all three come back when the head is of this form.
     for ours, theirs in zip(found, (torch.tensor(kappa), v, torch.tensor(beta)), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-5)
-    rows, bias = nearest_mean(head, old.centre, new.centre)
-    centre = torch.cat([old.centre, new.centre])
+    rows, bias = nearest_mean(head, old.center, new.center)
+    centre = torch.cat([old.center, new.center])
     logits = torch.cat([head.linear(centre), centre @ rows.t() + bias], dim=1)
     assert (logits.argmax(dim=1) == torch.arange(5)).all()
 
@@ -238,13 +239,13 @@ def test_a_nearest_mean_head_is_read_back_and_new_classes_get_rows_of_the_same_k
 def test_a_linear_new_head_is_as_loud_at_home_as_the_old_one() -> None:
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(40, 6, generator=generator)
-    old, new = (Prototypes.of(part, torch.arange(20) % 2, 2, 6, (6,)) for part in (z[:20], z[20:]))
-    head = CosineHead(6, 2)
+    old, new = (Memory.of(part, torch.arange(20) % 2, 2, MultiRank.whole(6)).classes for part in (z[:20], z[20:]))
+    head = UnitLinearHead.on_sphere(6, 2)
     h_u = head_for_new(head, 2)
-    bias = equally_loud(head, old.centre, new.centre, h_u.linear.weight)
+    bias = match_logit_scale(head, old.center, new.center, h_u.linear.weight)
     assert bias.shape == ()  # one number for all new classes, so which of them is the likeliest stays
-    at_home = (h_u.linear.weight * new.centre).sum(dim=1) + bias
-    assert torch.allclose(head.linear(old.centre).diagonal().mean(), at_home.mean(), atol=1e-6)
+    at_home = (h_u.linear.weight * new.center).sum(dim=1) + bias
+    assert torch.allclose(head.linear(old.center).diagonal().mean(), at_home.mean(), atol=1e-6)
 
 
 BAD = [

@@ -42,7 +42,7 @@ def test_a_method_adds_the_classes_it_was_asked_for_and_leaves_the_model_alone(n
     assert model.predict_proba(new.graph).shape == (120, 4)
     assert set(model.predict_new(new.graph)) <= {2, 3}
     assert np.isfinite(model.predict_proba(new.graph)).all()
-    assert len(model.prototypes.mean) == len(model.prototypes.var) == 4
+    assert len(model.memory.replay.mean) == len(model.memory.replay.var) == 4
     assert model.stages[-1].method == name
     assert model.stages[-1].sees == ("graph", "new_ids")
     assert (fitted.predict_proba(new.graph) == before).all()

@@ -40,10 +40,10 @@ def test_different_seeds_differ(fitted, tasks) -> None:
 
 def test_the_old_model_is_as_it_was(fitted, tasks) -> None:
     new = tasks[1]
-    before = (probabilities(fitted, new), fitted.prototypes.mean.clone(), fitted.stages)
+    before = (probabilities(fitted, new), fitted.memory.replay.mean.clone(), fitted.stages)
     nova.discover(fitted, new, Sword(epochs=10))
     assert (probabilities(fitted, new) == before[0]).all()
-    assert torch.equal(fitted.prototypes.mean, before[1])
+    assert torch.equal(fitted.memory.replay.mean, before[1])
     assert fitted.stages == before[2]
     assert len(fitted.classes) == 2
 
@@ -107,7 +107,7 @@ def test_two_stages(labelled) -> None:
     assert second.num_old == 3
     assert [stage.method for stage in second.stages] == ["fit", "sword", "sword"]
     assert nova.grade(second, exams[1]).confusion.shape == (4, 4)
-    assert second.prototypes.mean.shape == (4, 8)
+    assert second.memory.replay.mean.shape == (4, 8)
 
 
 def test_the_two_stages_draw_different_randomness(fitted, tasks) -> None:

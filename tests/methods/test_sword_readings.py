@@ -9,7 +9,7 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods import make_method
 from nodenova.methods.sword import Sword
-from nodenova.nn.heads import CosineHead, LinearHead
+from nodenova.nn.heads import LinearHead, UnitLinearHead
 
 
 def first(fitted, tasks, **settings: object) -> dict[str, float]:
@@ -51,7 +51,7 @@ def test_without_temperature_the_replay_is_softer_and_a_linear_head_has_none(fit
 
 def test_the_joint_head_is_read_on_unit_length_or_as_it_was_trained(fitted, tasks) -> None:
     unit, linear = (nova.discover(fitted, tasks[1], Sword(epochs=4, joint_head=head)) for head in ("unit", "linear"))
-    assert type(unit.head()) is CosineHead
+    assert type(unit.head()) is UnitLinearHead
     assert type(linear.head()) is LinearHead
 
 

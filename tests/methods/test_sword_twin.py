@@ -54,7 +54,7 @@ def sigmas(z: Tensor) -> Tensor:
 
 
 def replayed(model: nova.Model, noise: Tensor, sigma: Callable[[int], Tensor]) -> tuple[list[Tensor], list[int]]:
-    mean, found, y = model.prototypes.mean, [], []
+    mean, found, y = model.memory.replay.mean, [], []
     for draw in range(len(noise)):
         for c in range(OLD):
             found.append(mean[c] + sigma(c) * noise[draw, c])
@@ -68,7 +68,7 @@ def softmax_rows(rows: list[Tensor]) -> list[Tensor]:
 
 def default(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
     g, h_a, h_u = seen.modules
-    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.prototypes.var
+    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.memory.replay.var
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(task.graph)
@@ -92,7 +92,7 @@ def default(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
 
 def printed(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
     g, h_a, h_u = seen.modules
-    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.prototypes.var
+    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.memory.replay.var
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(task.graph)
@@ -116,7 +116,7 @@ def printed(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
 def released(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
     g, h_a, h_u = seen.modules
     z_old, noise = model.frozen_encoder()(task.graph), iter(seen.noise)
-    shared = sum(model.prototypes.var[c].sqrt() for c in range(OLD)) / OLD
+    shared = sum(model.memory.replay.var[c].sqrt() for c in range(OLD)) / OLD
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(task.graph)

@@ -67,7 +67,7 @@ def test_reject_leaves_the_rest_renormalised_and_every_node_in_a_class(case) -> 
     expected = p / p.sum(axis=1, keepdims=True)
     assert np.allclose(left.predict_proba(case.graph), expected, atol=1e-5)
     assert (left.predict(case.graph) == np.array([0, 1, 3])[expected.argmax(axis=1)]).all()
-    assert len(left.prototypes.mean) == left.num_columns == 3
+    assert len(left.memory.replay.mean) == left.num_columns == 3
     others = case.model.predict(case.graph) != 2
     assert (left.predict(case.graph)[others] == case.model.predict(case.graph)[others]).all()
 
@@ -81,7 +81,7 @@ def test_split_gives_fresh_ids_that_divide_the_nodes_of_the_class(case) -> None:
     assert np.isin(after, [4, 5]).sum() == (before == 2).sum()  # as many nodes in the parts as in the class
     assert min((after == 4).sum(), (after == 5).sum()) > 0
     assert (np.isin(after, [4, 5]) == (before == 2)).mean() > 0.9
-    assert len(parted.prototypes.mean) == parted.num_columns == 5
+    assert len(parted.memory.replay.mean) == parted.num_columns == 5
     assert np.allclose(parted.predict_proba(case.graph).sum(axis=1), 1, atol=1e-5)
 
 
@@ -112,7 +112,7 @@ def test_a_plain_linear_head_is_split_on_z_as_long_as_it_is(cases) -> None:
     assert np.isin(after, [3, 4]).sum() == (before == 0).sum()
     assert (np.isin(after, [3, 4]) == (before == 0)).mean() > 0.98
     assert min((after == 3).sum(), (after == 4).sum()) > 5
-    rows, means = parted.head().linear.weight.detach()[-2:], parted.prototypes.mean[-2:]
+    rows, means = parted.head().linear.weight.detach()[-2:], parted.memory.replay.mean[-2:]
     assert float(torch.cosine_similarity(rows[0] - rows[1], means[0] - means[1], dim=0)) == pytest.approx(1.0, abs=1e-4)
     merged = parted.merge([3, 4])
     p = columns_by_hand(parted, graph)

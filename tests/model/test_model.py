@@ -122,8 +122,8 @@ def test_classes_and_num_old_over_the_stages(twice: list[Model]) -> None:
     assert twice[2].classes[:2] == twice[1].classes
     assert twice[0].class_names == ("class-0",)
     assert len(set(twice[2].class_names)) == 4
-    assert [len(m.prototypes.mean) for m in twice] == [1, 2, 4]
-    assert torch.equal(twice[2].prototypes.mean[:2], twice[1].prototypes.mean)
+    assert [len(m.memory.replay.mean) for m in twice] == [1, 2, 4]
+    assert torch.equal(twice[2].memory.replay.mean[:2], twice[1].memory.replay.mean)
 
 
 def test_stages_record_what_was_done(twice: list[Model]) -> None:
@@ -176,8 +176,8 @@ def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks, dropout: dict[str, floa
     fitted = nova.fit(old, "gcn", hidden=4, epochs=30, **dropout)
     z = fitted.embed(old.graph)[old.train_ids]
     for c in range(2):
-        assert np.allclose(fitted.prototypes.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5)
-        assert np.allclose(fitted.prototypes.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-6)
+        assert np.allclose(fitted.memory.replay.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5)
+        assert np.allclose(fitted.memory.replay.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-6)
     assert fitted.stages[0].settings["prototype_passes"] == 0
 
 
@@ -185,11 +185,11 @@ def test_passes_with_dropout_remember_classes_wider_than_they_are(tasks) -> None
     old = tasks[0]
     narrow, wide = (nova.fit(old, "gcn", hidden=4, epochs=30, prototype_passes=passes) for passes in (0, 20))
     assert (narrow.embed(old.graph) == wide.embed(old.graph)).all()  # the passes are made when training is over
-    assert (wide.prototypes.var > 1.1 * narrow.prototypes.var).all()
-    assert torch.allclose(wide.prototypes.mean, narrow.prototypes.mean, atol=0.05)
-    assert float(wide.prototypes.dof) == 20 * len(old.train_ids) - 2
+    assert (wide.memory.replay.var > 1.1 * narrow.memory.replay.var).all()
+    assert torch.allclose(wide.memory.replay.mean, narrow.memory.replay.mean, atol=0.05)
+    assert float(wide.memory.classes.dof) == 20 * len(old.train_ids) - 2
     calm = nova.fit(old, "gcn", hidden=4, epochs=30, dropout=0.0, prototype_passes=20)
-    assert float(calm.prototypes.dof) == len(old.train_ids) - 2  # without dropout all passes are alike: one is enough
+    assert float(calm.memory.classes.dof) == len(old.train_ids) - 2  # without dropout all passes are alike: one is enough
 
 
 def test_fit_divides_features_by_their_sum_only_where_they_are_counts(tasks) -> None:

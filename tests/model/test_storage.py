@@ -55,8 +55,8 @@ def test_predictions_are_bit_identical_after_loading(saved: Path, discovered: no
     assert (loaded.predict_proba(graph) == discovered.predict_proba(graph)).all()
     assert (loaded.embed(graph) == discovered.embed(graph)).all()
     assert (loaded.predict_new(graph) == discovered.predict_new(graph)).all()
-    assert torch.equal(loaded.prototypes.mean, discovered.prototypes.mean)
-    assert torch.equal(loaded.prototypes.var, discovered.prototypes.var)
+    assert torch.equal(loaded.memory.replay.mean, discovered.memory.replay.mean)
+    assert torch.equal(loaded.memory.replay.var, discovered.memory.replay.var)
     assert loaded.classes == discovered.classes
     assert loaded.stages == discovered.stages
     assert loaded.num_old == discovered.num_old

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nodenova.nn.heads import KINDS, CosineHead, LinearHead, build_head, grow, shape_of
+from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, build_head, grow
+from nodenova.nn.multirank import MultiRank
 
 
 def test_the_plain_head_is_the_formula() -> None:
@@ -19,7 +20,7 @@ def test_on_the_sphere_the_same_rows_are_read_on_unit_length() -> None:
     head, z = LinearHead(4, 3), torch.randn(6, 4)
     kept = {name: value.clone() for name, value in head.state_dict().items()}
     read = head.on_sphere()
-    assert isinstance(read, CosineHead)
+    assert isinstance(read, UnitLinearHead)
     assert read.temperature == 0.1
     unit = z / z.norm(dim=1, keepdim=True)
     assert torch.allclose(read(z), head(unit) / 0.1, atol=1e-5)
@@ -33,24 +34,24 @@ def test_on_the_sphere_the_same_rows_are_read_on_unit_length() -> None:
 
 
 def test_the_head_is_the_formula() -> None:
-    head, z = CosineHead(4, 3, temperature=0.2), torch.randn(6, 4)
+    head, z = UnitLinearHead.on_sphere(4, 3, temperature=0.2), torch.randn(6, 4)
     for i in range(6):
         expected = (head.linear.weight @ (z[i] / z[i].norm()) + head.linear.bias) / 0.2
         assert torch.allclose(head(z)[i], expected, atol=1e-5)
 
 
 def test_the_length_of_z_does_not_matter() -> None:
-    head, z = CosineHead(4, 3), torch.randn(6, 4)
+    head, z = UnitLinearHead.on_sphere(4, 3), torch.randn(6, 4)
     assert torch.allclose(head(z), head(17 * z), atol=1e-4)
 
 
 def test_a_zero_z_gets_the_biases() -> None:
-    head = CosineHead(4, 3)
+    head = UnitLinearHead.on_sphere(4, 3)
     assert torch.allclose(head(torch.zeros(1, 4))[0], head.linear.bias / 0.1)
 
 
 def test_growing_keeps_the_old_logits_and_starts_new_biases_below_the_least_old_one() -> None:
-    head, z = CosineHead(4, 3, temperature=0.3), torch.randn(6, 4)
+    head, z = UnitLinearHead.on_sphere(4, 3, temperature=0.3), torch.randn(6, 4)
     before = head(z)
     grown = grow(head, 2)
     assert grown.num_classes == 5
@@ -78,20 +79,28 @@ def test_reading_on_the_sphere_and_growing_may_come_in_either_order() -> None:
     assert torch.equal(one.linear.bias, other.linear.bias)
 
 
-@pytest.mark.parametrize("kind", ["linear", "cosine"])
-def test_a_described_head_is_built_again(kind: str) -> None:
-    head = KINDS[kind](4, 3)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("kind", "head"),
+    [
+        ("linear", LinearHead(4, 3)),
+        ("cosine", UnitLinearHead.on_sphere(4, 3, temperature=0.3)),
+        ("ladder", UnitLinearHead(MultiRank(2, 2, (1, 2)), 3, temperature=5.0)),
+    ],
+)
+def test_a_described_head_is_built_again(kind: str, head: Head) -> None:
+    """The words are those of models that were saved from the beginning."""
     assert head.description()["kind"] == kind
     empty = build_head(head.description())
     assert type(empty) is type(head)
     empty.load_state_dict(head.state_dict())
     z = torch.randn(6, 4)
     assert torch.equal(empty(z), head(z))
-    assert type(head)(**shape_of(head, 7)).num_classes == 7
+    assert head.resized(7).num_classes == 7
+    assert head.resized(7).description() == head.description() | {"classes": 7}
 
 
-@pytest.mark.parametrize("kind", [LinearHead, CosineHead])
-def test_growing_leaves_the_head_it_starts_from_alone_and_can_be_trained(kind: type) -> None:
+@pytest.mark.parametrize("kind", [LinearHead, UnitLinearHead.on_sphere])
+def test_growing_leaves_the_head_it_starts_from_alone_and_can_be_trained(kind) -> None:
     head = kind(4, 3)
     kept = head.linear.weight.detach().clone()
     grown = grow(head, 1)

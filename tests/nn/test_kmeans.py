@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from sklearn.metrics import adjusted_rand_score
 
-from nodenova.nn.kmeans import cluster, cluster_directions
+from nodenova.nn.kmeans import cluster, spherical_kmeans
 
 
 def test_planted_groups_are_found() -> None:
@@ -47,11 +47,11 @@ def test_directions_hold_together_what_lengths_would_part() -> None:
     rows -= rows.mean(0)  # directions are taken from the mean of all
     torch.manual_seed(0)
     assert adjusted_rand_score(y, cluster(rows, 3)) < 0.8
-    assert adjusted_rand_score(y, cluster_directions(rows, 3)) > 0.8
+    assert adjusted_rand_score(y, spherical_kmeans(rows, 3)) > 0.8
 
 
 def test_directions_of_few_kinds_do_not_do() -> None:
     """On a line there are two directions; three groups are told apart by length."""
     rows = torch.tensor([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
-    assert adjusted_rand_score([0, 0, 1, 1, 2, 2], cluster_directions(rows, 3)) == 1.0
-    assert cluster_directions(rows, 1).tolist() == [0] * 6
+    assert adjusted_rand_score([0, 0, 1, 1, 2, 2], spherical_kmeans(rows, 3)) == 1.0
+    assert spherical_kmeans(rows, 1).tolist() == [0] * 6

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nodenova.nn.training import minimise, rampup, watched_by
+from nodenova.nn.training import minimize, rampup, watched_by
 
 
 class Point(nn.Module):
@@ -32,13 +32,13 @@ def test_it_minimises_the_sum_of_the_terms() -> None:
     def terms(epoch: int) -> dict[str, Tensor]:
         return {"left": (point.at - 1.0) ** 2, "right": (point.at - 3.0) ** 2}
 
-    minimise(terms, [point], epochs=500, lr=0.05, weight_decay=0.0)
+    minimize(terms, [point], epochs=500, lr=0.05, weight_decay=0.0)
     assert float(point.at.detach()) == pytest.approx(2.0, abs=1e-2)
 
 
 def test_it_is_adam_step_by_step() -> None:
     point, twin = Point(1.0), Point(1.0)
-    minimise(lambda epoch: {"a": (point.at * epoch) ** 2}, [point], epochs=7, lr=0.03, weight_decay=0.1)
+    minimize(lambda epoch: {"a": (point.at * epoch) ** 2}, [point], epochs=7, lr=0.03, weight_decay=0.1)
     optimiser = torch.optim.Adam(twin.parameters(), lr=0.03, weight_decay=0.1)
     for epoch in range(1, 8):
         optimiser.zero_grad()
@@ -54,14 +54,14 @@ def test_history_names_each_term_in_each_epoch() -> None:
         epochs.append(epoch)
         return {"a": point.at * 0 + epoch} | ({"late": point.at * 0} if epoch > 2 else {})
 
-    history = minimise(terms, [point], epochs=4)
+    history = minimize(terms, [point], epochs=4)
     assert epochs == [1, 2, 3, 4]
     assert history == {"a": [1.0, 2.0, 3.0, 4.0], "late": [0.0, 0.0]}
 
 
 def test_no_terms_change_nothing() -> None:
     point = Point(1.5)
-    assert minimise(lambda epoch: {}, [point], epochs=3) == {}
+    assert minimize(lambda epoch: {}, [point], epochs=3) == {}
     assert float(point.at.detach()) == 1.5
 
 
@@ -77,7 +77,7 @@ def test_modules_train_during_the_loop_and_are_done_after_it() -> None:
         assert not torch.is_grad_enabled()
         return (0.0,)
 
-    minimise(terms, [point], epochs=2, validate=validate)
+    minimize(terms, [point], epochs=2, validate=validate)
     assert modes == [True, False, True, False]
     assert not point.training
 
@@ -90,7 +90,7 @@ def test_the_best_state_is_kept_and_patience_stops() -> None:
         seen.append(float(point.at))
         return (next(scores),)
 
-    history = minimise(lambda epoch: {"a": -point.at}, [point], epochs=6, lr=0.1, validate=validate, patience=3)
+    history = minimize(lambda epoch: {"a": -point.at}, [point], epochs=6, lr=0.1, validate=validate, patience=3)
     assert len(history["a"]) == 5  # the best is epoch 2; an equal score in epoch 4 is no improvement
     assert float(point.at.detach()) == seen[1]
 
@@ -103,13 +103,13 @@ def test_the_second_score_breaks_ties() -> None:
         seen.append(float(point.at))
         return next(scores)
 
-    minimise(lambda epoch: {"a": -point.at}, [point], epochs=3, validate=validate)
+    minimize(lambda epoch: {"a": -point.at}, [point], epochs=3, validate=validate)
     assert float(point.at.detach()) == seen[1]
 
 
 def test_the_watcher_sees_every_epoch_and_only_within_its_block() -> None:
     point, calls = Point(1.0), []
     with watched_by(lambda epoch, epochs, losses: calls.append((epoch, epochs, sorted(losses)))):
-        minimise(lambda epoch: {"a": point.at**2}, [point], epochs=2)
-    minimise(lambda epoch: {"a": point.at**2}, [point], epochs=2)
+        minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
+    minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
     assert calls == [(1, 2, ["a"]), (2, 2, ["a"])]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.prism.degree_features import BUMPS, COLUMNS, STEPS, Counts
+from nodenova.prism.degree_features import COLUMNS, RBF_CENTERS, STEPS, DegreeFeatures
 
 CPU = torch.device("cpu")
 
@@ -31,8 +31,8 @@ def test_it_is_the_plain_formula() -> None:
     log = np.log1p(np.stack([a.sum(axis=1), (graph.x != 0).sum(axis=1)], axis=1))
     number = np.hstack([np.linalg.matrix_power(walk, step) @ log for step in STEPS])
     c = (number - number.mean(axis=0)) / number.std(axis=0)
-    plain = np.hstack([np.exp(-((c - at) ** 2) / 2) for at in BUMPS])
-    ours = Counts.fit(graph, CPU)(graph).numpy()
+    plain = np.hstack([np.exp(-((c - at) ** 2) / 2) for at in RBF_CENTERS])
+    ours = DegreeFeatures.fit(graph, CPU)(graph).numpy()
     assert ours.shape == (80, COLUMNS)
     assert np.allclose(ours, plain, atol=1e-4)
 
@@ -40,13 +40,13 @@ def test_it_is_the_plain_formula() -> None:
 def test_dense_features_are_counted_alike() -> None:
     graph = random_graph()
     dense = nova.Graph.of(graph.x.toarray(), graph.edge_index, dense=True)
-    assert torch.equal(Counts.fit(graph, CPU)(graph), Counts.fit(dense, CPU)(dense))
+    assert torch.equal(DegreeFeatures.fit(graph, CPU)(graph), DegreeFeatures.fit(dense, CPU)(dense))
 
 
 def test_what_is_said_does_not_matter_only_how_much() -> None:
     graph = random_graph()
     other = nova.Graph.of(7.0 * graph.x[:, ::-1], graph.edge_index)
-    counts = Counts.fit(graph, CPU)
+    counts = DegreeFeatures.fit(graph, CPU)
     assert torch.equal(counts(graph), counts(other))
 
 
@@ -61,7 +61,7 @@ def test_counts_that_do_not_differ_say_nothing(kind: str) -> None:
     if kind == "one node":
         x, edges = x[:1], edges[:, :0]
     graph = nova.Graph.of(x, edges)
-    bumps = Counts.fit(graph, CPU)(graph)
+    bumps = DegreeFeatures.fit(graph, CPU)(graph)
     assert torch.equal(bumps, bumps[:1].expand_as(bumps))  # a ring, or no edge: all nodes are alike
 
 

@@ -11,7 +11,7 @@ import torch
 
 import nodenova as nova
 from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import AVERAGED, CENTRING, DEPTHS, WORD_VIEWS, Views, ViewsSpec, word_weights
+from nodenova.prism.encoder import AVERAGED, CENTRING, DEPTHS, WORD_VIEWS, PrismEncoder, PrismEncoderSpec, word_weights
 
 CPU = torch.device("cpu")
 
@@ -26,7 +26,7 @@ def dense_words(graph: nova.Graph, kind: int) -> np.ndarray:
 
 def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
     graph = nova.synthetic(nodes=300, classes=4, words=150).graph
-    views = Views.fit(graph, CPU)
+    views = PrismEncoder.fit(graph, CPU)
     z = views(graph).numpy()
     size = views.spec.view_size
     assert z.shape == (300, 7 * size)
@@ -64,7 +64,7 @@ def test_a_model_saved_before_there_was_an_average_keeps_its_own_views(tmp_path:
 
 def test_the_last_view_has_the_principal_components_of_the_bumps_of_counts() -> None:
     graph = nova.synthetic(nodes=300, classes=4, words=150).graph
-    views = Views.fit(graph, CPU)
+    views = PrismEncoder.fit(graph, CPU)
     ours = views(graph)[:, WORD_VIEWS * views.spec.view_size :].numpy()
     bumps = views.counts(graph).double().numpy()
     left, value, _ = np.linalg.svd(bumps - bumps.mean(axis=0), full_matrices=False)
@@ -76,8 +76,8 @@ def test_the_last_view_has_the_principal_components_of_the_bumps_of_counts() -> 
 
 def test_a_model_saved_before_there_were_counts_has_six_views() -> None:
     graph = nova.synthetic(nodes=120, classes=3, words=60).graph
-    seven = Views.fit(graph, CPU)
-    six = Views(ViewsSpec("prism", 60, seven.spec.view_size, views=6, averaged=True))
+    seven = PrismEncoder.fit(graph, CPU)
+    six = PrismEncoder(PrismEncoderSpec("prism", 60, seven.spec.view_size, views=6, averaged=True))
     six.load_state_dict(
         {name: value for name, value in seven.state_dict().items() if "count" not in name and name != "shift"}
         | {"shift": seven.shift[:6]}
@@ -92,7 +92,7 @@ def test_a_model_saved_before_there_were_counts_has_six_views() -> None:
 def test_whitened_views_embed_as_whitening_says() -> None:
     """Folding the factor into every basis, that of counts too, is the same as whitening z."""
     graph = nova.synthetic(nodes=200, classes=3, words=80).graph
-    views = Views.fit(graph, CPU)
+    views = PrismEncoder.fit(graph, CPU)
     white, z_white = views.whitened(views(graph), torch.arange(200) % 3)
     assert torch.allclose(white(graph), z_white, atol=1e-3)
 
@@ -100,16 +100,16 @@ def test_whitened_views_embed_as_whitening_says() -> None:
 def test_views_are_a_function_of_the_graph_alone() -> None:
     graph = nova.synthetic(nodes=120, classes=3, words=60).graph
     torch.manual_seed(1)
-    first = Views.fit(graph, CPU)(graph)
+    first = PrismEncoder.fit(graph, CPU)(graph)
     torch.manual_seed(2)
-    assert torch.equal(first, Views.fit(graph, CPU)(graph))
+    assert torch.equal(first, PrismEncoder.fit(graph, CPU)(graph))
 
 
 def test_a_grown_graph_is_embedded_with_the_same_basis() -> None:
     """Nodes far from what is new keep their place."""
     data = nova.synthetic(nodes=200, classes=4, words=120, degree=0.5)
     graph = data.graph
-    views = Views.fit(graph, CPU)
+    views = PrismEncoder.fit(graph, CPU)
     x = np.vstack([graph.x.toarray(), np.ones((1, 120), dtype=np.float32)])
     grown = nova.Graph.of(x, graph.edge_index)
     assert np.allclose(views(grown)[:200].numpy(), views(graph).numpy(), atol=1e-5)
@@ -130,7 +130,7 @@ def test_odd_graphs(features: str) -> None:
     if features == "empty row":
         x[7] = 0
     graph = nova.Graph.of(x, edges)
-    z = Views.fit(graph, CPU)(graph)
+    z = PrismEncoder.fit(graph, CPU)(graph)
     assert z.isfinite().all()
     assert z.shape[0] == graph.num_nodes
 

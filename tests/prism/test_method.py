@@ -11,13 +11,14 @@ import torch
 import nodenova as nova
 from nodenova import fitting
 from nodenova.errors import SettingError
-from nodenova.nn import statistics as prototypes
-from nodenova.nn.kmeans import cluster, regroup
+from nodenova.methods.registry import get_method
+from nodenova.nn import statistics
+from nodenova.nn.kmeans import cluster, subsampled_kmeans
 from nodenova.nn.seeding import repeatable
-from nodenova.nn.statistics import ladder
-from nodenova.prism import classifier as closed_form
-from nodenova.prism.classifier import EVENNESS, TEMPERATURE, calibrated_temperature, learnt_view_scale, nearest_rungs
-from nodenova.prism.encoder import Views
+from nodenova.prism import classifier
+from nodenova.prism.calibration import TEMPERATURE, VIEW_WEIGHT_L2, calibrate_temperature, learn_view_scale
+from nodenova.prism.classifier import LDASettings
+from nodenova.prism.encoder import PrismEncoder
 
 
 def planted(**options) -> nova.Labelled:
@@ -33,15 +34,15 @@ def test_planted_classes_are_found() -> None:
 
 def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
     """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
-    monkeypatch.setattr(prototypes, "FACTORS", 10_000)
-    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
+    monkeypatch.setattr(statistics, "FACTORS", 10_000)
+    monkeypatch.setattr(fitting, "learn_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
-    method = nova.Prism(prior=30.0, relearn=False)
-    model = nova.discover(nova.fit(old), new, method, seed=4)
+    method = nova.Prism(refit=False)
+    model = nova.discover(nova.fit(old, prior=30.0), new, method, seed=4)
     g = model.frozen_encoder()
-    rungs = nearest_rungs(g.spec.rungs, (6, 48))
-    scale = model.prototypes.view_scale.repeat_interleave(sum(rungs))
-    u = (ladder(g(old.graph), g.spec.view_size, rungs) * scale).double().numpy()
+    used = g.spec.multirank.nearest((6, 48))
+    scale = model.memory.classes.view_scale.repeat_interleave(sum(used.ranks))
+    u = (used(g(old.graph)) * scale).double().numpy()
     with repeatable(4, "discover-1"):
         groups = cluster(torch.from_numpy(u[new.ids]).float(), 3, method.restarts).numpy()
     ids, y = np.concatenate([old.train_ids, new.ids]), np.concatenate([old.train_y, 3 + groups])
@@ -56,25 +57,25 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
     s = 30.0 / (30.0 + dof)
     covariance = (1 - s) * scatter + s * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
     w = np.linalg.solve(covariance, mean.T)
-    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / float(model.prototypes.temperature)
+    logits = (u @ w - 0.5 * (mean.T * w).sum(0)) / float(model.memory.classes.temperature)
     expected = np.exp(logits - logits.max(1, keepdims=True))
     expected /= expected.sum(1, keepdims=True)
     assert np.abs(model.predict_proba(exam.graph) - expected).max() < 1e-3
 
 
-@pytest.mark.parametrize("at_once", [65536, 37])
-def test_the_relearnt_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, at_once: int) -> None:
+@pytest.mark.parametrize("chunk", [65536, 37])
+def test_the_refitted_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, chunk: int) -> None:
     """The formula written out in NumPy; the logits are its fit, stretched, however many nodes are taken at once."""
-    monkeypatch.setattr(closed_form, "AT_ONCE", at_once)
-    monkeypatch.setattr(fitting, "learnt_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
+    monkeypatch.setattr(classifier, "CHUNK", chunk)
+    monkeypatch.setattr(fitting, "learn_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     fitted = nova.fit(old)
-    before = nova.discover(fitted, new, nova.Prism(relearn=False), seed=4)
-    after = nova.discover(fitted, new, nova.Prism(ridge=5.0, groupings=0), seed=4)
+    before = nova.discover(fitted, new, nova.Prism(refit=False), seed=4)
+    after = nova.discover(fitted, new, nova.Prism(ridge=5.0, n_resamples=0), seed=4)
     head = after.head()
     z = after.frozen_encoder()(exam.graph)
-    scale = after.prototypes.view_scale.repeat_interleave(sum(head.rungs))
-    u = (ladder(z, head.view_size, head.rungs) * scale).double().numpy()
+    scale = after.memory.classes.view_scale.repeat_interleave(sum(head.multirank.ranks))
+    u = (head.multirank(z) * scale).double().numpy()
     p = before.predict_proba(exam.graph).astype(float)
     hold = 5.0 * (u**2).sum(1).mean() * np.eye(u.shape[1])
     fit = u @ np.linalg.solve(u.T @ u + hold, u.T @ (p - p.mean(0))) + p.mean(0)
@@ -93,12 +94,12 @@ def test_groupings_of_parts_are_numbered_alike_and_leave_no_group_empty() -> Non
     y = torch.arange(120) % 4
     rows = torch.eye(4)[y] * 10 + torch.randn(120, 4)
     groups = cluster(rows, 4)
-    others = regroup(rows, groups, 4, times=5)
+    others = subsampled_kmeans(rows, groups, 4, times=5)
     assert len(others) == 5
     for other in others:  # the groups are far apart, so every part shows the same ones
         assert torch.equal(other, groups)
     torch.manual_seed(0)
-    vague = regroup(torch.randn(40, 6), torch.arange(40) % 6, 6, times=8)
+    vague = subsampled_kmeans(torch.randn(40, 6), torch.arange(40) % 6, 6, times=8)
     assert vague
     assert all(len(other.unique()) == 6 for other in vague)
     assert any(not torch.equal(vague[0], other) for other in vague)
@@ -106,13 +107,13 @@ def test_groupings_of_parts_are_numbered_alike_and_leave_no_group_empty() -> Non
 
 def test_rows_too_alike_to_be_grouped_again_are_left_alone() -> None:
     alike = torch.eye(3)[torch.tensor([0, 0, 0, 0, 0, 1])]
-    assert regroup(alike, torch.tensor([0, 0, 0, 1, 1, 2]), 3, times=4) == []
+    assert subsampled_kmeans(alike, torch.tensor([0, 0, 0, 1, 1, 2]), 3, times=4) == []
 
 
 def test_what_several_groupings_say_is_averaged() -> None:
     old, new, exam = nova.split(planted(nodes=300, words=60), old=[0, 1, 2])
     fitted = nova.fit(old)
-    one, many = (nova.discover(fitted, new, nova.Prism(groupings=n)).predict_proba(exam.graph) for n in (0, 12))
+    one, many = (nova.discover(fitted, new, nova.Prism(n_resamples=n)).predict_proba(exam.graph) for n in (0, 12))
     assert not np.array_equal(one, many)
     assert (one.argmax(1) == many.argmax(1)).mean() > 0.8
 
@@ -142,7 +143,7 @@ def test_stages_and_saving(tmp_path) -> None:
 def test_a_model_keeps_no_node_of_phase_1() -> None:
     old, _, _ = nova.split(planted(nodes=333, words=207), old=[0, 1], per_class=19)
     model = nova.fit(old)
-    tensors = [*model.frozen_encoder().state_dict().values(), *vars(model.prototypes).values()]
+    tensors = [*model.frozen_encoder().state_dict().values(), *model.memory.tensors().values()]
     assert not {333, len(old.train_ids)} & {size for tensor in tensors for size in tensor.shape}
 
 
@@ -160,7 +161,7 @@ def test_a_class_with_two_nodes_an_isolated_node_and_visibility() -> None:
 def test_bad_settings() -> None:
     for name in ("rank_low", "rank_high", "prior"):
         with pytest.raises(SettingError, match=f"{name} must be positive"):
-            nova.Prism(**{name: 0})
+            nova.fit(nova.split(planted(), old=[0, 1])[0], **{name: 0})
     with pytest.raises(SettingError, match="restarts must be at least 1"):
         nova.Prism(restarts=0)
 
@@ -174,9 +175,32 @@ def test_calibration_follows_how_well_held_out_nodes_are_told_apart() -> None:
     apart[:, 0] += 40.0 * y
     together = noise.clone()
     together[:, 0] += 0.5 * y
-    even = torch.ones(spec.views)
-    assert calibrated_temperature(spec, together, y, 2, even) > calibrated_temperature(spec, apart, y, 2, even)
-    assert calibrated_temperature(spec, noise[:6], y[:6], 2, even) == TEMPERATURE
+    even, read, lda = torch.ones(spec.views), spec.multirank, LDASettings()
+    warm = calibrate_temperature(read, together, y, 2, even, lda)
+    assert warm > calibrate_temperature(read, apart, y, 2, even, lda)
+    assert calibrate_temperature(read, noise[:6], y[:6], 2, even, lda) == TEMPERATURE
+
+
+def test_the_temperature_is_calibrated_for_the_prior_it_is_used_with() -> None:
+    old, new, _ = nova.split(planted(words=60, topic_share=0.3), old=[0, 1, 2])
+    models = [nova.fit(old, prior=prior) for prior in (5.0, 5000.0)]
+    few, many = (float(model.memory.classes.temperature) for model in models)
+    assert few != many
+    found = nova.discover(models[0], new, nova.Prism(restarts=2, n_resamples=0))
+    assert found.lda.prior == 5.0
+    assert float(found.memory.classes.temperature) == few
+
+
+def test_settings_of_phase_1_are_refused_in_phase_2_with_the_place_they_belong_to() -> None:
+    with pytest.raises(SettingError, match=r"prior is a setting of phase 1.*fit\(\.\.\., prior"):
+        nova.Prism(prior=30.0)
+
+
+def test_settings_may_be_given_by_the_names_they_had() -> None:
+    with pytest.warns(DeprecationWarning, match="groupings is called n_resamples now"):
+        assert nova.Prism(groupings=3) == nova.Prism(n_resamples=3)
+    with pytest.warns(DeprecationWarning, match="relearn is called refit now"):
+        assert not get_method("prism", {"relearn": "false"}).refit
 
 
 def test_a_view_weighs_what_it_tells_of_pairs() -> None:
@@ -184,23 +208,24 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
     spec = replace(nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8)
     z, y = torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
     z[torch.arange(30), 2 * spec.view_size + y] += 3.0
-    weight = learnt_view_scale(spec, z, y, 3, spec.worth).square()
+    weight = learn_view_scale(spec.multirank, z, y, 3, spec.prior_weight, LDASettings()).square()
     assert weight.argmax() == 2
     assert weight[2] > 2
     assert (weight >= 0).all()
     assert weight.mean() == pytest.approx(1.0, abs=1e-5)
-    rungs = nearest_rungs(spec.rungs, (3, 24))
-    unit = ladder(z, spec.view_size, rungs).double().reshape(30, spec.views, -1)
+    used = spec.multirank.nearest((3, 24))
+    unit = used(z).double().reshape(30, spec.views, -1)
 
     def loss(weight: np.ndarray, bias: float) -> float:
         total = {True: [], False: []}
         for i in range(30):
             for j in range(i):
                 same = bool(y[i] == y[j])
-                said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(rungs) for v, w in enumerate(weight))
+                said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(used.ranks) for v, w in enumerate(weight))
                 total[same].append(np.log1p(np.exp(-said if same else said)))
-        likely = weight / np.array(spec.worth)  # in multiples of what is expected of a view
-        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + EVENNESS / 9 * ((likely - likely.mean()) ** 2).sum()
+        likely = weight / np.array(spec.prior_weight)  # in multiples of what is expected of a view
+        pull = VIEW_WEIGHT_L2 / 9 * ((likely - likely.mean()) ** 2).sum()
+        return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + pull
 
     # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
     options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]
@@ -217,12 +242,14 @@ def test_views_weigh_what_is_expected_when_there_is_nothing_to_learn_from() -> N
     z = torch.randn(6, spec.hidden, generator=torch.Generator().manual_seed(0))
     expected = torch.tensor([1.0] * 6 + [0.5]) * 7 / 6.5
     for y in (torch.zeros(6, dtype=torch.long), torch.arange(6)):  # one class; no two nodes of one class
-        assert torch.allclose(learnt_view_scale(spec, z, y, int(y.max()) + 1, spec.worth).square(), expected)
+        n, read = int(y.max()) + 1, spec.multirank
+        scale = learn_view_scale(read, z, y, n, spec.prior_weight, LDASettings())
+        assert torch.allclose(scale.square(), expected)
 
 
 def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns_leading() -> None:
     graph = planted().graph
-    views = Views.fit(graph, torch.device("cpu"))
+    views = PrismEncoder.fit(graph, torch.device("cpu"))
     z, y = views(graph)[:60], torch.arange(60) % 3
     white, z_white = views.whitened(z, y)
     assert torch.allclose(z_white, white(graph)[:60], atol=1e-3)
@@ -256,7 +283,7 @@ def test_unsure_nodes_are_those_with_a_low_probability() -> None:
     assert np.array_equal(sure[top >= 0.6], model.predict(exam.graph)[top >= 0.6])
 
 
-@pytest.mark.parametrize("setting", [{"groupings": 1.5}, {"restarts": True}, {"restarts": "20"}])
+@pytest.mark.parametrize("setting", [{"n_resamples": 1.5}, {"restarts": True}, {"restarts": "20"}])
 def test_a_count_that_is_not_a_whole_number_is_named(setting: dict) -> None:
     (name,) = setting
     with pytest.raises(SettingError, match=f"{name} must be a whole number"):

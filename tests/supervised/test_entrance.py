@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 import nodenova as nova
 from nodenova.data.labels import GivenTask
@@ -14,7 +15,8 @@ from nodenova.data.splits import given_task, with_split
 from nodenova.errors import GraphError, SettingError
 from nodenova.methods import METHODS, choose_encoder, make_method
 from nodenova.nn.heads import grow
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.memory import Memory
+from nodenova.nn.multirank import MultiRank
 from nodenova.supervised import LABELLED, NEEDS
 from nodenova.supervised.entrance import teach
 
@@ -30,9 +32,10 @@ def bystander(*needs: str, classes: int = 2) -> Any:
 
         def learn(self, model: nova.Model, given: GivenTask) -> nova.Model:
             SEEN.append(given)
-            g, p = model.encoder(), model.prototypes
-            more = Prototypes.of(p.mean[:1], g.spec.hidden * p.mean.new_zeros(1).long(), classes, 16, (16,))
-            return model.grown(encoder=g, head=grow(model.head(), classes), prototypes=p.followed_by(more))
+            g, p = model.encoder(), model.memory
+            nobody = torch.zeros(1, dtype=torch.long)
+            more = Memory.of(p.replay.mean[:1], nobody, classes, MultiRank.whole(16))
+            return model.grown(encoder=g, head=grow(model.head(), classes), memory=p.append(more))
 
     Bystander.needs = needs
     return Bystander()

@@ -14,7 +14,7 @@ from nodenova.data.labels import GivenTask
 from nodenova.data.splits import given_task
 from nodenova.errors import SettingError
 from nodenova.methods import make_method
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.memory import Memory
 from nodenova.supervised import LABELLED
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 from nodenova.supervised.entrance import teach
@@ -56,7 +56,7 @@ def test_labels_of_new_nodes_cannot_reach_it(name: str, fitted, given) -> None:
         assert truly.predict_proba(given.graph).tobytes() == blind.predict_proba(given.graph).tobytes()
         assert np.array_equal(truly.predict_new(given.graph), blind.predict_new(given.graph))
         assert truly.stages[-1].history == blind.stages[-1].history
-        assert torch.equal(truly.prototypes.mean, blind.prototypes.mean)
+        assert torch.equal(truly.memory.replay.mean, blind.memory.replay.mean)
     assert truly.stages[-1].sees == ("graph", "new_ids", "old_nodes", "old_labels")
 
 
@@ -220,16 +220,16 @@ def test_old_classes_are_remembered_as_the_encoder_sees_them_now(fitted, given) 
     with torch.no_grad():
         for parameter in g.parameters():
             parameter.mul_(1.5)
-    expected = Prototypes.remember(g, nodes.task.graph, nodes.old, nodes.y_old, 2)
-    again = remembered_anew(fitted, g, nodes).prototypes
+    expected = Memory.remember(g, nodes.task.graph, nodes.old, nodes.y_old, 2)
+    again = remembered_anew(fitted, g, nodes).memory
     for part in ("mean", "var", "centre", "factor", "rest", "dof"):
-        assert torch.equal(getattr(again, part), getattr(expected, part))
-    assert torch.equal(again.temperature, fitted.prototypes.temperature)
+        assert torch.equal(again.tensors()[part], expected.tensors()[part])
+    assert torch.equal(again.classes.temperature, fitted.memory.classes.temperature)
     # Of a class nothing of which is given, what was remembered stays.
     only_0 = replace(given, old_ids=given.old_ids[given.old_y == 0], old_y=given.old_y[given.old_y == 0])
-    kept = remembered_anew(fitted, g, old_and_new(fitted, only_0)).prototypes
-    assert torch.equal(kept.mean[1], fitted.prototypes.mean[1])
-    assert torch.allclose(kept.mean[0], expected.mean[0], atol=1e-6)
+    kept = remembered_anew(fitted, g, old_and_new(fitted, only_0)).memory
+    assert torch.equal(kept.replay.mean[1], fitted.memory.replay.mean[1])
+    assert torch.allclose(kept.replay.mean[0], expected.replay.mean[0], atol=1e-6)
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

@@ -33,7 +33,7 @@ def test_nothing_of_phase_1_is_used_but_the_kind_and_depth_of_its_encoder(tasks,
     for other in taught[1:]:
         assert other.predict_proba(given.graph).tobytes() == taught[0].predict_proba(given.graph).tobytes()
         assert other.stages[-1].history == taught[0].stages[-1].history
-        assert torch.equal(other.prototypes.mean, taught[0].prototypes.mean)
+        assert torch.equal(other.memory.replay.mean, taught[0].memory.replay.mean)
     deeper = teach(nova.fit(tasks[0], "sage", epochs=1, layers=3), given, Oracle(epochs=3)).frozen_encoder().spec
     assert (deeper.name, deeper.layers) == ("sage", 3)
 
@@ -89,4 +89,4 @@ def test_it_remembers_all_classes_by_its_own_z(fitted, given) -> None:
     model = teach(fitted, given, Oracle(epochs=5))
     z = model.embed(given.graph)
     for c, ids in ((0, given.old_ids[given.old_y == 0]), (2, given.ids[given.y == 0])):
-        assert np.allclose(model.prototypes.mean[c].numpy(), z[ids].mean(axis=0), atol=1e-5)
+        assert np.allclose(model.memory.replay.mean[c].numpy(), z[ids].mean(axis=0), atol=1e-5)

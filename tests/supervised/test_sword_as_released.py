@@ -44,7 +44,7 @@ def shared_sigma(model: nova.Model, given: GivenTask) -> Tensor:
 
 def twin(model: nova.Model, given: GivenTask, seen: Recorded, sigma: Tensor) -> History:
     g, h_a, h_u = seen.modules
-    z_old, noise, mean = model.frozen_encoder()(given.graph), iter(seen.noise), model.prototypes.mean
+    z_old, noise, mean = model.frozen_encoder()(given.graph), iter(seen.noise), model.memory.replay.mean
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(given.graph)
@@ -84,8 +84,9 @@ def test_every_term_of_every_epoch_is_the_twins(begun, monkeypatch: pytest.Monke
 def test_sigma_has_a_floor(begun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes whose nodes are all alike are drawn with a deviation of sqrt(1e-5), not on one point."""
     model, given = begun
-    prototypes = model.prototypes
-    alike = replace(model, _prototypes=replace(prototypes, var=torch.zeros_like(prototypes.var)))
+    memory = model.memory
+    still = replace(memory.replay, var=torch.zeros_like(memory.replay.var))
+    alike = replace(model, _memory=replace(memory, replay=still))
     found, seen = record(monkeypatch, module, lambda: teach(alike, given, METHOD, seed=1))
     history = twin(alike, given, seen, torch.full((HIDDEN,), 1e-5).sqrt())
     assert found.stages[-1].history["replay"] == pytest.approx(history["replay"], rel=1e-3)

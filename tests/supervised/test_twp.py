@@ -9,22 +9,22 @@ import torch.nn.functional as F
 
 import nodenova as nova
 from nodenova.data.splits import given_task
-from nodenova.encoders.gnn import Encoder, EncoderSpec
-from nodenova.nn.heads import CosineHead
+from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.nn.heads import UnitLinearHead
 from nodenova.supervised.entrance import teach
 from nodenova.supervised.twp import Twp, attention_size, importances, l_preserve, total_slope
 
 every_encoder = pytest.mark.parametrize("encoder", ["gcn", "gat", "gatv2", "sage"])
 
 
-def made(encoder: str, graph: nova.Graph) -> tuple[Encoder, CosineHead]:
+def made(encoder: str, graph: nova.Graph) -> tuple[GNN, UnitLinearHead]:
     torch.manual_seed(0)
     name, attention = ("gat", "v2") if encoder == "gatv2" else (encoder, "v1")
-    g = Encoder(EncoderSpec(name, graph.num_features, hidden=4, heads=2, dropout=0.5, attention=attention)).eval()
+    g = GNN(GNNSpec(name, graph.num_features, hidden=4, heads=2, dropout=0.5, attention=attention)).eval()
     with torch.no_grad():
         for p in g.parameters():
             p += 0.1 * torch.randn(p.shape)  # zero biases would put nodes without features on the kink of the activation
-    return g, CosineHead(4, 2)
+    return g, UnitLinearHead.on_sphere(4, 2)
 
 
 @every_encoder

@@ -1,4 +1,4 @@
-"""Encoders g: Graph -> z. PyTorch Geometric's layers hold the parameters; the products run on `propagation`.
+"""Graph neural networks as encoders. PyTorch Geometric's layers hold the parameters; the products run on `propagation`.
 
 Each `*_layer` function computes what the layer's own `forward` computes (tests/test_encoders.py holds the two against
 each other), from operators that are built once per graph instead of once per call.
@@ -17,6 +17,8 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.nn.attention import neighbourhoods
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
 
 
@@ -68,7 +70,7 @@ class Kind:
     many_heads: bool = False
 
 
-ENCODERS: dict[str, Kind] = {
+LAYERS: dict[str, Kind] = {
     "gcn": Kind(lambda i, o, _: GCNConv(i, o), gcn_layer, F.relu),
     "gat": Kind(lambda i, o, heads: GATConv(i, o, heads=heads), gat_layer, F.elu, many_heads=True),
     "sage": Kind(lambda i, o, _: SAGEConv(i, o), sage_layer, F.relu),
@@ -78,7 +80,7 @@ ATTENTION = ("v1", "v2")
 
 
 @dataclass(frozen=True)
-class EncoderSpec:
+class GNNSpec:
     """Everything needed to build an encoder again, saved beside its weights."""
 
     name: str = "gcn"
@@ -92,8 +94,8 @@ class EncoderSpec:
     attention: str = "v1"  # GAT only: Velickovic et al. 2018, or v2, Brody et al. 2022
 
     def __post_init__(self) -> None:
-        if self.name not in ENCODERS:
-            raise one_of("encoder", self.name, ENCODERS)
+        if self.name not in LAYERS:
+            raise one_of("encoder", self.name, LAYERS)
         for setting, low, high in [("layers", 1, 64), ("hidden", 1, 65536), ("heads", 1, 1024)]:
             if not low <= getattr(self, setting) <= high:
                 raise SettingError(f"{setting} must lie in {low}..{high}, it is {getattr(self, setting)}")
@@ -102,25 +104,26 @@ class EncoderSpec:
                 raise SettingError(f"{setting} must be at least 0 and below 1, it is {getattr(self, setting)}")
         if self.attention not in ATTENTION:
             raise one_of("attention", self.attention, ATTENTION)
-        if self.attention != "v1" and not ENCODERS[self.name].many_heads:
+        if self.attention != "v1" and not LAYERS[self.name].many_heads:
             raise SettingError(f"attention is a setting of gat, the encoder is {self.name}")
 
     @property
     def kind(self) -> Kind:
-        return GAT_V2 if self.attention == "v2" else ENCODERS[self.name]
+        return GAT_V2 if self.attention == "v2" else LAYERS[self.name]
 
     @property
-    def view_size(self) -> int:
-        """z is one view, of its full size: see `prototypes.ladder`."""
-        return self.hidden
+    def trainable(self) -> bool:
+        return True
 
     @property
-    def views(self) -> int:
-        return 1
+    def receptive_field(self) -> int:
+        """A layer takes one step."""
+        return self.layers
 
     @property
-    def rungs(self) -> tuple[int, ...]:
-        return (self.hidden,)
+    def multirank(self) -> MultiRank:
+        """z is one view, of its full size."""
+        return MultiRank.whole(self.hidden)
 
     @property
     def is_random(self) -> bool:
@@ -131,15 +134,17 @@ class EncoderSpec:
         """The settings that matter for this kind of encoder."""
         settings = asdict(self)
         del settings["name"], settings["num_features"]
-        if not ENCODERS[self.name].many_heads:
+        if not LAYERS[self.name].many_heads:
             del settings["heads"], settings["attention"]
         return settings
 
 
-class Encoder(nn.Module):
+class GNN(Encoder):
     """g: Graph -> z of shape (N, hidden). Dropout between layers (and of the features), no activation after the last."""
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    spec: GNNSpec
+
+    def __init__(self, spec: GNNSpec) -> None:
         super().__init__()
         self.spec = spec
         kind = spec.kind

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nodenova.encoders.gnn import Encoder
 from nodenova.losses.clustering import student_t, target_distribution
+from nodenova.nn.encoder import Encoder
 from nodenova.nn.kmeans import cluster
-from nodenova.prism.encoder import Views
 from nodenova.task import NewTask
 
 
@@ -32,7 +31,7 @@ class Centres:
         return student_t(z_u / self.sigma, self.h_u.weight / self.sigma, self.alpha)
 
     @torch.no_grad()
-    def target(self, g: Encoder | Views, task: NewTask) -> Tensor:
+    def target(self, g: Encoder, task: NewTask) -> Tensor:
         """p: the sharpened q of the new nodes by the encoder as it is now, without dropout. (n, new)."""
         was_training = g.training
         z_u = g.eval()(task.graph)[torch.from_numpy(task.ids).to(self.h_u.weight.device)]

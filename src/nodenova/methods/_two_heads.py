@@ -4,8 +4,8 @@ Nothing in such a method compares old with new. What is missing is how loud the 
 m is the mean of z/|z| over the nodes of a class, remembered for old classes, and for new ones over those nodes that the
 method itself puts in the class. There are two ways, by what the method's own new head is:
 
-`equally_loud`, for a head that is linear in z/|z|. A softmax over new classes alone does not change when all its logits are
-raised together; that one free number is set so that both heads are equally loud at home:
+`match_logit_scale`, for a head that is linear in z/|z|. A softmax over new classes alone does not change when all its
+logits are raised together; that one free number is set so that both heads are equally loud at home:
 
     mean over new k of logit_k(m_k) = mean over old c of logit_c(m_c)
 
@@ -22,20 +22,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nodenova.encoders.gnn import Encoder
 from nodenova.model.model import Model
-from nodenova.nn.heads import CosineHead, as_nearest_mean, grow
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.heads import UnitLinearHead, as_nearest_mean, grow
+from nodenova.nn.memory import Memory
 from nodenova.nn.training import History
-from nodenova.prism.encoder import Views
 from nodenova.task import NewTask
 
 JOINTS = ("concatenated", "strict")
 
 
-def head_for_new(head: CosineHead, num_new: int) -> CosineHead:
+def head_for_new(head: UnitLinearHead, num_new: int) -> UnitLinearHead:
     """h^u: z -> W z/|z| / temperature, read like the old head. No bias, so that h^u.linear on z itself decides the same."""
-    h_u = CosineHead(head.linear.in_features, num_new, head.temperature).to(head.linear.weight.device)
+    h_u = UnitLinearHead.on_sphere(head.linear.in_features, num_new, head.temperature).to(head.linear.weight.device)
     torch.nn.init.zeros_(h_u.linear.bias)
     h_u.linear.bias.requires_grad_(False)
     return h_u
@@ -44,8 +43,8 @@ def head_for_new(head: CosineHead, num_new: int) -> CosineHead:
 def joined_model(
     model: Model,
     task: NewTask,
-    g: Encoder | Views,
-    head: CosineHead,
+    g: Encoder,
+    head: UnitLinearHead,
     joint: str,
     *,
     groups: Tensor | None = None,
@@ -58,33 +57,33 @@ def joined_model(
     groups: (n,) which new class the method puts each new node in; by its `novel_head` if not given.
     rows:   (new, hidden) of a new head that is linear in z/|z|, if it is.
     """
-    old, ids = model.prototypes, torch.from_numpy(task.ids).to(model.device)
+    old, ids = model.memory, torch.from_numpy(task.ids).to(model.device)
     if groups is None:
         assert novel_head is not None
         with torch.no_grad():
             groups = novel_head(g.eval()(task.graph)[ids]).argmax(dim=1)
-    new = Prototypes.remember(g, task.graph, ids, groups, task.num_new)
+    new = Memory.remember(g, task.graph, ids, groups, task.num_new)
     if rows is None or task.num_new == 1:
-        w_new, b_new = nearest_mean(head, old.centre, new.centre)
+        w_new, b_new = nearest_mean(head, old.classes.center, new.classes.center)
     else:
-        w_new, b_new = rows, equally_loud(head, old.centre, new.centre, rows)
+        w_new, b_new = rows, match_logit_scale(head, old.classes.center, new.classes.center, rows)
     h_a = grow(head, task.num_new)
     if joint == "concatenated":  # "strict" leaves the new rows as `grow` made them, untrained
         with torch.no_grad():
             h_a.linear.weight[head.num_classes :] = w_new
             h_a.linear.bias[head.num_classes :] = b_new
-    return model.grown(encoder=g, head=h_a, novel_head=novel_head, prototypes=old.followed_by(new), history=history)
+    return model.grown(encoder=g, head=h_a, novel_head=novel_head, memory=old.append(new), history=history)
 
 
 @torch.no_grad()
-def equally_loud(head: CosineHead, old: Tensor, new: Tensor, rows: Tensor) -> Tensor:
+def match_logit_scale(head: UnitLinearHead, old: Tensor, new: Tensor, rows: Tensor) -> Tensor:
     """The bias of the new rows (new, hidden), one number. old, new: (C, hidden) means of the classes."""
     at_home = ((head.linear.weight * old).sum(dim=1) + head.linear.bias).mean()
     return at_home - (rows * new).sum(dim=1).mean()
 
 
 @torch.no_grad()
-def nearest_mean(head: CosineHead, old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+def nearest_mean(head: UnitLinearHead, old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
     """Rows (new, hidden) and biases (new,) on the scale of the old head. old, new: (C, hidden) means of the classes."""
     kappa, v, beta = as_nearest_mean(head.linear.weight, head.linear.bias, old)
     return kappa * new + v, beta - 0.5 * kappa * new.square().sum(dim=1)

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.methods._receptive_field import within_reach
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
+from nodenova.nn.receptive_field import within_reach
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
@@ -76,6 +76,6 @@ class AutoNovel:
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimise(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
         novel_head, rows = h_u.linear, h_u.linear.weight
         return joined_model(model, task, g, head, self.joint, novel_head=novel_head, rows=rows, history=history)

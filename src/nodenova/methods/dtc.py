@@ -11,10 +11,10 @@ from torch import Tensor
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._centres import start_centres
-from nodenova.methods._receptive_field import within_reach
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
@@ -87,5 +87,5 @@ class Dtc:
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimise(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
         return joined_model(model, task, g, head, self.joint, novel_head=centres.decided(), history=history)

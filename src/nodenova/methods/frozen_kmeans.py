@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from nodenova.methods._receptive_field import within_reach
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.kmeans import cluster
+from nodenova.nn.receptive_field import within_reach
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 

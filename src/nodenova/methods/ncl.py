@@ -14,12 +14,12 @@ from nodenova.errors import SettingError
 from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
 from nodenova.losses.pairwise import l_pseudo, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.methods._receptive_field import within_reach
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
+from nodenova.nn.memory import ReplayStatistics
+from nodenova.nn.receptive_field import within_reach
 from nodenova.nn.seeding import sample
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
@@ -75,7 +75,7 @@ class Ncl:
             raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head, old = model.encoder(), trained_head(model, "ncl"), model.prototypes
+        g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
         task = within_reach(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         h_u = head_for_new(head, task.num_new)
@@ -96,11 +96,11 @@ class Ncl:
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimise(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
         novel_head, rows = h_u.linear, h_u.linear.weight
         return joined_model(model, task, g, head, self.joint, novel_head=novel_head, rows=rows, history=history)
 
-    def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: Prototypes) -> Tensor:
+    def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: ReplayStatistics) -> Tensor:
         """l(z, M) of unit-length z (n, hidden) against its second view, the other nodes and hard negatives."""
         n, memory = len(z), z.detach()
         alone = torch.eye(n, dtype=torch.bool, device=z.device)

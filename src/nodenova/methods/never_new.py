@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import torch
 
-from nodenova.methods._receptive_field import within_reach
 from nodenova.model.model import Model, linear_head
 from nodenova.nn.heads import grow
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.memory import Memory
+from nodenova.nn.receptive_field import within_reach
 from nodenova.task import NewTask
 
 
@@ -27,5 +27,5 @@ class NeverNew:
         with torch.no_grad():
             h_a.linear.weight[model.num_columns :] = 0.0
             h_a.linear.bias[model.num_columns :] = -1e4
-        new = Prototypes.remember(g, task.graph, ids, torch.zeros_like(ids), task.num_new)
-        return model.grown(encoder=g, head=h_a, prototypes=model.prototypes.followed_by(new))
+        new = Memory.remember(g, task.graph, ids, torch.zeros_like(ids), task.num_new)
+        return model.grown(encoder=g, head=h_a, memory=model.memory.append(new))

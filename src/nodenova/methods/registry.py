@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import needs_training, one_of
 from nodenova.methods._plugin import is_own, origin_of, own_method
 from nodenova.methods.autonovel import AutoNovel
@@ -18,7 +19,7 @@ from nodenova.methods.sword import Sword
 from nodenova.methods.taught import Taught
 from nodenova.model.model import Model
 from nodenova.prism.method import Prism
-from nodenova.settings import from_text
+from nodenova.settings import current_names, from_text
 from nodenova.task import NewTask
 
 AMethod = TypeVar("AMethod")
@@ -62,7 +63,7 @@ def get_method(name: str, settings: Mapping[str, str], methods: Mapping[str, typ
         if settings["reading"] not in readings:
             raise one_of(f"reading of {name}", settings["reading"], readings)
         values |= readings[settings["reading"]]
-    for key, text in settings.items():
+    for key, text in current_names(kind, settings).items():
         if readings and key == "reading":
             continue
         if key not in known:
@@ -77,7 +78,7 @@ make_method = get_method  # the name it had
 def choose_encoder(method: str, encoder: str | None, methods: Mapping[str, type[Any]] = METHODS) -> str:
     """The encoder to use: the one asked for if the method can work on it, the one it prefers if none was asked for."""
     preferred = preferred_encoder(_kind(method, methods))
-    if encoder == "prism" and preferred != "prism":
+    if encoder and not encoder_kind(encoder).trainable and encoder_kind(preferred).trainable:
         raise needs_training(method, encoder)
     return encoder or preferred
 

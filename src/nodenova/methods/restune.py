@@ -9,18 +9,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.encoders.gnn import Encoder
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.contrast import nearest
 from nodenova.losses.pairwise import l_pseudo
 from nodenova.losses.remembering import l_soft_targets
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._centres import start_centres
-from nodenova.methods._receptive_field import within_reach
 from nodenova.methods._two_heads import joined_model
-from nodenova.model.model import Model, trained_head
+from nodenova.model.model import Model, trained_encoder, trained_head
+from nodenova.nn.receptive_field import within_reach
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimise
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
@@ -79,8 +78,7 @@ class ResTune:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        head, g = trained_head(model, "restune").requires_grad_(False), model.encoder()
-        assert isinstance(g, Encoder)  # a trained head stands on a trained encoder
+        head, g = trained_head(model, "restune").requires_grad_(False), trained_encoder(model, "restune")
         g.requires_grad_(False)
         last = [p.requires_grad_() for p in g.convs[-1].parameters() if p.shape[0] == g.spec.hidden]  # W, b: no attention
         basic = [p.detach().clone() for p in last]
@@ -124,7 +122,7 @@ class ResTune:
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimise(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
         keep_unseen()
         return joined_model(model, task, g, head, self.joint, novel_head=centres.decided(), history=history)
 

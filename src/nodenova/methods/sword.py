@@ -14,9 +14,9 @@ from nodenova.losses.remembering import l_distill, l_distill_global, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
 from nodenova.model.model import Model, linear_head, trained_head
 from nodenova.nn.heads import grow
+from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import sample
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.task import NewTask
 
@@ -76,7 +76,7 @@ class Sword:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, n_old, prototypes = model.encoder(), model.num_columns, model.prototypes
+        g, n_old, memory = model.encoder(), model.num_columns, model.memory
         old_head = trained_head(model, "sword") if self.joint_head == "unit" else linear_head(model, "sword")
         h_a = grow(old_head, task.num_new)
         h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
@@ -109,7 +109,8 @@ class Sword:
                 both = (h_a(z_u), h_a(z_prime)) if self.perturb == "joint" else (logits_u, logits_prime)
                 parts["perturb"] = novel * self.alpha2 * ramp * l_perturb(*both)
             if base and self.replay:
-                z_c, y_c = prototypes.draw(torch.randn(self.draws, *prototypes.mean.shape, device=model.device), self.sigma)
+                noise = torch.randn(self.draws, *memory.replay.mean.shape, device=model.device)
+                z_c, y_c = memory.replay.draw(noise, self.sigma)
                 scale = 1.0 if self.replay_temperature else h_a.temperature
                 parts["replay"] = base * self.replay * l_replay(h_a(z_c) * scale, y_c) / over
             if base and self.omega:
@@ -118,9 +119,9 @@ class Sword:
                 parts["distill"] = base * self.omega * apart(z_old[at], z[at])
             return parts
 
-        history = minimise(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         with torch.no_grad():
             y_hat = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Prototypes.remember(g, task.graph, ids, y_hat, task.num_new)
-        known = prototypes.followed_by(new)
-        return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=known, history=history)
+        new = Memory.remember(g, task.graph, ids, y_hat, task.num_new)
+        known = memory.append(new)
+        return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.encoders.gnn import Encoder, EncoderSpec
+from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.model.model import Model
-from nodenova.nn.heads import CosineHead
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise
-from nodenova.prism.classifier import found
+from nodenova.nn.heads import UnitLinearHead
+from nodenova.nn.memory import Memory
+from nodenova.nn.training import minimize
+from nodenova.prism.classifier import fit_joint_classifier
 from nodenova.settings import check_settings, setting
 from nodenova.task import NewTask
 
@@ -40,22 +40,23 @@ class Taught:
     weight_decay: float = setting(5e-4, at_least=0)
 
     def __post_init__(self) -> None:
-        EncoderSpec(self.student, hidden=self.hidden, layers=self.layers)
+        GNNSpec(self.student, hidden=self.hidden, layers=self.layers)
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         views, n = model.frozen_encoder(), model.num_columns + task.num_new
         with torch.no_grad():
             z = views(task.graph)
-            _, teacher = found(views.spec, model.prototypes, z, torch.from_numpy(task.ids).to(z.device), task.num_new)
+            ids = torch.from_numpy(task.ids).to(z.device)
+            _, teacher = fit_joint_classifier(views.spec.multirank, model.memory, z, ids, task.num_new, lda=model.lda)
             p = teacher(z).softmax(dim=1)  # (N, n)
-        spec = EncoderSpec(self.student, task.graph.num_features, self.hidden, self.layers)
-        g, h = Encoder(spec).to(model.device), CosineHead(self.hidden, n, temperature=1.0).to(model.device)
+        spec = GNNSpec(self.student, task.graph.num_features, self.hidden, self.layers)
+        g, h = GNN(spec).to(model.device), UnitLinearHead.on_sphere(self.hidden, n, temperature=1.0).to(model.device)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             return {"teacher": F.cross_entropy(h(g(task.graph)), p)}
 
-        history = minimise(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         everybody = torch.arange(task.graph.num_nodes, device=model.device)
-        prototypes = Prototypes.remember(g, task.graph, everybody, p.argmax(dim=1), n)
-        return model.grown(encoder=g, head=h, prototypes=prototypes, history=history)
+        memory = Memory.remember(g, task.graph, everybody, p.argmax(dim=1), n)
+        return model.grown(encoder=g, head=h, memory=memory, history=history)

@@ -19,13 +19,12 @@ from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, unused_names
 from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split
-from nodenova.model.info import read_by
-from nodenova.nn.heads import Head, LadderHead, LinearHead, as_nearest_mean, build_head
+from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
+from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import repeatable, sample
-from nodenova.nn.statistics import Prototypes, rung_columns
 from nodenova.nn.training import frozen
-from nodenova.prism.classifier import PRIOR, ladder_at
+from nodenova.prism.classifier import scaled_features
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -91,7 +90,7 @@ def reject(model: Model, class_id: int) -> Model:
         columns=tuple(model.columns[i] for i in keep),
         _head=head,
         _novel_head=None,
-        _prototypes=_with_classes(model.prototypes, keep),
+        _memory=model.memory.select(keep),
     )
 
 
@@ -113,14 +112,15 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         logits = model._logits(z)  # (N, classes)
         nodes = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
         ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)
-        u = ladder_at(g.spec, z[ids], model.num_columns + into, model.prototypes.view_scale)
+        multirank, scale = g.spec.multirank, model.memory.classes.view_scale
+        u = scaled_features(multirank, z[ids], model.num_columns + into, scale, model.lda)
         if len(ids) < into or len(torch.unique(u, dim=0)) < into:
             raise SettingError(
                 f"class {whole.id} ({whole.name}) cannot be split into {into}: "
                 f"it has {len(nodes)} nodes in this graph, too few or too alike"
             )
         groups = cluster(u, into)
-        parts = Prototypes.of(z[ids], groups, into, g.spec.view_size, g.spec.rungs)
+        parts = Memory.of(z[ids], groups, into, multirank)
         mine = [i for i, c in enumerate(model.columns) if c == whole.id]
         head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
         others = logits[:, [c != whole for c in model.classes]]
@@ -132,8 +132,6 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     found = [
         NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in rest]), strict=True)
     ]
-    kept = _with_classes(model.prototypes, keep)
-    behind = {name: torch.cat([getattr(kept, name), getattr(parts, name)]) for name in ("mean", "var", "centre")}
     return _edited(
         model,
         Split(whole.id, into, parts=tuple(new), names=tuple(c.name for c in found), was=whole.name),
@@ -141,7 +139,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         columns=(*(model.columns[i] for i in keep), *new),
         _head=frozen(head),
         _novel_head=None,
-        _prototypes=replace(kept, **behind),  # the scatter within classes has seen these nodes already
+        _memory=model.memory.select(keep).with_parts(parts),
     )
 
 
@@ -165,7 +163,7 @@ def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bi
     w, b = head.linear.weight[keep], head.linear.bias[keep]
     if weight is not None and bias is not None:
         w, b = torch.cat([w, weight.to(w.dtype)]), torch.cat([b, bias.to(b.dtype)])
-    changed = build_head({**head.description(), "classes": len(w)}).to(w.device)
+    changed = head.resized(len(w)).to(w.device)
     with torch.no_grad():
         changed.linear.weight.copy_(w)
         changed.linear.bias.copy_(b)
@@ -179,7 +177,7 @@ def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], int
     the row that stood for its nodes, moved from the mean of that row's nodes to the mean of the part.
     """
     head = model.head()
-    u = z if isinstance(head, LinearHead) else read_by(head, z)  # (n, D)
+    u = head.features(z)  # (n, D)
     stood = head(z)[:, mine].argmax(dim=1)  # which of the columns
     metric = _metric(model)
     weight, bias = [], []
@@ -193,29 +191,23 @@ def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], int
 
 
 def _metric(model: Model) -> Callable[[Tensor], Tensor]:
-    """m -> A m for rows m (n, D): the inverse covariance of a ladder, or the identity, as steep as the head is."""
-    head, known = model.head(), model.prototypes
-    if isinstance(head, LadderHead):
-        spec = model.frozen_encoder().spec
-        columns = rung_columns(spec.views, spec.rungs, head.rungs).to(model.device)
-        prior = next((s.settings["prior"] for s in reversed(model.stages) if "prior" in s.settings), PRIOR)
-        scale = known.column_scale(head.rungs)
-        covariance = known.covariance(columns, float(prior), scale)  # type: ignore[arg-type]
+    """m -> A m for rows m (n, D), as steep as the head is: the inverse covariance where the head was computed from it."""
+    head, known, spec = model.head(), model.memory, model.frozen_encoder().spec
+    if isinstance(head, LinearHead) or spec.trainable:
+        means = known.replay.mean if isinstance(head, LinearHead) else known.classes.center
+        kappa = as_nearest_mean(head.linear.weight, head.linear.bias, means)[0]
+        return lambda m: kappa * m
+    columns = spec.multirank.columns_of(head.multirank).to(model.device)
+    scale = head.multirank.per_column(known.classes.view_scale)
+    covariance = known.classes.covariance(columns, model.lda.prior, scale)
 
-        def plain(m: Tensor) -> Tensor:
-            return scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
+    def plain(m: Tensor) -> Tensor:
+        return scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
 
-        # 1 unless the head was relearnt.
-        kappa = as_nearest_mean(head.linear.weight, head.linear.bias, plain(known.centre[:, columns]))[0]
-        return lambda m: (kappa if model.num_columns > 1 else 1.0) * plain(m)
-    means = known.mean if isinstance(head, LinearHead) else known.centre
-    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, means)[0]
-    return lambda m: kappa * m
-
-
-def _with_classes(known: Prototypes, keep: Sequence[int]) -> Prototypes:
-    """What is remembered of some classes only."""
-    return replace(known, mean=known.mean[keep], var=known.var[keep], centre=known.centre[keep])
+    # 1 unless the head was refitted.
+    center = plain(known.classes.center[:, columns])
+    kappa = as_nearest_mean(head.linear.weight, head.linear.bias, center)[0]
+    return lambda m: (kappa if model.num_columns > 1 else 1.0) * plain(m)
 
 
 def _shift(parts: Tensor, others: Tensor, size: int) -> float:

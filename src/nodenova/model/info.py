@@ -15,9 +15,8 @@ from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import shown_names
 from nodenova.model.keywords import Feature, characteristic
-from nodenova.nn.heads import Head, LadderHead
+from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import fixed_threads
-from nodenova.nn.statistics import ladder, rung_columns
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -85,15 +84,28 @@ class ClassInfos(tuple[ClassInfo, ...]):
 
     __slots__ = ()
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame, a row a class: the fields of :class:`ClassInfo`, features by their names."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise SettingError("to_frame() makes a pandas DataFrame and needs pandas: pip install pandas") from None
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A data frame, a row a class: the fields of :class:`ClassInfo`, features by their names.
+
+        Args:
+            backend: whose data frame: "pandas", "polars" or "pyarrow".
+
+        Raises:
+            SettingError: the backend is none of these, or not installed.
+        """
+        import narwhals as nw
+
+        kinds = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
+        if backend not in kinds:
+            raise SettingError(f"to_frame() knows the backends {', '.join(kinds)}, not {backend!r}")
         columns = {name: [getattr(info, name) for info in self] for name in FRAME}
         columns["features"] = [tuple(feature.name for feature in info.features) for info in self]
-        return pd.DataFrame(columns)
+        try:
+            return nw.from_dict(columns, backend=backend).to_native()
+        except ImportError:
+            made = f"{backend} {kinds[backend]}"
+            how = f"pip install {backend}"
+            raise SettingError(f"to_frame() makes a {made} and needs {backend}: {how}") from None
 
 
 def class_info(
@@ -147,19 +159,18 @@ def class_info(
     return ClassInfos(infos)
 
 
-def read_by(head: Head, z: Tensor) -> Tensor:
+def direction(head: Head, z: Tensor) -> Tensor:
     """(n, D): z as the head reads it, without its length."""
-    return ladder(z, head.view_size, head.rungs) if isinstance(head, LadderHead) else F.normalize(z, dim=1)
+    return F.normalize(z, dim=1) if isinstance(head, LinearHead) else head.features(z)
 
 
 def _remembered_means(model: Model) -> Tensor:
     """(C, D): the mean of each class as the model remembers it, on the columns that its head reads."""
-    head, centre = model.head(), model.prototypes.centre.cpu()
-    if isinstance(head, LadderHead):
-        spec = model.frozen_encoder().spec
-        centre = centre[:, rung_columns(spec.views, spec.rungs, head.rungs)]
+    head, center = model.head(), model.memory.classes.center.cpu()
+    if isinstance(head, UnitLinearHead):
+        center = center[:, model.frozen_encoder().spec.multirank.columns_of(head.multirank)]
     of = torch.tensor(model.columns)
-    return torch.stack([centre[of == c.id].mean(dim=0) for c in model.classes])
+    return torch.stack([center[of == c.id].mean(dim=0) for c in model.classes])
 
 
 def _cosines(model: Model, z: Tensor, groups: np.ndarray, means: Tensor) -> tuple[Tensor, np.ndarray]:
@@ -171,7 +182,7 @@ def _cosines(model: Model, z: Tensor, groups: np.ndarray, means: Tensor) -> tupl
 
     def parts() -> Iterator[tuple[Tensor, Tensor]]:  # what the head reads is wide: never of all nodes at once
         yield from (
-            (read_by(head, some), c)
+            (direction(head, some), c)
             for some, c in zip(torch.split(z, NODES_AT_ONCE), torch.split(y, NODES_AT_ONCE), strict=True)
         )
 

@@ -12,16 +12,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
-from nodenova.encoders import Encoder, EncoderSpec
+from nodenova.encoders.registry import build_encoder
 from nodenova.errors import StorageError
 from nodenova.model import decisions
 from nodenova.model.classes import NodeClass
 from nodenova.model.model import Model, Stage
 from nodenova.model.saving import read_document
 from nodenova.nn.heads import build_head
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.memory import Memory
 from nodenova.nn.training import frozen
-from nodenova.prism.encoder import Views, ViewsSpec
 
 
 def load_model(folder: str | PathLike[str]) -> Model:
@@ -38,11 +37,6 @@ def load_model(folder: str | PathLike[str]) -> Model:
         return _rebuild(document, load_tensors(weights))
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
         raise StorageError(f"{folder}: model.json and the weights do not fit together ({error})") from error
-
-
-def build_encoder(spec: dict[str, Any]) -> Encoder | Views:
-    """An empty encoder of the saved kind and shape."""
-    return Views(ViewsSpec(**spec)) if spec["name"] == "prism" else Encoder(EncoderSpec(**spec))
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
@@ -69,7 +63,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
         # Models saved before views had weights weigh them all alike.
-        _prototypes=Prototypes(**{"view_scale": torch.ones(encoder.spec.views), **state("prototypes")}),
+        _memory=Memory.from_tensors({"view_scale": torch.ones(encoder.spec.multirank.views)} | state("prototypes")),
         classes=classes,
         stages=tuple(Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]),
         columns=columns,

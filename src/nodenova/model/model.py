@@ -12,20 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nodenova.encoders.gnn import Encoder
-from nodenova.errors import GraphError, SettingError, needs_training
+from nodenova.encoders.gnn import GNN
+from nodenova.errors import GraphError, SettingError, needs_training, warn_renamed
 from nodenova.graph import Graph
 from nodenova.model import edits, info
 from nodenova.model.classes import NodeClass as NodeClass
 from nodenova.model.classes import unused_names
 from nodenova.model.decisions import Decision
 from nodenova.model.saving import save_model
-from nodenova.nn.heads import CosineHead, Head, LadderHead, LinearHead
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
+from nodenova.nn.memory import Memory
 from nodenova.nn.passes import encode
 from nodenova.nn.seeding import fixed_threads
-from nodenova.nn.statistics import Prototypes
 from nodenova.nn.training import History, frozen
-from nodenova.prism.encoder import Views
+from nodenova.prism.classifier import LDASettings
 
 UNSURE = -1
 
@@ -53,10 +54,10 @@ class Model:
     edits:   what was renamed, merged, split and rejected since, in that order: the values of `nodenova.model.decisions`.
     """
 
-    _encoder: Encoder | Views
+    _encoder: Encoder
     _head: Head
     _novel_head: nn.Linear | None  # h^u of the last stage, when its method has one
-    _prototypes: Prototypes
+    _memory: Memory
     classes: tuple[NodeClass, ...]
     stages: tuple[Stage, ...] = ()
     columns: tuple[int, ...] = ()
@@ -66,11 +67,11 @@ class Model:
         if not self.columns:
             object.__setattr__(self, "columns", tuple(c.id for c in self.classes))
 
-    def encoder(self) -> Encoder | Views:
+    def encoder(self) -> Encoder:
         """A copy of g, to be trained further."""
         return copy.deepcopy(self._encoder).requires_grad_(True)
 
-    def frozen_encoder(self) -> Encoder | Views:
+    def frozen_encoder(self) -> Encoder:
         """A copy of g as it is, for distillation: no gradient, no dropout."""
         return copy.deepcopy(self._encoder)
 
@@ -83,9 +84,20 @@ class Model:
         return None if self._novel_head is None else copy.deepcopy(self._novel_head).requires_grad_(True)
 
     @property
-    def prototypes(self) -> Prototypes:
+    def memory(self) -> Memory:
         """A copy of what is remembered of each class."""
-        return self._prototypes.copy()
+        return self._memory.copy()
+
+    @property
+    def prototypes(self) -> Memory:
+        """The name that `memory` had."""
+        warn_renamed("Model.prototypes", "Model.memory")
+        return self.memory
+
+    @property
+    def lda(self) -> LDASettings:
+        """How classes are compared: as phase 1 was calibrated."""
+        return LDASettings.of_stages(stage.settings for stage in self.stages)
 
     @property
     def device(self) -> torch.device:
@@ -93,7 +105,7 @@ class Model:
 
     @property
     def num_columns(self) -> int:
-        """Columns of the joint head, and classes that prototypes remember: what a method counts."""
+        """Columns of the joint head, and classes that are remembered: what a method counts."""
         return len(self.columns)
 
     @property
@@ -127,9 +139,9 @@ class Model:
     def grown(
         self,
         *,
-        encoder: Encoder | Views,
+        encoder: Encoder,
         head: Head,
-        prototypes: Prototypes,
+        memory: Memory,
         novel_head: nn.Linear | None = None,
         history: History | None = None,
     ) -> Model:
@@ -142,7 +154,7 @@ class Model:
             _encoder=frozen(encoder),
             _head=frozen(head),
             _novel_head=None if novel_head is None else frozen(novel_head),
-            _prototypes=prototypes,
+            _memory=memory,
             classes=self.classes + found,
             # The door knows the method, its settings and the seed; it replaces this placeholder.
             stages=(*self.stages, Stage("", {}, 0, (), history or {})),
@@ -163,7 +175,7 @@ class Model:
             _encoder=copy.deepcopy(self._encoder).to(place),
             _head=copy.deepcopy(self._head).to(place),
             _novel_head=novel,
-            _prototypes=self._prototypes.to(place),
+            _memory=self._memory.to(place),
         )
 
     def embed(self, graph: Graph) -> np.ndarray:
@@ -262,7 +274,15 @@ class Model:
         return f"Model({self._encoder.spec.name}, {len(self.classes)} classes, {new} of them discovered)"
 
 
-def trained_head(model: Model, method: str) -> CosineHead:
+def trained_encoder(model: Model, method: str) -> GNN:
+    """A copy of a trained encoder, to be trained further; or an error that says that `method` needs one."""
+    g = model.encoder()
+    if not isinstance(g, GNN):
+        raise needs_training(method, g.spec.name)
+    return g
+
+
+def trained_head(model: Model, method: str) -> UnitLinearHead:
     """The joint head of a model as phase 2 trains it further: phase 1's plain linear rows are read on z/|z| from here on.
 
     The closed-form encoder has none.
@@ -271,9 +291,7 @@ def trained_head(model: Model, method: str) -> CosineHead:
     return head.on_sphere() if isinstance(head, LinearHead) else head
 
 
-def linear_head(model: Model, method: str) -> LinearHead | CosineHead:
+def linear_head(model: Model, method: str) -> Head:
     """The same head read as it was trained."""
-    head = model.head()
-    if isinstance(head, LadderHead):
-        raise needs_training(method, model.frozen_encoder().spec.name)
-    return head
+    trained_encoder(model, method)
+    return model.head()

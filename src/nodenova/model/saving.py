@@ -104,4 +104,4 @@ def _tensors(model: Model) -> dict[str, Tensor]:
         "novel_head": model.novel_head(),
     }
     tensors = {f"{part}.{key}": t for part, m in parts.items() if m is not None for key, t in m.state_dict().items()}
-    return tensors | {f"prototypes.{key}": tensor for key, tensor in vars(model.prototypes).items()}
+    return tensors | {f"prototypes.{key}": tensor for key, tensor in model.memory.tensors().items()}

@@ -1,16 +1,15 @@
-"""Heads h: z -> logits. Two that are trained and grow when new classes are found, one that is computed."""
+"""Heads h: z -> logits. One reads z as it is, the other its direction alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nodenova.nn.statistics import ladder
+from nodenova.nn.multirank import MultiRank
 
 TEMPERATURE = 0.1  # at which a joint head is read on z/|z|, as the released code of SWORD does
 
@@ -28,6 +27,10 @@ class LinearHead(nn.Module):
     def num_classes(self) -> int:
         return self.linear.out_features
 
+    def features(self, z: Tensor) -> Tensor:
+        """(n, hidden): what the rows are multiplied with."""
+        return z
+
     def forward(self, z: Tensor) -> Tensor:
         logits: Tensor = self.linear(z)
         return logits
@@ -36,45 +39,71 @@ class LinearHead(nn.Module):
         """What `build_head` needs to make an empty one like it."""
         return {"kind": "linear", "hidden": self.linear.in_features, "classes": self.num_classes}
 
+    def resized(self, classes: int) -> Self:
+        """A fresh one like it, for so many classes."""
+        return type(self)(self.linear.in_features, classes)
+
     @torch.no_grad()
-    def on_sphere(self, temperature: float = TEMPERATURE) -> CosineHead:
+    def on_sphere(self, temperature: float = TEMPERATURE) -> UnitLinearHead:
         """The same rows, read on z/|z|."""
-        read = CosineHead(self.linear.in_features, self.num_classes, temperature).to(self.linear.weight.device)
+        read = UnitLinearHead.on_sphere(self.linear.in_features, self.num_classes, temperature)
+        read.to(self.linear.weight.device)
         read.linear.load_state_dict(self.linear.state_dict())
         return read
 
 
-class CosineHead(nn.Module):
-    """h(z) = (W z/|z| + b) / temperature: what phase 2 trains. Old and new classes cannot win by the length of z."""
+class UnitLinearHead(nn.Module):
+    """h(z) = (W u + b) / temperature, with u the multi-rank features of z, which have unit length.
 
-    def __init__(self, hidden: int, classes: int, temperature: float = TEMPERATURE) -> None:
+    No class can win by the length of z. On z/|z| as a whole (`UnitLinearHead.on_sphere`) it is what
+    phase 2 trains; on the views of `prism` it is computed.
+    """
+
+    def __init__(self, multirank: MultiRank, classes: int, temperature: float = TEMPERATURE) -> None:
         super().__init__()
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, it is {temperature}")
-        self.linear = nn.Linear(hidden, classes)
+        self.multirank = multirank
+        self.linear = nn.Linear(multirank.size, classes)
         self.temperature = temperature
+
+    @classmethod
+    def on_sphere(cls, hidden: int, classes: int, temperature: float = TEMPERATURE) -> UnitLinearHead:
+        """On z/|z|."""
+        return cls(MultiRank.whole(hidden), classes, temperature)
 
     @property
     def num_classes(self) -> int:
         return self.linear.out_features
 
+    def features(self, z: Tensor) -> Tensor:
+        """(n, D): what the rows are multiplied with."""
+        return self.multirank(z)
+
     def forward(self, z: Tensor) -> Tensor:
-        return self.linear(F.normalize(z, dim=-1)) / self.temperature
+        return self.linear(self.multirank(z)) / self.temperature
 
     def description(self) -> dict[str, Any]:
-        """What `build_head` needs to make an empty one like it."""
-        hidden = self.linear.in_features
-        return {"kind": "cosine", "hidden": hidden, "classes": self.num_classes, "temperature": self.temperature}
+        """What `build_head` needs to make an empty one like it, in the words of saved models."""
+        rest = {"classes": self.num_classes, "temperature": self.temperature}
+        if self.multirank.is_whole:
+            return {"kind": "cosine", "hidden": self.multirank.size, **rest}
+        views, size, ranks = self.multirank.views, self.multirank.view_size, list(self.multirank.ranks)
+        return {"kind": "ladder", "views": views, "view_size": size, "rungs": ranks, **rest}
+
+    def resized(self, classes: int) -> Self:
+        """A fresh one like it, for so many classes."""
+        return type(self)(self.multirank, classes, self.temperature)
 
 
-TrainedHead = TypeVar("TrainedHead", bound=LinearHead | CosineHead)
+TrainedHead = TypeVar("TrainedHead", bound=LinearHead | UnitLinearHead)
 
 
 @torch.no_grad()
 def grow(head: TrainedHead, num_new: int) -> TrainedHead:
     """h^l into h^a: the old rows are kept, `num_new` fresh ones are added behind them."""
     n_old = head.num_classes
-    grown = type(head)(**shape_of(head, n_old + num_new))
+    grown: TrainedHead = head.resized(n_old + num_new)  # type: ignore[assignment]
     grown.to(head.linear.weight.device)
     grown.linear.weight[:n_old] = head.linear.weight
     grown.linear.bias[:n_old] = head.linear.bias
@@ -83,60 +112,19 @@ def grow(head: TrainedHead, num_new: int) -> TrainedHead:
     return grown
 
 
-class LadderHead(nn.Module):
-    """h(z) = (W u + b) / temperature with u the ladder of z: each view at some ranks, to unit length."""
-
-    def __init__(self, views: int, view_size: int, rungs: Sequence[int], classes: int, temperature: float) -> None:
-        super().__init__()
-        if not 0 < temperature < math.inf:
-            raise ValueError(f"temperature must be positive, it is {temperature}")
-        self.views, self.view_size, self.rungs = views, view_size, tuple(rungs)
-        self.linear = nn.Linear(views * sum(rungs), classes)
-        self.temperature = temperature
-
-    @property
-    def num_classes(self) -> int:
-        return self.linear.out_features
-
-    def forward(self, z: Tensor) -> Tensor:
-        return self.linear(ladder(z, self.view_size, self.rungs)) / self.temperature
-
-    def description(self) -> dict[str, Any]:
-        """What `build_head` needs to make an empty one like it."""
-        shape = {"views": self.views, "view_size": self.view_size, "rungs": list(self.rungs)}
-        return {"kind": "ladder", **shape, "classes": self.num_classes, "temperature": self.temperature}
-
-    @torch.no_grad()
-    def set_gaussian(self, centre: Tensor, covariance: Tensor, scale: Tensor) -> LadderHead:
-        """The classifier of Gaussian classes with these means (C, D) and one covariance (D, D), which is a linear one.
-
-        Both are of u times `scale` (D,), which is folded into the weights.
-        """
-        weight = torch.linalg.solve(covariance.double(), centre.t().double()).t()  # (C, D)
-        self.linear.weight.copy_(weight * scale)
-        self.linear.bias.copy_(-0.5 * (weight * centre).sum(dim=1))
-        return self
-
-
-Head: TypeAlias = "LinearHead | CosineHead | LadderHead"
-KINDS: dict[str, type[LinearHead | CosineHead | LadderHead]] = {
-    "linear": LinearHead,
-    "cosine": CosineHead,
-    "ladder": LadderHead,
-}
-
-
-def shape_of(head: Head, classes: int) -> dict[str, Any]:
-    """What to make a head of the same kind with, for so many classes."""
-    shape = head.description() | {"classes": classes}
-    del shape["kind"]
-    return shape
+Head: TypeAlias = "LinearHead | UnitLinearHead"
 
 
 def build_head(description: Mapping[str, Any]) -> Head:
     """An empty head of the described kind and shape, for a saved one's numbers."""
-    settings = dict(description)
-    return KINDS[settings.pop("kind")](**settings)
+    match dict(description):
+        case {"kind": "linear", "hidden": hidden, "classes": classes}:
+            return LinearHead(hidden, classes)
+        case {"kind": "cosine", "hidden": hidden, "classes": classes, "temperature": temperature}:
+            return UnitLinearHead.on_sphere(hidden, classes, temperature)
+        case {"kind": "ladder", "views": views, "view_size": size, "rungs": ranks, **rest}:
+            return UnitLinearHead(MultiRank(views, size, tuple(ranks)), rest["classes"], rest["temperature"])
+    raise ValueError(f"a head of kind {description.get('kind')!r} is not known")
 
 
 def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -19,16 +19,20 @@ def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
     return _kmeans(_components, rows, k, restarts)
 
 
-def cluster_directions(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
-    """The same, by which way a row points from the mean of all, whatever its length, in the first 3k/2 components.
+def spherical_kmeans(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
+    """Spherical k-means: the same by which way a row points from the mean of all, in the first 3k/2 components.
 
     Where some classes are wide and some narrow, lengths would put the outer parts of the wide ones in groups of their own.
     """
     return _kmeans(_directions, rows, k, restarts)
 
 
-def regroup(rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4) -> list[Tensor]:
-    """Other groupings by direction, numbered as `groups` is: the centres are found on two thirds of the rows, drawn anew.
+def subsampled_kmeans(
+    rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4
+) -> list[Tensor]:
+    """Other groupings, by spherical k-means on two thirds of the rows, drawn anew each time.
+
+    All rows are then put to the nearest center, and groups are numbered as in `groups` (Hungarian).
 
     One that leaves a group empty is dropped, so there may be fewer than `times`; one group is always the same.
     """

@@ -36,7 +36,7 @@ def rampup(epoch: int, length: int) -> float:
     return math.exp(-5.0 * (1.0 - t) ** 2)
 
 
-def minimise(
+def minimize(
     terms: Callable[[int], Mapping[str, Tensor]],
     modules: Sequence[nn.Module],
     *,

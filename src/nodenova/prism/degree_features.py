@@ -10,15 +10,15 @@ from nodenova.graph import Graph
 from nodenova.nn.sparse import gcn_operator
 
 STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
-BUMPS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
-COLUMNS = 2 * len(STEPS) * len(BUMPS)
+RBF_CENTERS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
+COLUMNS = 2 * len(STEPS) * len(RBF_CENTERS)
 
 
-class Counts(nn.Module):
+class DegreeFeatures(nn.Module):
     """(N, 40): the logarithm of how many neighbours and how many words a node has, and the nodes around it on average.
 
         c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers a node)
-        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean, j in BUMPS
+        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean, j in RBF_CENTERS      (radial basis functions)
 
     Words brought to unit length say little of either; hubs and long texts can be of a kind of their own. Bumps let a class
     lie in the middle of a scale, which a number by itself would not.
@@ -32,7 +32,7 @@ class Counts(nn.Module):
         self.spread: Tensor
 
     @classmethod
-    def fit(cls, graph: Graph, device: torch.device) -> Counts:
+    def fit(cls, graph: Graph, device: torch.device) -> DegreeFeatures:
         counts = cls().to(device)
         number = _numbers(graph, device)
         spread = number.std(dim=0, unbiased=False)
@@ -43,7 +43,7 @@ class Counts(nn.Module):
 
     def forward(self, graph: Graph) -> Tensor:
         c = (_numbers(graph, self.centre.device) - self.centre) / self.spread
-        return torch.cat([torch.exp(-(c - at).square() / 2) for at in BUMPS], dim=1)
+        return torch.cat([torch.exp(-(c - at).square() / 2) for at in RBF_CENTERS], dim=1)
 
 
 def _numbers(graph: Graph, device: torch.device) -> Tensor:

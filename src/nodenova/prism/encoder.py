@@ -14,24 +14,26 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodenova.graph import Graph
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, gcn_operator
-from nodenova.prism.degree_features import COLUMNS, Counts
+from nodenova.prism.degree_features import COLUMNS, DegreeFeatures
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbours' beside them, the wider community's
 AVERAGED = 2  # the depth at which every step up to it counts alike
 ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
-RUNGS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
+RANKS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
 CENTRING = 0.5  # how much of the mean over all nodes is subtracted
 SPARE = 16  # columns beyond the rank that make the power iteration accurate
 
 
 @dataclass(frozen=True)
-class ViewsSpec:
+class PrismEncoderSpec:
     """Everything but the numbers, saved beside them."""
 
     name: str
@@ -46,8 +48,16 @@ class ViewsSpec:
         return self.views * self.view_size
 
     @property
-    def rungs(self) -> tuple[int, ...]:
-        return tuple(sorted({min(rung, self.view_size) for rung in RUNGS}))
+    def trainable(self) -> bool:
+        return False
+
+    @property
+    def receptive_field(self) -> None:
+        """The wider community speaks in it: eight steps reach most of a graph."""
+
+    @property
+    def multirank(self) -> MultiRank:
+        return MultiRank(self.views, self.view_size, tuple(sorted({min(rank, self.view_size) for rank in RANKS})))
 
     @property
     def counted(self) -> bool:
@@ -55,7 +65,7 @@ class ViewsSpec:
         return self.views > WORD_VIEWS
 
     @property
-    def worth(self) -> tuple[float, ...]:
+    def prior_weight(self) -> tuple[float, ...]:
         """What each view weighs before any class is known: counts half, as they tell less of most graphs than words do."""
         return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ())
 
@@ -64,10 +74,12 @@ class ViewsSpec:
         return {**words, "counted": self.counted, "rank": self.view_size}
 
 
-class Views(nn.Module):
+class PrismEncoder(Encoder):
     """g: Graph -> z of shape (N, views * rank), linear in weighted features, or bumps of counts, but for a shift."""
 
-    def __init__(self, spec: ViewsSpec) -> None:
+    spec: PrismEncoderSpec
+
+    def __init__(self, spec: PrismEncoderSpec) -> None:
         super().__init__()
         self.spec = spec
         self.register_buffer("word_weight", torch.zeros(len(WEIGHTS), spec.num_features))
@@ -77,16 +89,16 @@ class Views(nn.Module):
         self.basis: Tensor
         self.shift: Tensor
         if spec.counted:
-            self.counts = Counts()
+            self.counts = DegreeFeatures()
             self.register_buffer("count_basis", torch.zeros(COLUMNS, spec.view_size))
             self.count_basis: Tensor
 
     @classmethod
     @torch.no_grad()
-    def fit(cls, graph: Graph, device: torch.device) -> Views:
+    def fit(cls, graph: Graph, device: torch.device) -> PrismEncoder:
         """The basis of each view from the graph alone."""
-        rank = min(max(RUNGS), min(graph.x.shape) - 1)
-        views = cls(ViewsSpec("prism", graph.num_features, max(rank, 1), averaged=True)).to(device)
+        rank = min(max(RANKS), min(graph.x.shape) - 1)
+        views = cls(PrismEncoderSpec("prism", graph.num_features, max(rank, 1), averaged=True)).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
         smooth = gcn_operator(graph, device)
         for weight in range(len(WEIGHTS)):
@@ -94,7 +106,7 @@ class Views(nn.Module):
             for depth, (basis, mean) in enumerate(bases):
                 number = depth * len(WEIGHTS) + weight
                 views.basis[number], views.shift[number] = basis, CENTRING * mean
-        views.counts = Counts.fit(graph, device)
+        views.counts = DegreeFeatures.fit(graph, device)
         bumps = views.counts(graph)
         centred = (bumps - bumps.mean(dim=0)).double()
         main = torch.linalg.eigh(centred.t() @ centred)[1].flip(1)[:, : views.spec.view_size].float()
@@ -107,7 +119,7 @@ class Views(nn.Module):
         return [*self.basis, self.count_basis] if self.spec.counted else [*self.basis]
 
     @torch.no_grad()
-    def whitened(self, z: Tensor, y: Tensor) -> tuple[Views, Tensor]:
+    def whitened(self, z: Tensor, y: Tensor) -> tuple[PrismEncoder, Tensor]:
         """The same views, and z in them, with the spread within the classes y of the nodes z taken out of each.
 
         With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular: the first r columns of

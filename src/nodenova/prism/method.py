@@ -9,41 +9,54 @@ import torch
 from torch import Tensor
 
 from nodenova.model.model import Model
-from nodenova.nn.kmeans import cluster_directions
+from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.passes import encode
-from nodenova.prism.classifier import GROUPINGS, PRIOR, RANKS, RIDGE, found
-from nodenova.settings import check_settings, setting
+from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
+from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
 
+OF_PHASE_1 = "{name} is a setting of phase 1, which calibrates for it: fit(..., {name}=...), --fit-set {name}=..."
 
+
+@accepts_old_names(
+    renamed={"groupings": "n_resamples", "relearn": "refit"},
+    moved=dict.fromkeys(("rank_low", "rank_high", "prior"), OF_PHASE_1),
+)
 @dataclass(frozen=True)
 class Prism:
     """Group the unlabelled nodes in a representation that training has not narrowed, then one linear classifier for all.
 
-    An encoder trained on old classes throws away what tells new ones apart; smoothed and projected features keep it.
+    An encoder trained on old classes throws away what tells new ones apart; smoothed and projected
+    features keep it. In the field's words: spherical k-means on multi-rank features, shrinkage LDA over
+    old and new classes, a consensus over resampled groupings, a ridge refit on all visible nodes.
 
-        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit length,
-                 times the root of the view's weight, which was learnt on pairs of old nodes in phase 1
+        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit
+                 length, times the root of the view's weight, which was learnt on pairs of old nodes in phase 1
         groups = k-means of the new nodes by the direction of u in its first 3k/2 principal components
         mu_c   = mean of u over the class, old ones from memory
         Sigma  = (1 - s) pooled scatter within classes / dof + s t I,  s = prior / (prior + dof), t its mean variance
         logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T
         p      = mean softmax(logit) over groupings of two thirds of the new nodes, for every visible node;
-                 fitted anew by ridge regression on u: see `relearnt`
+                 fitted anew by ridge regression on u: see `refit_on_all_nodes`
 
-    T was calibrated on old nodes in phase 1. Works on any encoder; the views of `prism` are what it is meant for.
+    T was calibrated on old nodes in phase 1, for its ranks r and its prior. Works on any encoder; the
+    views of `prism` are what it is meant for.
+
+    Example:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old), new, nova.Prism(restarts=2))
+        >>> len(model.classes)
+        4
     """
 
     prefers: ClassVar[str] = "prism"
 
-    rank_low: float = setting(RANKS[0], above=0)  # the lower rank, in multiples of the number of classes
-    rank_high: float = setting(RANKS[1], above=0)  # the higher rank
-    prior: float = setting(PRIOR, above=0)  # the identity counts as this many nodes in the covariance
     pool: bool = True  # let the scatter of the new nodes speak too
     restarts: int = setting(20, at_least=1)  # of k-means
-    relearn: bool = True  # let all visible nodes have a say in the classifier
-    groupings: int = setting(GROUPINGS, at_least=0)  # of parts of the new nodes, over which p is averaged; 0: none
-    ridge: float = setting(RIDGE, above=0)  # what holds the relearnt classifier back counts as this many nodes
+    refit: bool = True  # let all visible nodes have a say in the classifier
+    n_resamples: int = setting(RESAMPLES, at_least=0)  # of the new nodes, over which p is averaged; 0: none
+    ridge: float = setting(RIDGE, above=0)  # what holds the refitted classifier back counts as this many nodes
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -51,21 +64,20 @@ class Prism:
     def discover(self, model: Model, task: NewTask) -> Model:
         g = model.frozen_encoder()
         z = encode(g, task.graph)  # (N, views * view_size)
-        both, head = found(
-            g.spec,
-            model.prototypes,
+        both, head = fit_joint_classifier(
+            g.spec.multirank,
+            model.memory,
             z,
             torch.from_numpy(task.ids).to(model.device),
             task.num_new,
             group=self.group,
-            ranks=(self.rank_low, self.rank_high),
-            prior=self.prior,
+            lda=model.lda,
             pool=self.pool,
-            groupings=self.groupings,
-            ridge=self.ridge if self.relearn else None,
+            resamples=self.n_resamples,
+            ridge=self.ridge if self.refit else None,
         )
-        return model.grown(encoder=g, head=head, prototypes=both)
+        return model.grown(encoder=g, head=head, memory=both)
 
     def group(self, u: Tensor, num_new: int) -> Tensor:
         """(n_u,) which of the new classes each unlabelled node is put in."""
-        return cluster_directions(u, num_new, self.restarts)
+        return spherical_kmeans(u, num_new, self.restarts)

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from nodenova.data.labels import GivenTask
-from nodenova.encoders.gnn import Encoder
 from nodenova.model.model import Model
-from nodenova.nn.statistics import Prototypes
-from nodenova.prism.encoder import Views
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.memory import Memory, ReplayStatistics
+from nodenova.nn.receptive_field import nodes_around
 from nodenova.task import NewTask
 
 
@@ -35,16 +35,25 @@ def old_and_new(model: Model, given: GivenTask) -> OldAndNew:
     assert given.old_ids is not None  # the door hands over what a method needs
     assert given.old_y is not None
     g, n = model.frozen_encoder(), len(given.ids)
-    assert isinstance(g, Encoder)  # a trained head, which every method asks for first, stands on a trained encoder
-    graph, at = given.graph.around(np.concatenate([given.ids, given.old_ids]), g.spec.layers + 1)
+    graph, at = nodes_around(given.graph, np.concatenate([given.ids, given.old_ids]), g)
     parts = (torch.from_numpy(part).to(model.device) for part in (at[:n], at[n:], given.old_y))
     return OldAndNew(NewTask(graph, at[:n], given.num_new), *parts)
 
 
-def remembered_anew(model: Model, g: Encoder | Views, nodes: OldAndNew) -> Model:
+def remembered_anew(model: Model, g: Encoder, nodes: OldAndNew) -> Model:
     """The same model with its classes remembered by their nodes as `g` sees them now; one without nodes stays as it was."""
-    before = model.prototypes
-    now = Prototypes.remember(g, nodes.task.graph, nodes.old, nodes.y_old, len(before.mean))
-    here = torch.isin(torch.arange(len(before.mean), device=model.device), nodes.y_old)[:, None]  # (C, 1)
-    rows = {name: torch.where(here, getattr(now, name), getattr(before, name)) for name in ("mean", "var", "centre")}
-    return replace(model, _prototypes=replace(before, **rows, factor=now.factor, rest=now.rest, dof=now.dof))
+    before = model.memory
+    now = Memory.remember(g, nodes.task.graph, nodes.old, nodes.y_old, len(before))
+    here = torch.isin(torch.arange(len(before), device=model.device), nodes.y_old)[:, None]  # (C, 1)
+    replay = ReplayStatistics(
+        torch.where(here, now.replay.mean, before.replay.mean),
+        torch.where(here, now.replay.var, before.replay.var),
+    )
+    classes = replace(
+        before.classes,
+        center=torch.where(here, now.classes.center, before.classes.center),
+        factor=now.classes.factor,
+        diag=now.classes.diag,
+        dof=now.classes.dof,
+    )
+    return replace(model, _memory=Memory(replay, classes))

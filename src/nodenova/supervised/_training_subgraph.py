@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from nodenova.data.labels import GivenTask
-from nodenova.encoders.gnn import Encoder
 from nodenova.graph import Graph
 from nodenova.model.model import Model
-from nodenova.nn.heads import CosineHead
-from nodenova.nn.statistics import Prototypes
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.heads import UnitLinearHead
+from nodenova.nn.memory import Memory
+from nodenova.nn.receptive_field import nodes_around
 from nodenova.nn.training import History
-from nodenova.prism.encoder import Views
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +41,16 @@ def lesson_of(model: Model, given: GivenTask, keep: np.ndarray | None = None) ->
         assert given.old_y is not None
         old, y_old = given.old_ids[keep], given.old_y[keep]
     g, new = model.frozen_encoder(), len(given.ids)
-    assert isinstance(g, Encoder)  # a trained head, which every method asks for first, stands on a trained encoder
-    graph, at = given.graph.around(np.concatenate([given.ids, old]), g.spec.layers + 1)
+    graph, at = nodes_around(given.graph, np.concatenate([given.ids, old]), g)
     parts = (at[:new], len(model.classes) + given.y, at[new:], y_old)
     return Lesson(graph, *(torch.from_numpy(part).to(model.device) for part in parts))
 
 
-def taught_model(model: Model, lesson: Lesson, g: Encoder | Views, h_a: CosineHead, history: History) -> Model:
+def taught_model(model: Model, lesson: Lesson, g: Encoder, h_a: UnitLinearHead, history: History) -> Model:
     """What such a method returns: its encoder and joint head, and the new classes remembered by their labelled nodes.
 
     Old classes stay remembered as they were.
     """
     n_old = len(model.classes)
-    new = Prototypes.remember(g, lesson.graph, lesson.new, lesson.y - n_old, h_a.num_classes - n_old)
-    return model.grown(encoder=g, head=h_a, prototypes=model.prototypes.followed_by(new), history=history)
+    new = Memory.remember(g, lesson.graph, lesson.new, lesson.y - n_old, h_a.num_classes - n_old)
+    return model.grown(encoder=g, head=h_a, memory=model.memory.append(new), history=history)

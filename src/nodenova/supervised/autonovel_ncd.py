@@ -16,9 +16,9 @@ from nodenova.losses.self_training import l_perturb, l_self, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
+from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import sample
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, setting
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
@@ -98,7 +98,7 @@ class AutoNovelNcd:
                 parts["self"] = self.increment * ramp * l_self(logits_l[m:], y_hat)
             return parts
 
-        history = minimise(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         model, novel_head = remembered_anew(model, g, nodes), h_u.linear
         if not self.incremental:
             rows = novel_head.weight
@@ -107,6 +107,6 @@ class AutoNovelNcd:
             )
         with torch.no_grad():
             groups = h_u(g(nodes.task.graph)[nodes.new]).argmax(dim=1)
-        new = Prototypes.remember(g, nodes.task.graph, nodes.new, groups, given.num_new)
-        known = model.prototypes.followed_by(new)
-        return model.grown(encoder=g, head=h_l, novel_head=novel_head, prototypes=known, history=history)
+        new = Memory.remember(g, nodes.task.graph, nodes.new, groups, given.num_new)
+        known = model.memory.append(new)
+        return model.grown(encoder=g, head=h_l, novel_head=novel_head, memory=known, history=history)

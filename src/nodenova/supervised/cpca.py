@@ -12,8 +12,8 @@ from torch import Tensor
 from nodenova.data.labels import GivenTask
 from nodenova.losses.remembering import l_distill, l_replay
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.heads import CosineHead, grow
-from nodenova.nn.training import minimise
+from nodenova.nn.heads import UnitLinearHead, grow
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
 from nodenova.supervised._training_subgraph import lesson_of, taught_model
 
@@ -60,7 +60,7 @@ class Cpca:
         n_old, n = len(model.classes), len(model.classes) + given.num_new
         a, b = torch.triu_indices(n, n, offset=1, device=model.device)  # every pair of classes once
         h = grow(grow(head, given.num_new), len(a) if self.augment else 0)
-        lesson, old, prototypes = lesson_of(model, given), model.frozen_encoder(), model.prototypes
+        lesson, old, replay = lesson_of(model, given), model.frozen_encoder(), model.memory.replay
         graph, new = given.graph, torch.from_numpy(given.ids).to(model.device)
         if not self.distill:
             graph, new = lesson.graph, lesson.new  # no other node's z is needed
@@ -73,11 +73,11 @@ class Cpca:
             z = g(graph)  # (N, hidden)
             parts = {"new": F.cross_entropy(h(z[new]), lesson.y)}
             if self.replay:
-                noise = torch.randn(self.draws, *prototypes.mean.shape, device=model.device)
-                z_c, y_c = prototypes.draw(noise)
+                noise = torch.randn(self.draws, *replay.mean.shape, device=model.device)
+                z_c, y_c = replay.draw(noise)
                 parts["replay"] = self.replay * l_replay(h(z_c), y_c)
             if self.augment:
-                m = torch.cat([prototypes.mean, share @ z[new]])  # (old + new, hidden)
+                m = torch.cat([replay.mean, share @ z[new]])  # (old + new, hidden)
                 r = 0.4 + 0.2 * torch.rand(self.draws, len(a), 1, device=model.device)
                 virtual = (r * m[a] + (1.0 - r) * m[b]).flatten(0, 1)
                 y_v = n + torch.arange(len(a), device=model.device).repeat(self.draws)
@@ -86,14 +86,14 @@ class Cpca:
                 parts["distill"] = self.distill * l_distill(z_old, z)
             return parts
 
-        history = minimise(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         return taught_model(model, lesson, g, without_virtual(h, n), history)
 
 
 @torch.no_grad()
-def without_virtual(h: CosineHead, n: int) -> CosineHead:
+def without_virtual(h: UnitLinearHead, n: int) -> UnitLinearHead:
     """The first n rows of a head."""
-    kept = CosineHead(h.linear.in_features, n, h.temperature).to(h.linear.weight.device)
+    kept = UnitLinearHead.on_sphere(h.linear.in_features, n, h.temperature).to(h.linear.weight.device)
     kept.linear.weight.copy_(h.linear.weight[:n])
     kept.linear.bias.copy_(h.linear.bias[:n])
     return kept

@@ -15,7 +15,7 @@ from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._centres import start_centres
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
@@ -95,6 +95,6 @@ class DtcNcd:
             return parts
 
         modules = [g, h_l, centres.h_u]
-        history = minimise(terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         model = remembered_anew(model, g, nodes)
         return joined_model(model, task, g, h_l, self.joint, novel_head=centres.decided(), history=history)

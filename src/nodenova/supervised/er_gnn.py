@@ -13,7 +13,7 @@ from torch import Tensor
 from nodenova.data.labels import GivenTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.training import minimise
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._training_subgraph import lesson_of, taught_model
 
@@ -78,7 +78,7 @@ class ErGnn:
                 "memory": (1.0 - beta) * F.cross_entropy(h_a(z[lesson.old]), lesson.y_old),
             }
 
-        history = minimise(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         return taught_model(model, lesson, g, h_a, history)
 
 

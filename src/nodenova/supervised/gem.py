@@ -15,7 +15,7 @@ from torch import Tensor
 from nodenova.data.labels import GivenTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.training import minimise
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._training_subgraph import lesson_of, taught_model
 
@@ -79,7 +79,7 @@ class Gem:
             # The memory's losses are there to be seen; their gradients have done their work in g~.
             return {"new": with_gradient(l_new, parameters, g_tilde), "memory": torch.stack(l_k).mean().detach()}
 
-        history = minimise(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         return taught_model(model, lesson, g, h_a, history)
 
 

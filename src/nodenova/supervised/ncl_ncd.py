@@ -18,7 +18,7 @@ from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
@@ -109,6 +109,6 @@ class NclNcd:
                 parts["old_contrast"] = self.old_contrast * l_scl
             return parts
 
-        history = minimise(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         model, novel_head, rows = remembered_anew(model, g, nodes), h_u.linear, h_u.linear.weight
         return joined_model(model, nodes.task, g, h_l, self.joint, novel_head=novel_head, rows=rows, history=history)

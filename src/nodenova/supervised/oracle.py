@@ -11,11 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import GivenTask
-from nodenova.encoders.gnn import Encoder
-from nodenova.model.model import Model, linear_head
+from nodenova.encoders.gnn import GNN
+from nodenova.model.model import Model, trained_encoder
 from nodenova.nn.heads import LinearHead
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise
+from nodenova.nn.memory import Memory
+from nodenova.nn.receptive_field import nodes_around
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
 
 
@@ -42,9 +43,7 @@ class Oracle:
         check_settings(self)
 
     def learn(self, model: Model, given: GivenTask) -> Model:
-        linear_head(model, "oracle")  # of an encoder that is trained, or an error
-        old = model.frozen_encoder()
-        assert isinstance(old, Encoder)  # a trained head stands on a trained encoder
+        old = trained_encoder(model, "oracle")
         assert given.y is not None
         assert given.old_ids is not None
         assert given.old_y is not None
@@ -52,9 +51,9 @@ class Oracle:
         assert given.val_y is not None
         n_old = len(model.classes)
         spec = replace(old.spec, hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout)
-        g, h = Encoder(spec).to(model.device), LinearHead(self.hidden, n_old + given.num_new).to(model.device)
+        g, h = GNN(spec).to(model.device), LinearHead(self.hidden, n_old + given.num_new).to(model.device)
         train, count = np.concatenate([given.old_ids, given.ids]), len(given.old_ids) + len(given.ids)
-        graph, at = given.graph.around(np.concatenate([train, given.val_ids]), spec.layers + 1)
+        graph, at = nodes_around(given.graph, np.concatenate([train, given.val_ids]), g)
         parts = (at[:count], np.concatenate([given.old_y, n_old + given.y]), at[count:], given.val_y)
         ids, y, val, y_val = (torch.from_numpy(part).to(model.device) for part in parts)
 
@@ -65,7 +64,7 @@ class Oracle:
             logits = h(g(graph)[val])
             return float((logits.argmax(dim=1) == y_val).float().mean()), -float(F.cross_entropy(logits, y_val))
 
-        history = minimise(
+        history = minimize(
             terms,
             [g, h],
             epochs=self.epochs,
@@ -74,5 +73,5 @@ class Oracle:
             validate=validate if len(val) else None,
             patience=self.patience,
         )
-        known = Prototypes.remember(g, graph, ids, y, h.num_classes)  # the old ones speak of another encoder's z
-        return model.grown(encoder=g, head=h, prototypes=known, history=history)
+        known = Memory.remember(g, graph, ids, y, h.num_classes)  # the old ones speak of another encoder's z
+        return model.grown(encoder=g, head=h, memory=known, history=history)

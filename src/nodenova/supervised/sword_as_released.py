@@ -14,8 +14,8 @@ from nodenova.losses.remembering import l_distill_global, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed_logits
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.statistics import Prototypes
-from nodenova.nn.training import minimise, rampup
+from nodenova.nn.memory import Memory
+from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, setting
 
 
@@ -62,9 +62,9 @@ class SwordAsReleased:
         g, h_a = model.encoder(), grow(trained_head(model, "sword_as_released"), given.num_new)
         assert given.y is not None
         h_u = nn.Linear(g.spec.hidden, given.num_new).to(model.device)
-        n_old, prototypes = len(model.classes), model.prototypes
-        per_class = float(prototypes.dof) / n_old + 1.0
-        sigma = (prototypes.var * per_class / max(per_class - 1.0, 1.0) + 1e-5).sqrt().mean(dim=0)  # (hidden,)
+        n_old, memory = len(model.classes), model.memory
+        per_class = float(memory.classes.dof) / n_old + 1.0
+        sigma = (memory.replay.var * per_class / max(per_class - 1.0, 1.0) + 1e-5).sqrt().mean(dim=0)  # (hidden,)
         ids, y = (torch.from_numpy(a).to(model.device) for a in (given.ids, given.y))
         with torch.no_grad():
             z_old = model.frozen_encoder()(given.graph)  # (N, hidden), the same in every epoch
@@ -75,8 +75,8 @@ class SwordAsReleased:
             logits_u, logits_a = logits[ids], h_a(z[ids])
             logits_prime = perturbed_logits(logits_u, logits, torch.randn_like(logits_u), self.eta)
             y_hat = n_old + logits_u.detach().argmax(dim=1)  # Eq. 5
-            noise = torch.randn(self.draws, *prototypes.mean.shape, device=model.device)
-            z_c = (prototypes.mean + sigma * noise).flatten(0, 1)  # (draws * old, hidden)
+            noise = torch.randn(self.draws, *memory.replay.mean.shape, device=model.device)
+            z_c = (memory.replay.mean + sigma * noise).flatten(0, 1)  # (draws * old, hidden)
             y_c = torch.arange(n_old, device=model.device).repeat(self.draws)
             ramp = rampup(epoch, self.rampup_epochs)
             return {
@@ -87,6 +87,6 @@ class SwordAsReleased:
                 "distill": self.base * self.omega * l_distill_global(z_old, z),
             }
 
-        history = minimise(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        known = prototypes.followed_by(Prototypes.remember(g, given.graph, ids, y, given.num_new))
-        return model.grown(encoder=g, head=h_a, novel_head=h_u, prototypes=known, history=history)
+        history = minimize(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        known = memory.append(Memory.remember(g, given.graph, ids, y, given.num_new))
+        return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

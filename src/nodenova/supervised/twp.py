@@ -13,13 +13,13 @@ from torch.func import functional_call
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 from nodenova.data.labels import GivenTask
-from nodenova.encoders.gnn import Encoder, gatv2_ends
+from nodenova.encoders.gnn import GNN, gatv2_ends
 from nodenova.graph import Graph
-from nodenova.model.model import Model, trained_head
+from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.attention import neighbourhoods
-from nodenova.nn.heads import CosineHead, grow
+from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.sparse import features
-from nodenova.nn.training import minimise
+from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
 from nodenova.supervised._training_subgraph import lesson_of, taught_model
 
@@ -63,8 +63,7 @@ class Twp:
 
     def learn(self, model: Model, given: GivenTask) -> Model:
         head = trained_head(model, "twp")
-        g, h_a = model.encoder(), grow(head, given.num_new)
-        assert isinstance(g, Encoder)  # a trained head stands on a trained encoder
+        g, h_a = trained_encoder(model, "twp"), grow(head, given.num_new)
         assert given.old_ids is not None
         assert given.old_y is not None
         old, y_old = (torch.from_numpy(a).to(model.device) for a in (given.old_ids, given.old_y))
@@ -86,11 +85,11 @@ class Twp:
                 parts["promote"] = self.beta * total_slope(l_new, dict(classify.named_parameters()))
             return parts
 
-        history = minimise(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
         return taught_model(model, lesson, g, h_a, history)
 
 
-def importances(g: Encoder, head: CosineHead, graph: Graph, ids: Tensor, y: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+def importances(g: GNN, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """I^loss and I^topo of every parameter of the encoder and the head, from labelled nodes."""
     parameters = [*g.parameters(), *head.parameters()]
 
@@ -101,7 +100,7 @@ def importances(g: Encoder, head: CosineHead, graph: Graph, ids: Tensor, y: Tens
     return size_of_gradient(F.cross_entropy(head(g(graph)[ids]), y)), size_of_gradient(attention_size(g, graph, ids))
 
 
-def attention_size(g: Encoder, graph: Graph, ids: Tensor) -> Tensor:
+def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
     """Mean over the nodes `ids` of |e_i|^2: all their edges (and themselves), all heads, all layers."""
     kind, device = g.spec.kind, ids.device
     edges = neighbourhoods(graph, device)

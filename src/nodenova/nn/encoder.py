@@ -1,0 +1,55 @@
+"""What an encoder is, whichever family it is of: a module that turns a graph into z, and a description of it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+
+from nodenova.graph import Graph
+from nodenova.nn.multirank import MultiRank
+
+
+class EncoderSpec(Protocol):
+    """A frozen dataclass with everything but the weights, saved beside them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """What it is called in `ENCODERS`."""
+
+    @property
+    def num_features(self) -> int: ...
+
+    @property
+    def hidden(self) -> int:
+        """Columns of z."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether its weights are learnt by gradient descent; if not, they are computed."""
+
+    @property
+    def receptive_field(self) -> int | None:
+        """Steps within which nodes have a say in z of a node; None if it is best seen whole."""
+
+    @property
+    def multirank(self) -> MultiRank:
+        """How z is read when nodes and classes are compared, at all ranks that classes are remembered at."""
+
+    @property
+    def is_random(self) -> bool:
+        """Whether z differs from pass to pass in training."""
+
+    def as_settings(self) -> dict[str, object]:
+        """What a stage of a model says of it."""
+
+
+class Encoder(nn.Module):
+    """g: Graph -> z of shape (nodes, spec.hidden)."""
+
+    spec: EncoderSpec
+
+    def forward(self, graph: Graph) -> Tensor:
+        raise NotImplementedError

@@ -1,0 +1,129 @@
+"""What is remembered of classes when their nodes are gone: no node, only sums over nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+from nodenova.graph import Graph
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.multirank import MultiRank
+from nodenova.nn.statistics import ClassStatistics, means
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayStatistics:
+    """Mean and variance of z of each class (Eq. 9), from which features of old classes are drawn again.
+
+    Attributes:
+        mean: (C, hidden).
+        var: (C, hidden), biased.
+    """
+
+    mean: Tensor
+    var: Tensor
+
+    @classmethod
+    def estimate(cls, z: Tensor, y: Tensor, num_classes: int) -> ReplayStatistics:
+        """From the nodes z (n, hidden) with classes y (n,); a class without nodes gets those of all."""
+        z = z.detach()
+        every = torch.ones_like(y, dtype=torch.bool)
+        rows = [z[y == c if (y == c).any() else every] for c in range(num_classes)]
+        return cls(means(z, y, num_classes), torch.stack([r.var(0, unbiased=False) for r in rows]))
+
+    def draw(self, noise: Tensor, sigma: str = "class") -> tuple[Tensor, Tensor]:
+        """Replayed features and their classes.
+
+        Args:
+            noise: (draws, C, hidden), standard normal.
+            sigma: "class" for each class its own spread, "shared" for the mean of them.
+        """
+        spread = self.var.sqrt() if sigma == "class" else self.var.sqrt().mean(dim=0)
+        z = self.mean + spread * noise  # (draws, C, hidden)
+        y = torch.arange(self.mean.shape[0], device=z.device).expand(noise.shape[0], -1)
+        return z.flatten(0, 1), y.flatten()
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What a model remembers of its classes: `replay` to draw features of them, `classes` to classify by."""
+
+    replay: ReplayStatistics
+    classes: ClassStatistics
+
+    @classmethod
+    def of(cls, z: Tensor, y: Tensor, num_classes: int, multirank: MultiRank) -> Memory:
+        """Of the nodes z (n, hidden) with classes y (n,)."""
+        return cls(
+            ReplayStatistics.estimate(z, y, num_classes),
+            ClassStatistics.estimate(multirank(z.detach()), y, num_classes, multirank.views),
+        )
+
+    @classmethod
+    @torch.no_grad()
+    def remember(
+        cls, g: Encoder, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 0
+    ) -> Memory:
+        """Of the nodes `ids` with classes `y` as the encoder `g` sees them (Eq. 9), without dropout.
+
+        Args:
+            passes: So many times with dropout instead, all of them together: wider than the nodes are.
+        """
+        was_training = g.training
+        g.train(passes > 0)
+        times = passes if passes > 0 and g.spec.is_random else 1
+        z = torch.cat([g(graph)[ids] for _ in range(times)])
+        g.train(was_training)
+        return cls.of(z, y.repeat(times), num_classes, g.spec.multirank)
+
+    def __len__(self) -> int:
+        """How many classes."""
+        return len(self.replay.mean)
+
+    def append(self, new: Memory) -> Memory:
+        """With the classes of a later stage behind these."""
+        replay = {f.name: _joined(self.replay, new.replay, f.name) for f in fields(ReplayStatistics)}
+        return Memory(ReplayStatistics(**replay), self.classes.append(new.classes))
+
+    def with_parts(self, parts: Memory) -> Memory:
+        """With parts of a class behind these; the scatter within classes has seen their nodes already."""
+        replay = {f.name: _joined(self.replay, parts.replay, f.name) for f in fields(ReplayStatistics)}
+        center = torch.cat([self.classes.center, parts.classes.center])
+        return Memory(ReplayStatistics(**replay), replace(self.classes, center=center))
+
+    def select(self, keep: Sequence[int]) -> Memory:
+        """Of some classes only."""
+        return Memory(
+            ReplayStatistics(self.replay.mean[keep], self.replay.var[keep]),
+            replace(self.classes, center=self.classes.center[keep]),
+        )
+
+    def copy(self) -> Memory:
+        return self.map(Tensor.clone)
+
+    def to(self, device: torch.device) -> Memory:
+        return self.map(lambda tensor: tensor.to(device))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Memory:
+        return Memory.from_tensors({name: change(tensor) for name, tensor in self.tensors().items()})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All numbers by the names they have in a saved model."""
+        own = {f.name: getattr(self.classes, f.name) for f in fields(ClassStatistics)}
+        return vars(self.replay) | {ON_DISK.get(name, name): tensor for name, tensor in own.items()}
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> Memory:
+        """What `tensors` has taken apart."""
+        own = {f.name: tensors[ON_DISK.get(f.name, f.name)] for f in fields(ClassStatistics)}
+        return cls(ReplayStatistics(tensors["mean"], tensors["var"]), ClassStatistics(**own))
+
+
+ON_DISK = {"center": "centre", "diag": "rest"}  # names that saved models have had from the beginning
+
+
+def _joined(a: ReplayStatistics, b: ReplayStatistics, name: str) -> Tensor:
+    return torch.cat([getattr(a, name), getattr(b, name)])

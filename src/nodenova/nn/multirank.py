@@ -1,0 +1,72 @@
+"""Features at several ranks: what distances between nodes are taken on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class MultiRank:
+    """Each view of z cut to each of some ranks and brought to unit length, side by side: z -> u.
+
+    A class of few members is told apart by few directions, many classes need many; cut at two ranks
+    and put side by side, a view says both. What is left has no length that could decide.
+
+    Attributes:
+        views: Blocks of columns that z is made of.
+        view_size: Columns of a block, by falling importance.
+        ranks: How many columns of each block are taken, ascending.
+
+    Example:
+        >>> u = MultiRank(views=1, view_size=3, ranks=(1, 3))(torch.tensor([[3.0, 0.0, 4.0]]))
+        >>> [round(value, 1) for value in u[0].tolist()]
+        [1.0, 0.6, 0.0, 0.8]
+    """
+
+    views: int
+    view_size: int
+    ranks: tuple[int, ...]
+
+    @classmethod
+    def whole(cls, size: int) -> MultiRank:
+        """z as one view at its full rank: u = z/|z|."""
+        return cls(1, size, (size,))
+
+    @property
+    def size(self) -> int:
+        """Columns of u."""
+        return self.views * sum(self.ranks)
+
+    @property
+    def is_whole(self) -> bool:
+        return self == MultiRank.whole(self.view_size)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """(n, views * view_size) -> (n, size)."""
+        views = z.split(self.view_size, dim=1)  # type: ignore[no-untyped-call]
+        parts = [F.normalize(view[:, :rank], dim=1) for view in views for rank in self.ranks]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+    def nearest(self, wanted: Iterable[float]) -> MultiRank:
+        """The same at those of its ranks that are nearest, as ratios, to the wanted ones.
+
+        >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
+        (8, 64)
+        """
+        near = {min(self.ranks, key=lambda rank: abs(math.log(rank / want))) for want in wanted}
+        return replace(self, ranks=tuple(sorted(near)))
+
+    def columns_of(self, some: MultiRank) -> Tensor:
+        """(size,) which columns of u are those at the ranks of `some`: a mask."""
+        here = [torch.full((rank,), rank in some.ranks) for _ in range(self.views) for rank in self.ranks]
+        return torch.cat(here)
+
+    def per_column(self, by_view: Tensor) -> Tensor:
+        """(views,) -> (size,): a number for each view as one for each column."""
+        return by_view.repeat_interleave(sum(self.ranks))

@@ -1,0 +1,25 @@
+"""What a method for few nodes needs of a large graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodenova.graph import Graph
+from nodenova.nn.encoder import Encoder
+from nodenova.task import NewTask
+
+
+def nodes_around(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.ndarray]:
+    """The part of a graph that z of the nodes `ids` depends on, and where they are in it."""
+    field = g.spec.receptive_field
+    # One step more than the field: every node that speaks has all its neighbours, hence its true degree.
+    return (graph, ids) if field is None else graph.around(ids, field + 1)
+
+
+def within_reach(task: NewTask, g: Encoder) -> NewTask:
+    """The same task on the part of its graph that z of the new nodes depends on; z at `ids` is that of the whole graph.
+
+    A method that trains on nothing but z of the new nodes (and what surrounds them) takes this task instead of its own.
+    """
+    graph, ids = nodes_around(task.graph, task.ids, g)
+    return NewTask(graph, ids, task.num_new)

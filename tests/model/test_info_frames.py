@@ -1,0 +1,64 @@
+"""What is in each class, as a table of the library that is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import nodenova as nova
+from nodenova.errors import SettingError
+from nodenova.model.info import ClassInfo, ClassInfos
+
+INFOS = ClassInfos(
+    ClassInfo(
+        i,
+        f"class {i}",
+        "",
+        "new",
+        1,
+        nearest=None if i else 1,
+        size=3 + i,
+        representatives=("a", "b"),
+    )
+    for i in range(2)
+)
+
+
+def test_classes_as_a_table_of_the_library_that_is_asked_for() -> None:
+    plain, polars, arrow = (
+        INFOS.to_frame(),
+        INFOS.to_frame("polars"),
+        INFOS.to_frame(backend="pyarrow"),
+    )
+    assert isinstance(plain, pd.DataFrame)
+    assert isinstance(polars, pl.DataFrame)
+    assert isinstance(arrow, pa.Table)
+    assert list(plain.columns) == polars.columns == arrow.column_names
+    for name, expected in (("name", ["class 0", "class 1"]), ("size", [3, 4])):
+        assert plain[name].tolist() == expected
+        assert polars[name].to_list() == arrow[name].to_pylist() == expected
+    assert polars["nearest"].to_list() == arrow["nearest"].to_pylist() == [1, None]
+    ids = [["a", "b"]] * 2
+    assert polars["representatives"].to_list() == arrow["representatives"].to_pylist() == ids
+    with pytest.raises(SettingError, match="backends pandas, polars, pyarrow, not 'dask'"):
+        INFOS.to_frame("dask")
+
+
+def test_a_library_that_is_not_there_is_one_sentence() -> None:
+    code = (
+        "import sys; sys.modules['polars'] = None\n"
+        "from nodenova.model.info import ClassInfos\n"
+        "try:\n    ClassInfos().to_frame('polars')\n"
+        "except ValueError as error:\n    print(error)"
+    )
+    environment = {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    sentence = "to_frame() makes a polars DataFrame and needs polars: pip install polars"
+    assert said.stdout.strip() == sentence
