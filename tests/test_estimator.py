@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from torch_geometric.data import Data
 
 import nodenova as nova
-from nodenova.data.tasks import own_tasks
+from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.estimator import NodeDiscoverer
 
@@ -26,23 +26,27 @@ QUICK = nova.Prism(n_resamples=0, restarts=2)
 
 
 @pytest.fixture(scope="module")
-def data() -> nova.Labelled:
+def data() -> nova.LabelledGraph:
     """150 nodes of five classes; the tests hide the labels of the last two."""
     return nova.synthetic(nodes=150, classes=5, words=120, seed=2)
 
 
 @pytest.fixture(scope="module")
-def y(data: nova.Labelled) -> np.ndarray:
+def y(data: nova.LabelledGraph) -> np.ndarray:
     return np.where(data.y < 3, data.y, -1)
 
 
 @pytest.fixture(scope="module")
-def found(data: nova.Labelled, y: np.ndarray) -> NodeDiscoverer:
+def found(data: nova.LabelledGraph, y: np.ndarray) -> NodeDiscoverer:
     return NodeDiscoverer(2).fit(data.graph, y)
 
 
-def test_it_is_fit_and_discover_bit_for_bit(data: nova.Labelled, y: np.ndarray, found: NodeDiscoverer) -> None:
-    old, new, _ = own_tasks(nova.load_graph(nova.Labelled(data.graph, y, ("0", "1", "2"))), 2, seed=0)
+def test_it_is_fit_and_discover_bit_for_bit(
+    data: nova.LabelledGraph, y: np.ndarray, found: NodeDiscoverer
+) -> None:
+    old, new, _ = tasks_from_labels(
+        nova.load_graph(nova.LabelledGraph(data.graph, y, ("0", "1", "2"))), 2, seed=0
+    )
     model = nova.discover(nova.fit(old, seed=0), new, seed=0)
     assert np.array_equal(found.predict_proba(), model.predict_proba(data.graph))
     assert np.array_equal(found.transform(), model.embed(data.graph))
@@ -51,7 +55,8 @@ def test_it_is_fit_and_discover_bit_for_bit(data: nova.Labelled, y: np.ndarray, 
     assert np.array_equal(found.predict(data.graph), found.labels_)
     ids = np.array([c.id for c in model.classes])
     assert (
-        ids[[list(found.classes_).index(label) for label in found.labels_]].tolist() == model.predict(data.graph).tolist()
+        ids[[list(found.classes_).index(label) for label in found.labels_]].tolist()
+        == model.predict(data.graph).tolist()
     )
     other = NodeDiscoverer(2, random_state=1).fit(data.graph, y)
     assert other.run_.facts["Seed"] == 1
@@ -59,7 +64,7 @@ def test_it_is_fit_and_discover_bit_for_bit(data: nova.Labelled, y: np.ndarray, 
 
 
 def test_hidden_classes_are_found_and_known_ones_keep_their_labels(
-    data: nova.Labelled, y: np.ndarray, found: NodeDiscoverer
+    data: nova.LabelledGraph, y: np.ndarray, found: NodeDiscoverer
 ) -> None:
     assert found.classes_[:3].tolist() == [0, 1, 2]
     assert {type(label) for label in found.classes_} == {int, str}
@@ -73,11 +78,11 @@ def test_hidden_classes_are_found_and_known_ones_keep_their_labels(
 
 
 @pytest.fixture(scope="module")
-def quick(data: nova.Labelled, y: np.ndarray) -> NodeDiscoverer:
+def quick(data: nova.LabelledGraph, y: np.ndarray) -> NodeDiscoverer:
     return NodeDiscoverer(2, method=QUICK).fit(data.graph, y)
 
 
-def sources(data: nova.Labelled) -> dict[str, object]:
+def sources(data: nova.LabelledGraph) -> dict[str, object]:
     """One graph in every form: arrays of words are read alike, columns of a NetworkX graph become the same words."""
     graph = data.graph
     dense, edges = graph.x.toarray(), graph.edge_index
@@ -87,7 +92,9 @@ def sources(data: nova.Labelled) -> dict[str, object]:
     drawn.add_edges_from(edges.T.tolist())
     return {
         "Graph": graph,
-        "PyG": Data(x=torch.from_numpy(dense), edge_index=torch.from_numpy(edges), y=torch.zeros(150, 3)),
+        "PyG": Data(
+            x=torch.from_numpy(dense), edge_index=torch.from_numpy(edges), y=torch.zeros(150, 3)
+        ),
         "edge_index": (dense, edges),
         "tensors": (torch.from_numpy(dense), torch.from_numpy(edges)),
         "lists": (dense.tolist(), edges.tolist()),
@@ -99,7 +106,7 @@ def sources(data: nova.Labelled) -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", ["PyG", "edge_index", "tensors", "lists", "SciPy", "NumPy"])
 def test_the_same_graph_in_any_form_gives_the_same_classes(
-    data: nova.Labelled, y: np.ndarray, quick: NodeDiscoverer, kind: str
+    data: nova.LabelledGraph, y: np.ndarray, quick: NodeDiscoverer, kind: str
 ) -> None:
     source = sources(data)[kind]
     other = NodeDiscoverer(2, method=QUICK).fit(source, y)
@@ -108,7 +115,9 @@ def test_the_same_graph_in_any_form_gives_the_same_classes(
     assert len(set(other.labels_)) == 5
 
 
-def test_a_networkx_graph_later_is_read_as_the_first_was(data: nova.Labelled, y: np.ndarray) -> None:
+def test_a_networkx_graph_later_is_read_as_the_first_was(
+    data: nova.LabelledGraph, y: np.ndarray
+) -> None:
     drawn = sources(data)["NetworkX"]
     found = NodeDiscoverer(2, method=QUICK).fit(drawn, y)
     assert found.n_features_in_ == found.model_.frozen_encoder().spec.num_features
@@ -118,10 +127,12 @@ def test_a_networkx_graph_later_is_read_as_the_first_was(data: nova.Labelled, y:
     assert found.predict(some).shape == (40,)
 
 
-def test_labels_may_come_with_the_graph(data: nova.Labelled, y: np.ndarray, quick: NodeDiscoverer) -> None:
+def test_labels_may_come_with_the_graph(
+    data: nova.LabelledGraph, y: np.ndarray, quick: NodeDiscoverer
+) -> None:
     dense = torch.from_numpy(data.graph.x.toarray())
     pyg = Data(x=dense, edge_index=torch.from_numpy(data.graph.edge_index), y=torch.from_numpy(y))
-    labelled = nova.Labelled(data.graph, y, ("a", "b", "c"))
+    labelled = nova.LabelledGraph(data.graph, y, ("a", "b", "c"))
     for source, classes in (
         (pyg, ["0", "1", "2"]),
         (labelled, ["a", "b", "c"]),
@@ -133,8 +144,10 @@ def test_labels_may_come_with_the_graph(data: nova.Labelled, y: np.ndarray, quic
     assert torch.equal(pyg.y, torch.from_numpy(y))
 
 
-def test_labels_of_y_go_before_those_of_the_graph_and_that_is_said(data: nova.Labelled, y: np.ndarray) -> None:
-    labelled = nova.Labelled(data.graph, data.y, data.class_names)
+def test_labels_of_y_go_before_those_of_the_graph_and_that_is_said(
+    data: nova.LabelledGraph, y: np.ndarray
+) -> None:
+    labelled = nova.LabelledGraph(data.graph, data.y, data.class_names)
     other = NodeDiscoverer(2, method=QUICK).fit(labelled, y)
     assert other.classes_[:3].tolist() == [0, 1, 2]
     assert "the labels are those of y, and not those that the graph brings" in other.notes_
@@ -149,12 +162,16 @@ UNKNOWN = {
     "categories": lambda y: pd.Categorical([None if c < 0 else f"kind {c}" for c in y]),
     "texts": lambda y: np.array(["" if c < 0 else f"kind {c}" for c in y]),
     "tensor": lambda y: torch.from_numpy(y),
-    "objects": lambda y: np.array([None if c < 0 else [True, "two", 3.5][c] for c in y], dtype=object),
+    "objects": lambda y: np.array(
+        [None if c < 0 else [True, "two", 3.5][c] for c in y], dtype=object
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", UNKNOWN)
-def test_labels_of_any_kind_come_back_as_they_are(data: nova.Labelled, y: np.ndarray, kind: str) -> None:
+def test_labels_of_any_kind_come_back_as_they_are(
+    data: nova.LabelledGraph, y: np.ndarray, kind: str
+) -> None:
     told = UNKNOWN[kind](y)
     values = told.tolist() if hasattr(told, "tolist") else told
     found = NodeDiscoverer(2, method=QUICK).fit(data.graph, told)
@@ -165,17 +182,22 @@ def test_labels_of_any_kind_come_back_as_they_are(data: nova.Labelled, y: np.nda
     assert np.mean(wrong) < 0.05
 
 
-def test_an_array_alone_is_a_graph_without_edges(data: nova.Labelled, y: np.ndarray) -> None:
+def test_an_array_alone_is_a_graph_without_edges(data: nova.LabelledGraph, y: np.ndarray) -> None:
     x = data.graph.x.toarray()
     found = NodeDiscoverer(2, method=QUICK).fit(x, y)
     assert found.run_.graph.num_edges == 0
     assert np.array_equal(found.predict_proba(x), found.predict_proba())
-    assert np.array_equal(NodeDiscoverer(2, method=QUICK).fit(sp.csr_array(x), y).predict_proba(), found.predict_proba())
+    assert np.array_equal(
+        NodeDiscoverer(2, method=QUICK).fit(sp.csr_array(x), y).predict_proba(),
+        found.predict_proba(),
+    )
     table = pd.DataFrame(x, columns=[f"word {j}" for j in range(120)])
-    assert NodeDiscoverer(2, method=QUICK).fit(table, y).feature_names_in_.tolist() == list(table.columns)
+    assert NodeDiscoverer(2, method=QUICK).fit(table, y).feature_names_in_.tolist() == list(
+        table.columns
+    )
 
 
-def test_one_labelled_node_a_class_is_enough(data: nova.Labelled) -> None:
+def test_one_labelled_node_a_class_is_enough(data: nova.LabelledGraph) -> None:
     y = np.full(150, -1)
     for c in range(3):
         y[np.flatnonzero(data.y == c)[0]] = c
@@ -183,7 +205,9 @@ def test_one_labelled_node_a_class_is_enough(data: nova.Labelled) -> None:
     assert np.isfinite(found.predict_proba()).all()
 
 
-def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(data: nova.Labelled, y: np.ndarray) -> None:
+def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
+    data: nova.LabelledGraph, y: np.ndarray
+) -> None:
     found = NodeDiscoverer(2, method=QUICK).fit(data.graph, y)
     full = np.ones((2, 120), dtype=np.float32)  # taken by themselves, they would be dense
     assert isinstance(nova.load_graph((full, np.empty((2, 0), int))).graph.x, np.ndarray)
@@ -199,27 +223,55 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(data: nov
             lambda y: np.arange(150) % 3,
             "every node has a label and none was named as new; there is nothing to discover in",
         ),
-        ({}, lambda y: np.where(y == 1, 1, -1), "all labelled nodes are of one class, '1'; at least two are needed"),
-        ({}, lambda y: np.full(150, np.nan), "no node has a label, apart from the new ones; phase 1 has nothing to learn"),
-        ({}, lambda y: None, "no node has a label, apart from the new ones; phase 1 has nothing to learn"),
+        (
+            {},
+            lambda y: np.where(y == 1, 1, -1),
+            "all labelled nodes are of one class, '1'; at least two are needed",
+        ),
+        (
+            {},
+            lambda y: np.full(150, np.nan),
+            "no node has a label, apart from the new ones; phase 1 has nothing to learn",
+        ),
+        (
+            {},
+            lambda y: None,
+            "no node has a label, apart from the new ones; phase 1 has nothing to learn",
+        ),
         ({}, lambda y: y[:7], "y has 7 labels, but the graph has 150 nodes"),
-        ({}, lambda y: y[:, None], r"y holds one label for each node, .*, not a ndarray of shape \(150, 1\)"),
+        (
+            {},
+            lambda y: y[:, None],
+            r"y holds one label for each node, .*, not a ndarray of shape \(150, 1\)",
+        ),
         ({}, lambda y: [[1]] * 150, "y holds a list, and a label is one value: a text or a number"),
         ({}, lambda y: "labels", "y holds one label for each node, .*, not a str"),
         ({"method": "prisn"}, lambda y: y, "unknown method 'prisn'; known: .*prism"),
-        ({"method": nova.Prism}, lambda y: y, r"method is a name or a method like nova.Prism\(\), not <class"),
+        (
+            {"method": nova.Prism},
+            lambda y: y,
+            r"method is a name or a method like nova.Prism\(\), not <class",
+        ),
         ({"method": 3}, lambda y: y, r"method is a name or a method like nova.Prism\(\), not 3"),
         ({"encoder": "gnc"}, lambda y: y, "unknown encoder 'gnc'"),
-        ({"method": "sword", "encoder": "prism"}, lambda y: y, "sword needs an encoder that is trained"),
+        (
+            {"method": "sword", "encoder": "prism"},
+            lambda y: y,
+            "sword needs an encoder that is trained",
+        ),
         ({"fit_settings": {"hidden": 8}}, lambda y: y, "hidden: for encoders that are trained"),
         ({"num_new": 0}, lambda y: y, "num_new must be a whole number from 1 on, it is 0"),
         ({"num_new": 2.5}, lambda y: y, "num_new must be a whole number from 1 on, it is 2.5"),
-        ({"num_new": 500}, lambda y: y, "500 new classes need at least as many unlabelled nodes, there are 66"),
-        ({"unsure_below": 2}, lambda y: y, "unsure_below is a probability from 0 to 1, not 2"),
+        (
+            {"num_new": 500},
+            lambda y: y,
+            "500 new classes need at least as many unlabelled nodes, there are 66",
+        ),
+        ({"min_confidence": 2}, lambda y: y, "min_confidence is a probability from 0 to 1, not 2"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(
-    data: nova.Labelled, y: np.ndarray, change: dict[str, object], told: object, sentence: str
+    data: nova.LabelledGraph, y: np.ndarray, change: dict[str, object], told: object, sentence: str
 ) -> None:
     with pytest.raises(NodenovaError, match=sentence):
         NodeDiscoverer(**change).fit(data.graph, told(y))  # type: ignore[operator]
@@ -232,7 +284,9 @@ def test_before_fit_there_is_nothing_to_ask(call: str) -> None:
 
 
 def test_a_graph_with_other_features_is_refused(found: NodeDiscoverer) -> None:
-    with pytest.raises(NodenovaError, match="the graph has 3 features, the model was trained on 120"):
+    with pytest.raises(
+        NodenovaError, match="the graph has 3 features, the model was trained on 120"
+    ):
         found.predict((np.ones((4, 3)), np.empty((2, 0), int)))
 
 
@@ -244,9 +298,14 @@ def test_what_is_given_out_can_be_changed_without_harm(found: NodeDiscoverer) ->
     assert set(found.predict()) == set(found.labels_) != {0}
 
 
-def test_settings_are_scikit_learns(data: nova.Labelled, y: np.ndarray, found: NodeDiscoverer) -> None:
+def test_settings_are_scikit_learns(
+    data: nova.LabelledGraph, y: np.ndarray, found: NodeDiscoverer
+) -> None:
     gnn = NodeDiscoverer(
-        method=nova.Sword(epochs=2), encoder="gcn", fit_settings={"hidden": 8, "epochs": 3}, random_state=4
+        method=nova.Sword(epochs=2),
+        encoder="gcn",
+        fit_settings={"hidden": 8, "epochs": 3},
+        random_state=4,
     )
     same = clone(gnn)
     assert same.get_params() == gnn.get_params()
@@ -256,42 +315,58 @@ def test_settings_are_scikit_learns(data: nova.Labelled, y: np.ndarray, found: N
     assert same.model_.stages[0].settings["hidden"] == 8
     assert [stage.seed for stage in same.model_.stages] == [5, 5]
     assert not hasattr(clone(found), "model_")
-    random = [NodeDiscoverer(2, method=QUICK, random_state=np.random.RandomState(3)).fit(data.graph, y) for _ in range(2)]
+    random = [
+        NodeDiscoverer(2, method=QUICK, random_state=np.random.RandomState(3)).fit(data.graph, y)
+        for _ in range(2)
+    ]
     assert np.array_equal(random[0].predict_proba(), random[1].predict_proba())
-    assert NodeDiscoverer(2, method=QUICK, random_state=None).fit(data.graph, y).run_.facts["Seed"] >= 0
+    assert (
+        NodeDiscoverer(2, method=QUICK, random_state=None).fit(data.graph, y).run_.facts["Seed"]
+        >= 0
+    )
 
 
 def test_fit_predict_and_fit_transform_are_fit_and_then_that(
-    data: nova.Labelled, y: np.ndarray, quick: NodeDiscoverer
+    data: nova.LabelledGraph, y: np.ndarray, quick: NodeDiscoverer
 ) -> None:
     assert np.array_equal(clone(quick).fit_predict(data.graph, y), quick.predict())
     assert np.array_equal(clone(quick).fit_transform(data.graph, y), quick.transform())
     again = clone(quick).fit(data.graph, np.roll(y, 1))
-    assert np.array_equal(again.fit(data.graph, y).labels_, quick.labels_)  # nothing is left of an earlier fit
+    assert np.array_equal(
+        again.fit(data.graph, y).labels_, quick.labels_
+    )  # nothing is left of an earlier fit
 
 
 def test_a_pickle_is_refused_with_the_way_to_go(found: NodeDiscoverer, tmp_path: Path) -> None:
     with pytest.raises(
-        StorageError, match=r"is not pickled.*: save its model with model_.save\(folder\), or all of it with report"
+        StorageError,
+        match=r"is not pickled.*: save its model with model_.save\(folder\), or all of it with report",
     ):
         pickle.dumps(found)
     assert pickle.loads(pickle.dumps(NodeDiscoverer(4))).num_new == 4  # only settings
     found.model_.save(tmp_path / "model")
-    assert np.array_equal(nova.load_model(tmp_path / "model").predict_proba(found.run_.graph), found.predict_proba())
+    assert np.array_equal(
+        nova.load_model(tmp_path / "model").predict_proba(found.run_.graph), found.predict_proba()
+    )
 
 
-def test_classes_as_a_table_are_called_as_labels_are(found: NodeDiscoverer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_as_a_table_are_called_as_labels_are(
+    found: NodeDiscoverer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = found.class_info().to_frame()
     assert table["name"].tolist() == [str(label) for label in found.classes_]
     assert table["size"].sum() == 150
     assert table.shape == (5, 15)
     assert found.class_info() == found.model_.class_info(found.run_.graph)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(NodenovaError, match=r"to_frame\(\) makes a pandas DataFrame and needs pandas: pip install pandas"):
+    with pytest.raises(
+        NodenovaError,
+        match=r"to_frame\(\) makes a pandas DataFrame and needs pandas: pip install pandas",
+    ):
         found.class_info().to_frame()
 
 
-def test_a_report_is_what_the_command_line_writes(data: nova.Labelled, tmp_path: Path) -> None:
+def test_a_report_is_what_the_command_line_writes(data: nova.LabelledGraph, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     from nodenova.cli import app
@@ -304,18 +379,39 @@ def test_a_report_is_what_the_command_line_writes(data: nova.Labelled, tmp_path:
     edges = "\n".join(f"n{a},n{b}" for a, b in data.graph.edge_index.T)
     (tmp_path / "edges.csv").write_text(f"source,target\n{edges}\n")
     files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
-    asked = ["discover", "--nodes", files["nodes"], "--edges", files["edges"], "--num-new", 2, "--out", tmp_path / "cli"]
+    asked = [
+        "discover",
+        "--nodes",
+        files["nodes"],
+        "--edges",
+        files["edges"],
+        "--num-new",
+        2,
+        "--out",
+        tmp_path / "cli",
+    ]
     done = CliRunner().invoke(app, [str(a) for a in asked], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     page = NodeDiscoverer(2).fit(nova.load_graph(**files)).report(tmp_path / "python")
     assert page == tmp_path / "python" / "report.html"
 
     def content(folder: Path) -> dict[str, bytes]:
-        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
 
     written = content(tmp_path / "python")
     assert written == content(tmp_path / "cli")
-    assert {"run.json", "graph.npz", "labels.npz", "report.html", "predictions.csv", "classes.csv"} <= set(written)
+    assert {
+        "run.json",
+        "graph.npz",
+        "labels.npz",
+        "report.html",
+        "predictions.csv",
+        "classes.csv",
+    } <= set(written)
     with pytest.raises(StorageError, match="is not empty"):
         NodeDiscoverer(2, method=QUICK).fit(nova.load_graph(**files)).report(tmp_path / "python")
 
@@ -330,7 +426,9 @@ class TwoThirds(NodeDiscoverer):
         return super().fit(graph, y)
 
 
-TEXTS = "classes that were discovered have names, and the check subtracts predictions from each other"
+TEXTS = (
+    "classes that were discovered have names, and the check subtracts predictions from each other"
+)
 EXPECTED = {
     "check_estimators_pickle": "a pickle is refused; model_.save and report are the way",
     "check_estimator_sparse_array": "discovered classes have probabilities too, and the check counts the labels in y",
@@ -343,8 +441,32 @@ EXPECTED = {
 
 def test_scikit_learns_own_checks_pass_but_for_named_ones() -> None:
     estimator = TwoThirds(1, method=QUICK)
-    results = check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)
+    results = check_estimator(
+        estimator, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None
+    )
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert failed == {}
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED)
     assert sum(r["status"] == "passed" for r in results) >= 35
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_later_frames_of_any_kind_are_read_by_the_same_recipe(kind: str) -> None:
+    """The table encoder of the first graph, whoever made the frame: the same features, hence the same bits."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame({"id": np.arange(150), "a": rng.random(150), "b": rng.integers(0, 9, 150)})
+    nodes["label"] = np.where(np.arange(150) < 60, np.where(nodes["a"] > 0.5, "x", "y"), None)
+    ends = rng.integers(0, 150, (2, 300))
+    edges = pd.DataFrame({"source": ends[0], "target": ends[1]})
+    found = NodeDiscoverer(1, method=QUICK).fit((nodes, edges))
+    fewer = nodes[:100].drop(columns="label")
+    inner = edges[(edges["source"] < 100) & (edges["target"] < 100)]
+    expected = found.predict_proba((fewer, inner))
+    if kind == "polars":
+        pl = pytest.importorskip("polars")
+        later = (pl.from_pandas(fewer), pl.from_pandas(inner))
+    else:
+        pa = pytest.importorskip("pyarrow")
+        later = (pa.Table.from_pandas(fewer), pa.Table.from_pandas(inner))
+    assert np.array_equal(found.predict_proba(later), expected)

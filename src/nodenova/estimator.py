@@ -15,13 +15,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nodenova.data.labels import UNKNOWN, Exam, Labelled, Loaded
-from nodenova.data.tasks import numbered_labels, own_tasks, without_empty_classes
+from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, UserGraph
+from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
 from nodenova.discovery import discover, method_name
 from nodenova.errors import SettingError, StorageError, one_of
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
+from nodenova.io.frames import is_frame
 from nodenova.io.load import load_graph
 from nodenova.methods import METHODS, Method, choose_encoder
 from nodenova.model.classes import unused_names
@@ -31,6 +32,7 @@ from nodenova.nn.training import Watcher
 from nodenova.review.folder import DiscoveryFolder
 from nodenova.review.predictions import with_known_features
 from nodenova.review.run import DiscoveryRun, Steps, silent
+from nodenova.settings import accepts_old_names
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
 
 
+@accepts_old_names(renamed={"unsure_below": "min_confidence"})
 class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     """Finds classes that nobody has labelled among the nodes of a graph, and says the class of every node.
 
@@ -46,7 +49,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     encoder:      `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
     fit_settings: settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
     random_state: a whole number, which gives the same result each time; a NumPy RandomState; None for a new draw.
-    unsure_below: nodes whose class is less probable than this count as unsure.
+    min_confidence: nodes whose class is less probable than this count as unsure.
     device:       `auto`, `cpu`, `cuda`, …
     watch:        watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
 
@@ -69,7 +72,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         encoder: str | None = None,
         fit_settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
-        unsure_below: float = 0.5,
+        min_confidence: float = 0.5,
         device: str = "auto",
         watch: Watch | None = None,
     ) -> None:
@@ -78,7 +81,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.fit_settings = fit_settings
         self.random_state = random_state
-        self.unsure_below = unsure_below
+        self.min_confidence = min_confidence
         self.device = device
         self.watch = watch
 
@@ -92,12 +95,18 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         """
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
-        old, new, exam = own_tasks(loaded, self.num_new, seed=seed)
+        old, new, exam = tasks_from_labels(loaded, self.num_new, seed=seed)
         watch = self.watch or _unwatched
         settings = dict(self.fit_settings or {})
-        with shared_passes():  # phase 2, the exam and everything that is told of the nodes read the same z
-            known = fit(old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **settings)
-            self.model_: Model = discover(known, new, method, seed=seed, watcher=watch(seed, "discover"))
+        with (
+            shared_passes()
+        ):  # phase 2, the exam and everything that is told of the nodes read the same z
+            known = fit(
+                old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **settings
+            )
+            self.model_: Model = discover(
+                known, new, method, seed=seed, watcher=watch(seed, "discover")
+            )
             self.run_ = DiscoveryRun(
                 title=loaded.name,
                 model=self.model_,
@@ -113,7 +122,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 recipe=loaded.recipe,
                 answers=None if exam is None else (_answers(exam), exam.class_names),
                 given=np.where(loaded.is_new, UNKNOWN, loaded.y),
-                unsure_below=self.unsure_below,
+                min_confidence=self.min_confidence,
             )
             names = self.run_.names
             self.grade_ = None if exam is None else grade(self.model_, exam)
@@ -127,17 +136,27 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     def predict(self, graph: Any = None) -> np.ndarray:
         """(N,) the class of every node: of the graph that `fit` was given, or of another one."""
         check_is_fitted(self, "model_")
-        return self.labels_.copy() if graph is None else self.classes_[self.predict_proba(graph).argmax(axis=1)]
+        return (
+            self.labels_.copy()
+            if graph is None
+            else self.classes_[self.predict_proba(graph).argmax(axis=1)]
+        )
 
     def predict_proba(self, graph: Any = None) -> np.ndarray:
         """(N, C) the probability of every class for every node; the columns are `classes_`."""
         check_is_fitted(self, "model_")
-        return self.run_.probabilities.copy() if graph is None else self.model_.predict_proba(self._known(graph))
+        return (
+            self.run_.probabilities.copy()
+            if graph is None
+            else self.model_.predict_proba(self._known(graph))
+        )
 
     def transform(self, graph: Any = None) -> np.ndarray:
         """(N, hidden) the embedding of every node: what the encoder says of it."""
         check_is_fitted(self, "model_")
-        return self.run_.embeddings.copy() if graph is None else self.model_.embed(self._known(graph))
+        return (
+            self.run_.embeddings.copy() if graph is None else self.model_.embed(self._known(graph))
+        )
 
     def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
         """`fit`, and then the class of every node."""
@@ -153,14 +172,21 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         return self.run_.classes
 
     def report(
-        self, folder: str | PathLike[str], *, keep_graph: bool = True, overwrite: bool = False, steps: Steps = silent
+        self,
+        folder: str | PathLike[str],
+        *,
+        keep_graph: bool = True,
+        overwrite: bool = False,
+        steps: Steps = silent,
     ) -> Path:
         """Write what `nodenova discover` writes, model, tables and a page to review the classes on; the path of that page.
 
         `steps` is called with (steps done, steps) while the map is laid out.
         """
         check_is_fitted(self, "model_")
-        written = DiscoveryFolder.write(Path(folder), self.run_, keep_graph=keep_graph, overwrite=overwrite, steps=steps)
+        written = DiscoveryFolder.write(
+            Path(folder), self.run_, keep_graph=keep_graph, overwrite=overwrite, steps=steps
+        )
         return written.path / "report.html"
 
     def _checked(self) -> tuple[Method, str, int]:
@@ -172,26 +198,40 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             method = METHODS[method]()
         if not isinstance(method, Method) or isinstance(method, type):
             raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
-        if isinstance(self.num_new, bool) or not isinstance(self.num_new, Integral) or self.num_new < 1:
+        if (
+            isinstance(self.num_new, bool)
+            or not isinstance(self.num_new, Integral)
+            or self.num_new < 1
+        ):
             raise SettingError(f"num_new must be a whole number from 1 on, it is {self.num_new!r}")
-        if not 0 <= self.unsure_below <= 1:
-            raise SettingError(f"unsure_below is a probability from 0 to 1, not {self.unsure_below}")
+        if not 0 <= self.min_confidence <= 1:
+            raise SettingError(
+                f"min_confidence is a probability from 0 to 1, not {self.min_confidence}"
+            )
         name, state = method_name(method), self.random_state
-        seed = state if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
+        seed = (
+            state if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
+        )
         return method, choose_encoder(name, self.encoder, {name: type(method)}), int(seed)
 
-    def _loaded(self, source: Any, y: Any) -> tuple[Loaded, tuple[Any, ...]]:
+    def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
         """The graph with its labels, and the known ones as the user wrote them."""
         source = self._source(source, reset=True, labels=y is None)
-        loaded = source if isinstance(source, Loaded) else load_graph(source)
+        loaded = source if isinstance(source, UserGraph) else load_graph(source)
         if y is None:
             loaded = without_empty_classes(loaded)
             return loaded, loaded.class_names
         numbers, labels = numbered_labels(y, loaded.graph.num_nodes)
         names = tuple(unused_names([str(label) for label in labels], ()))
-        marked = load_graph(Labelled(loaded.graph, numbers, names, name=loaded.name))
-        said = ("the labels are those of y, and not those that the graph brings",) if (loaded.y != UNKNOWN).any() else ()
-        return replace(marked, notes=(*loaded.notes, *said, *marked.notes), recipe=loaded.recipe), labels
+        marked = load_graph(LabelledGraph(loaded.graph, numbers, names, name=loaded.name))
+        said = (
+            ("the labels are those of y, and not those that the graph brings",)
+            if (loaded.y != UNKNOWN).any()
+            else ()
+        )
+        return replace(
+            marked, notes=(*loaded.notes, *said, *marked.notes), recipe=loaded.recipe
+        ), labels
 
     def _known(self, source: Any) -> Graph:
         """A later graph with the features that the model knows."""
@@ -203,14 +243,20 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         if isinstance(graph.x, np.ndarray) == dense:
             return graph
         # Words and measurements are read in different ways: few nodes do not decide which of them features are.
-        return Graph.of(graph.x, graph.edge_index, node_ids=graph.node_ids, feature_names=graph.feature_names, dense=dense)
+        return Graph.of(
+            graph.x,
+            graph.edge_index,
+            node_ids=graph.node_ids,
+            feature_names=graph.feature_names,
+            dense=dense,
+        )
 
     def _source(self, source: Any, reset: bool, labels: bool) -> Any:
         """What `load_graph` takes: an array of features alone becomes a graph without edges.
 
         Without `labels`, those of a PyG Data are left out: they may be of a form that is no label here.
         """
-        if isinstance(source, (str, PathLike, tuple, Graph, Labelled)) or _is_networkx(source):
+        if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or _is_networkx(source):
             return source
         if hasattr(source, "edge_index"):
             if not labels:
@@ -247,7 +293,8 @@ def _is_table(source: Any) -> bool:
     """Whether features are made of the columns of a table, and not there already."""
     if isinstance(source, (str, PathLike)):
         return Path(source).suffix.lower() != ".npz"
-    return _is_networkx(source) or (isinstance(source, tuple) and hasattr(source[0], "itertuples"))
+    is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
+    return _is_networkx(source) or is_pair_of_frames
 
 
 def _answers(exam: Exam) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -154,7 +155,7 @@ def test_what_looks_wrong(tmp_path: Path, kind: str) -> None:
 
 
 # Unusual, and right as it is: nothing may be changed
-FINE: dict[str, tuple[str, str, Callable[[nova.Loaded], bool]]] = {
+FINE: dict[str, tuple[str, str, Callable[[nova.UserGraph], bool]]] = {
     "CRLF": (NODES.replace("\n", "\r\n"), EDGES, lambda g: g.class_names == ("blue", "red")),
     "no newline at the end": (NODES.rstrip(), EDGES, lambda g: g.graph.num_nodes == 5),
     "blank lines": (NODES.replace("\nc,", "\n\n\nc,"), EDGES, lambda g: g.graph.num_nodes == 5),
@@ -229,6 +230,12 @@ def test_a_broken_graphml_gml_and_edge_list(tmp_path: Path) -> None:
     assert "x.edgelist: line 2: an edge is two ids, here is one: 'c'" in refused(tmp_path / "x.edgelist")
     (tmp_path / "x.edgelist").write_text("# nothing\n")
     assert "x.edgelist: a header and no edges" in refused(tmp_path / "x.edgelist")
+
+
+def test_a_number_of_a_networkx_graph_that_is_not_finite() -> None:
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, {0: 1.5, 1: float("inf"), 2: 3.0}, "mass")
+    assert "networkx graph: column 'mass', node 2: 'inf' is not a finite number" in refused(graph)
 
 
 def test_a_file_of_new_ids_that_names_unknown_nodes(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_chosen_columns_are_the_only_ones(tmp_path: Path) -> None:
 
 
 def test_many_values_share_one_feature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MOST_VALUES", 2)
+    monkeypatch.setattr(columns, "MAX_VALUES", 2)
     (tmp_path / "nodes.csv").write_text("id,kind\n" + "".join(f"n{i},{'aabbcd'[i % 6]}\n" for i in range(12)))
     loaded = nova.load_graph(nodes=tmp_path / "nodes.csv")
     assert loaded.graph.feature_names == ("kind=a", "kind=b", "kind=other")

@@ -19,10 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
+from nodenova.io.frames import Cells
 from nodenova.io.tables import Table, is_missing
 
 RANGES = 5  # equally many nodes lie between two cuts of a number
-MOST_VALUES = 50  # of a category; the others share one feature
+MAX_VALUES = 50  # of a category; the others share one feature
 LONGEST_NAME = 100  # characters of a category's value
 NUMERIC_FROM = 0.9  # share of cells that are numbers, for a column to be of numbers
 MOSTLY_ZERO = 0.75  # a column of numbers with more zeros than that is of counts, and stays as it is
@@ -61,9 +62,9 @@ class Column:
 
     def block(self, cells: Sequence[str], cut: bool, source: str) -> tuple[sp.csr_array, int]:
         """(N, its features), and how many cells hold what this column has no feature for."""
-        missing = np.array([is_missing(cell) for cell in cells])
         unknown = 0
         if self.kind == "category":
+            missing = np.array([is_missing(cell) for cell in cells])
             place = {value: number for number, value in enumerate(self.values)}
             other = len(self.values) if self.has_other else -1
             column = np.array([place.get(cell.strip(), other) for cell in cells])
@@ -73,7 +74,12 @@ class Column:
             entries = (np.ones(len(rows)), (rows, column[rows]))
             own = sp.csr_array(entries, shape=(len(cells), len(self.values) + self.has_other))
         elif self.kind == "yes/no":
-            own = _column([cell.strip().lower() in YES for cell in cells])
+            values = values_of(cells)
+            if values is None:
+                missing = np.array([is_missing(cell) for cell in cells])
+                own = _column([cell.strip().lower() in YES for cell in cells])
+            else:
+                missing, own = np.isnan(values), _column(values == 1)
         else:
             value = numbers(cells, self.name, source)[0]
             missing = np.isnan(value)
@@ -90,18 +96,27 @@ def _column(values: Sequence[bool] | np.ndarray) -> sp.csr_array:
     return sp.csr_array(np.asarray(values, dtype=np.float32)[:, None])
 
 
+def values_of(cells: Sequence[str]) -> np.ndarray | None:
+    """(N,) the numbers of a column whose type says that it holds numbers or truth values."""
+    return cells.values if isinstance(cells, Cells) else None
+
+
 def numbers(
-    cells: Sequence[str], name: str, source: str, lines: Sequence[int] | None = None
+    cells: Sequence[str],
+    name: str,
+    source: str,
+    lines: Sequence[int] | None = None,
+    unit: str = "row",
 ) -> tuple[np.ndarray, int, str]:
     """(N,) numbers with NaN for empty cells and for what is no number, how many of the latter, and a word on commas."""
-    values, odd = np.full(len(cells), np.nan), []
-    for row, cell in enumerate(cells):
+    typed, odd, said = values_of(cells), [], ""
+    values = np.full(len(cells), np.nan) if typed is None else typed
+    for row, cell in enumerate(cells if typed is None else ()):
         if not is_missing(cell):
             try:
                 values[row] = float(cell)
             except ValueError:
                 odd.append(row)
-    said = ""
     if odd and all(re.fullmatch(r"\s*[+-]?\d+(,\d+)+\s*", cells[row]) for row in odd):
         thousands = all(re.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", cells[row]) for row in odd)
         if thousands or all(cells[row].count(",") == 1 for row in odd):
@@ -110,7 +125,7 @@ def numbers(
             odd = []
     if np.isinf(values).any():
         row = int(np.isinf(values).argmax())
-        where = f"line {lines[row]}" if lines is not None else f"row {row + 1}"
+        where = f"{unit} {row + 1 if lines is None else lines[row]}"
         raise GraphError(f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number")
     return values, len(odd), said
 
@@ -121,33 +136,34 @@ def understand(table: Table, name: str, chosen: bool, notes: list[str]) -> Colum
     A column that the user has chosen is used if it can be; one that was only found is left out when it looks like names.
     """
     cells, source = table.columns[name], table.source
+    where = f"{source}: column {name!r}"
+    if isinstance(cells, Cells) and cells.values is not None:
+        return _measured(name, cells, cells.values, chosen, notes)
     present = [cell.strip() for cell in cells if not is_missing(cell)]
     counts = Counter(present)
     missing = len(present) < len(cells)
-    where = f"{source}: column {name!r}"
     if not counts or (len(counts) == 1 and not missing):
         notes.append(f"{where} is {'the same in every row' if counts else 'empty'}; not used")
         return None
     if any({value.lower() for value in counts} <= pair for pair in YES_NO):
         return Column(name, "yes/no", has_missing=missing)
-    values, odd, commas = numbers(cells, name, source, table.lines)
-    if odd <= (1 - NUMERIC_FROM) * len(present):
-        if commas:
-            notes.append(f"{where}: numbers with {commas}")
-        if odd:
-            first = next(
-                cell for cell, value in zip(cells, values, strict=True) if np.isnan(value) and not is_missing(cell)
-            )
-            notes.append(f"{where}: {odd:,} cells are not numbers and count as missing, first: {clipped(first)}")
-        return _number(name, values, chosen, where, notes)
-    if (
-        not chosen
-        and sum(len(cell.split()) for cell in present) >= WORDS_OF_A_TEXT * len(present)
-        and len(counts) > len(present) / 2
-    ):
-        notes.append(f"{where} holds sentences; used as text")
-        return "text"
-    kept = [value for value, _ in counts.most_common(MOST_VALUES) if len(value) <= LONGEST_NAME]
+    if not (isinstance(cells, Cells) and cells.is_category):
+        values, odd, commas = numbers(cells, name, source, table.lines, table.unit)
+        if odd <= (1 - NUMERIC_FROM) * len(present):
+            if commas:
+                notes.append(f"{where}: numbers with {commas}")
+            if odd:
+                unread = zip(cells, values, strict=True)
+                first = next(cell for cell, v in unread if np.isnan(v) and not is_missing(cell))
+                said = f"{odd:,} cells are not numbers and count as missing"
+                notes.append(f"{where}: {said}, first: {clipped(first)}")
+            return _number(name, values, chosen, where, notes)
+        words = sum(len(cell.split()) for cell in present)
+        is_text = words >= WORDS_OF_A_TEXT * len(present) and len(counts) > len(present) / 2
+        if is_text and not chosen:
+            notes.append(f"{where} holds sentences; used as text")
+            return "text"
+    kept = [value for value, _ in counts.most_common(MAX_VALUES) if len(value) <= LONGEST_NAME]
     rest = len(counts) - len(kept)
     if rest and not chosen and len(counts) > len(present) / 2:
         notes.append(
@@ -159,6 +175,25 @@ def understand(table: Table, name: str, chosen: bool, notes: list[str]) -> Colum
             f"{where}: the {len(kept)} most frequent of {len(counts):,} values have a feature each, the rest share one"
         )
     return Column(name, "category", values=tuple(sorted(kept)), has_other=rest > 0, has_missing=missing)
+
+
+def _measured(
+    name: str,
+    cells: Cells,
+    values: np.ndarray,
+    chosen: bool,
+    notes: list[str],
+) -> Column | None:
+    """How a column is to be used whose type says that it holds numbers or truth values."""
+    where = f"{cells.source}: column {name!r}"
+    known = values[~np.isnan(values)]
+    missing = len(known) < len(values)
+    if not len(known) or (not missing and cells.is_constant):
+        notes.append(f"{where} is {'the same in every row' if len(known) else 'empty'}; not used")
+        return None
+    if np.isin(known, (0, 1)).all():
+        return Column(name, "yes/no", has_missing=missing)
+    return _number(name, numbers(cells, name, cells.source)[0], chosen, where, notes)
 
 
 def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]) -> Column | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from torch_geometric.data import InMemoryDataset
 from torch_geometric.datasets import Planetoid, WikiCS
 
-from nodenova.data.labels import Labelled
+from nodenova.data.labels import LabelledGraph
 from nodenova.data.synthetic import synthetic
 from nodenova.errors import DatasetError, SettingError, one_of
 from nodenova.io.npz import load_graph
@@ -63,7 +63,7 @@ DATASETS: dict[str, Dataset] = {
 PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
 
-def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> Labelled:
+def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> LabelledGraph:
     """Load `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic` (also `synthetic:nodes=5000,classes=8`).
 
     Raw files below `data_root` (or the folder that NODENOVA_DATA names) are used as they are and nothing is written
@@ -93,12 +93,12 @@ def is_on_disk(dataset: Dataset, root: Path) -> bool:
     return bool(dataset.raw_files) and all((root / dataset.folder / name).is_file() for name in dataset.raw_files)
 
 
-def _shipped(name: str) -> Labelled:
+def _shipped(name: str) -> LabelledGraph:
     with resources.as_file(resources.files("nodenova.data") / "shipped" / f"{name}.npz") as path:
         return replace(load_graph(path), name=name)
 
 
-def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> Labelled:
+def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGraph:
     if not is_on_disk(dataset, root) and root.exists() and not root.is_dir():
         raise DatasetError(f"{name}: the data root {root} is not a folder")
     where = root / dataset.folder

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nodenova.data.labels import UNKNOWN, Loaded
+from nodenova.data.labels import UNKNOWN, UserGraph
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Description:
     problems: tuple[tuple[str, str], ...]
 
 
-def describe(loaded: Loaded) -> Description:
+def describe(loaded: UserGraph) -> Description:
     """Count what `nodenova inspect` shows. A label of a new node is counted as an answer key and nothing else."""
     graph, new = loaded.graph, loaded.is_new
     y = np.where(new, UNKNOWN, loaded.y)  # what phase 1 may know
@@ -78,7 +78,7 @@ def _homophily(edges: np.ndarray, y: np.ndarray) -> tuple[float | None, float | 
     return float((a == b)[both].mean()), float((ends**2).sum())
 
 
-def _features_by_kind(loaded: Loaded) -> tuple[tuple[str, int], ...]:
+def _features_by_kind(loaded: UserGraph) -> tuple[tuple[str, int], ...]:
     recipe = loaded.recipe
     if recipe is None:
         return (("ready made", loaded.graph.num_features),)
@@ -90,7 +90,7 @@ def _features_by_kind(loaded: Loaded) -> tuple[tuple[str, int], ...]:
     return tuple((kind, count) for kind, count in kinds.items() if count)
 
 
-def _problems(d: Description, loaded: Loaded) -> Iterator[tuple[str, str]]:
+def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
     label = "label_column"
     sizes = [count for _, count in d.old_classes]
     labelled = sum(sizes)
@@ -137,7 +137,7 @@ def _problems(d: Description, loaded: Loaded) -> Iterator[tuple[str, str]]:
         yield f"{empty / d.nodes:.0%} of the nodes have no feature", "add a text column, or columns that more nodes have"
 
 
-def _without_features(loaded: Loaded) -> int:
+def _without_features(loaded: UserGraph) -> int:
     x = loaded.graph.x
     return int((x == 0).all(axis=1).sum() if isinstance(x, np.ndarray) else (np.diff(x.indptr) == 0).sum())
 

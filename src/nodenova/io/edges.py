@@ -12,6 +12,7 @@ from nodenova.data.labels import UNKNOWN
 from nodenova.errors import GraphError
 from nodenova.io.columns import clipped
 from nodenova.io.foreign import is_edge_list, open_edge_list
+from nodenova.io.frames import is_frame
 from nodenova.io.nodes import LONGEST_ID, Nodes, id_of, pick, without_point
 from nodenova.io.tables import Rows, Table, is_missing, open_rows
 
@@ -36,8 +37,8 @@ def read_edges(
         return np.zeros((2, 0), dtype=np.int64), nodes
     rows = edges if isinstance(edges, Rows) else _open(edges, reading)
     place: dict[str, int] = {} if nodes is None else {node: number for number, node in enumerate(nodes.ids)}
-    a, b, weight, rows = _columns(rows, columns, place, notes)
-    ends, counts = _ends(rows, a, b, weight, place, nodes, min_weight)
+    chosen, has_header = _columns(rows, columns, place, notes)
+    ends, counts = _ends(rows, chosen, has_header, place, nodes, min_weight)
     source = rows.source
     notes += rows.notes
     if counts["unknown"]:
@@ -45,9 +46,9 @@ def read_edges(
         first = " -> ".join(map(clipped, counts["first"]))
         said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
         if not drop_unknown:
-            raise GraphError(f"{said}, first: {first} (line {counts['line']})")
+            raise GraphError(f"{said}, first: {first} ({rows.unit} {counts['line']})")
         notes.append(f"{said}; dropped, first: {first}")
-    _say(source, ends, counts, weight is not None, min_weight, notes)
+    _say(source, ends, counts, len(chosen) == 3, min_weight, notes)
     if nodes is None:
         if not place:
             raise GraphError(f"{source}: a header and no edges")
@@ -60,22 +61,21 @@ def read_edges(
 def _open(edges: Any, reading: dict[str, Any]) -> Rows:
     if is_edge_list(edges):
         return open_edge_list(edges, reading["encoding"])
-    return open_rows(edges, source="edges" if hasattr(edges, "itertuples") else "", **reading)
+    return open_rows(edges, source="edges" if is_frame(edges) else "", **reading)
 
 
 def _columns(
     rows: Rows, columns: tuple[str | None, str | None, str | None], place: dict[str, int], notes: list[str]
-) -> tuple[int, int, int | None, Rows]:
-    """Places of the columns source, target and weight; and all rows, with the first when there is no header."""
+) -> tuple[list[int], bool]:
+    """Places of the columns source, target and, if any, weight; and whether there is a header."""
     header = rows.header
     if len(header) < 2:
         raise GraphError(f"{rows.source}: a table of edges needs two columns, it has one: {clipped(header[0])}")
-    if columns[:2] == (None, None) and (
-        (header[0] in place and header[1] in place) or (not place and all(map(str.isdecimal, header[:2])))
-    ):
+    is_edge = header[0] in place and header[1] in place
+    is_edge = is_edge or (not place and all(map(str.isdecimal, header[:2])))
+    if is_edge and not rows.is_numbered and columns[:2] == (None, None):
         notes.append(f"{rows.source}: there is no header, the first line is an edge")
-        rows = Rows(rows.source, header, chain([(1, header)], rows.rows), rows.notes)
-        return 0, 1, None if columns[2] is None else header.index(columns[2]), rows
+        return [0, 1, *([] if columns[2] is None else [header.index(columns[2])])], False
     source = pick(rows, columns[0], SOURCE_NAMES, "source_column", notes)
     target = pick(rows, columns[1], TARGET_NAMES, "target_column", notes, besides=[source])
     weight = pick(rows, columns[2], (), "weight_column", notes)
@@ -89,25 +89,31 @@ def _columns(
     left = [name for name in header if name not in (source, target, weight)]
     if left:
         notes.append(f"{rows.source}: columns of edges are not used: {', '.join(left)}")
-    return header.index(source), header.index(target), None if weight is None else header.index(weight), rows
+    return [header.index(name) for name in (source, target, weight) if name is not None], True
 
 
 def _ends(
-    rows: Rows, a: int, b: int, weight: int | None, place: dict[str, int], nodes: Nodes | None, least: float | None
+    rows: Rows,
+    columns: list[int],
+    has_header: bool,
+    place: dict[str, int],
+    nodes: Nodes | None,
+    least: float | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     found = array("q")
+    first = [] if has_header else [(1, [rows.header[column] for column in columns])]
     counts: dict[str, Any] = {"rows": 0, "unknown": 0, "light": 0, "repaired": 0, "first": (), "line": 0}
-    for line, cells in rows.rows:
+    for line, (a, b, *weight) in chain(first, rows.read(columns)):
         counts["rows"] += 1
-        pair = (id_of(cells[a]), id_of(cells[b]))
+        pair = (id_of(a), id_of(b))
         if not pair[0] or not pair[1]:
-            raise GraphError(f"{rows.source}: line {line}: an edge with only one end")
-        if weight is not None:
-            heavy = _weight(cells[weight], rows, line)
+            raise GraphError(f"{rows.source}: {rows.unit} {line}: an edge with only one end")
+        if weight:
+            heavy = _weight(weight[0], rows, line)
             if heavy <= 0 or (least is not None and heavy < least):
                 counts["light"] += 1
                 continue
-        ends = [_number(node, place, nodes is None, rows.source, line, counts) for node in pair]
+        ends = [_number(node, place, nodes is None, rows, line, counts) for node in pair]
         if -1 in ends:
             if not counts["unknown"]:
                 counts["first"], counts["line"] = pair, line
@@ -117,13 +123,21 @@ def _ends(
     return np.array(found, dtype=np.int64).reshape(-1, 2).T, counts
 
 
-def _number(node: str, place: dict[str, int], grows: bool, source: str, line: int, counts: dict[str, Any]) -> int:
+def _number(
+    node: str,
+    place: dict[str, int],
+    grows: bool,
+    rows: Rows,
+    line: int,
+    counts: dict[str, Any],
+) -> int:
     number = place.get(node, -1)
     if number >= 0:
         return number
     if grows:
         if len(node) > LONGEST_ID:
-            raise GraphError(f"{source}: line {line}: an id of {len(node):,} characters; is this a table of edges?")
+            said = f"an id of {len(node):,} characters; is this a table of edges?"
+            raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
         place[node] = len(place)
         return len(place) - 1
     number = place.get(without_point(node), place.get(node + ".0", -1))
@@ -137,7 +151,8 @@ def _weight(cell: str, rows: Rows, line: int) -> float:
     except ValueError:
         value = np.nan
     if is_missing(cell) or not np.isfinite(value):
-        raise GraphError(f"{rows.source}: line {line}: the weight of an edge must be a number, it is {clipped(cell)}")
+        said = f"the weight of an edge must be a number, it is {clipped(cell)}"
+        raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
     return value
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.labels import UNKNOWN, Labelled
+from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
-from nodenova.io.tables import DELIMITERS, Rows, Table, text_of
+from nodenova.io.frames import text_of
+from nodenova.io.tables import DELIMITERS, Rows, Table, reading
 from nodenova.io.text_files import check_file, text_file
 
 EDGE_LISTS = (".edgelist", ".edges")
@@ -59,7 +60,8 @@ def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
             yield number, [str(a), str(b), *(text_of(values.get(name)) for name in weights)]
 
     lines = list(range(1, graph.number_of_nodes() + 1))
-    return Table(source, columns, lines), Rows(source, ["source", "target", *weights], edges())
+    ends = Rows(source, ["source", "target", *weights], reading(edges()), unit="edge")
+    return Table(source, columns, lines, unit="node"), ends
 
 
 def is_edge_list(edges: Any) -> bool:
@@ -89,10 +91,10 @@ def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
                 if cells:
                     yield line, cells[:2]
 
-    return Rows(path.name, ["source", "target"], rows(), notes)
+    return Rows(path.name, ["source", "target"], reading(rows()), notes)
 
 
-def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> Labelled:
+def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGraph:
     """A graph from features (N, d) and its edges: an adjacency (N, N), in which what is not zero is an edge, or an
     edge_index (2, E) of whole numbers. NumPy arrays, SciPy matrices or tensors; with two nodes, (2, 2) is an adjacency.
     """
@@ -110,7 +112,7 @@ def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> Labelled:
         entries = sp.coo_array(edges)
         entries.eliminate_zeros()
         graph = Graph.of(x, np.stack(entries.coords), source=name)
-    return Labelled(graph, np.full(graph.num_nodes, UNKNOWN), (), name=name)
+    return LabelledGraph(graph, np.full(graph.num_nodes, UNKNOWN), (), name=name)
 
 
 def _array(values: Any) -> Any:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from nodenova.data.labels import UNKNOWN, Labelled, Loaded
+from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import Graph
 from nodenova.io import foreign, npz
 from nodenova.io.edges import read_edges
+from nodenova.io.frames import is_frame
 from nodenova.io.nodes import read_nodes
-from nodenova.io.table_encoder import MOST_WORDS, Recipe, learn
+from nodenova.io.table_encoder import MAX_WORDS, Recipe, learn
 from nodenova.io.tables import Progress, Table, no_progress
 from nodenova.io.text_files import check_file, text_file
 
@@ -41,18 +42,18 @@ def load_graph(
     drop_unknown_edges: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
-    max_words: int = MOST_WORDS,
+    max_words: int = MAX_WORDS,
     recipe: Recipe | None = None,
     name: str | None = None,
     progress: Progress = no_progress,
-) -> Loaded:
+) -> UserGraph:
     """A graph from whatever a user has. What comes back is a Labelled that also has `new_ids`, `notes` and `recipe`.
 
     source: an npz file; a folder with nodes.* and edges.*; a GraphML or GML file; an edge list; a PyG `Data`; a
-            NetworkX graph; a pair (nodes, edges) of DataFrames, or of matrices (features, adjacency) or
-            (features, edge_index); a Graph or a Labelled.
-    nodes, edges: instead of `source`, tables: CSV, TSV or Parquet files, gzipped or not, or DataFrames. Without nodes,
-            the nodes are those that edges name.
+            NetworkX graph; a pair (nodes, edges) of data frames (pandas, polars, Arrow), or of
+            matrices (features, adjacency) or (features, edge_index); a Graph or a Labelled.
+    nodes, edges: instead of `source`, tables: CSV or TSV files, gzipped or not, Parquet files, or
+            data frames. Without nodes, the nodes are those that edges name.
 
     id_column, label_column, new_column, source_column, target_column: by their usual names or places unless given
             (`notes` says which). An empty label means unlabelled. Edges have no direction.
@@ -69,7 +70,7 @@ def load_graph(
         raise SettingError("give either one source or the tables nodes and edges")
     if isinstance(features, str) or isinstance(text_columns, str):
         raise SettingError("features and text_columns are lists of names")
-    ready: Labelled | None = None
+    ready: LabelledGraph | None = None
     if source is not None:
         nodes, edges, ready = _opened(source, name)
     if ready is not None:
@@ -116,18 +117,18 @@ def load_graph(
     graph = Graph.of(
         x, ends, node_ids=table.ids, feature_names=recipe.feature_names, dense=not recipe.cut, source=source_name
     )
-    labelled = Labelled(graph, table.y, table.class_names, name=name or _short_name(source, nodes, source_name))
+    labelled = LabelledGraph(graph, table.y, table.class_names, name=name or _short_name(source, nodes, source_name))
     new = table.new if new_nodes is None else _listed(new_nodes, graph.node_ids, source_name)
     if new_nodes is not None and table.new is not None:
         raise SettingError("give either new_nodes or new_column, not both")
     return _marked(labelled, new, notes, recipe)
 
 
-def _opened(source: Any, name: str | None) -> tuple[Any, Any, Labelled | None]:
+def _opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:
     """Tables of nodes and edges, or a graph that is ready."""
     if isinstance(source, Graph):
-        source = Labelled(source, np.full(source.num_nodes, UNKNOWN), ())
-    if isinstance(source, Labelled):
+        source = LabelledGraph(source, np.full(source.num_nodes, UNKNOWN), ())
+    if isinstance(source, LabelledGraph):
         return None, None, source if name is None else replace(source, name=name)
     if isinstance(source, (str, PathLike)):
         path = Path(source)
@@ -148,7 +149,7 @@ def _opened(source: Any, name: str | None) -> tuple[Any, Any, Labelled | None]:
     if hasattr(source, "nodes") and hasattr(source, "adj"):
         return *foreign.tables_of(source, name or "networkx graph"), None
     if isinstance(source, tuple) and len(source) == 2:
-        if hasattr(source[0], "itertuples"):
+        if any(is_frame(part) for part in source):
             return *source, None
         return None, None, foreign.from_matrices(*source, name=name or "matrices")
     if hasattr(source, "edge_index"):
@@ -202,7 +203,7 @@ def _listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
     return np.isin(ids.astype(str), wanted)
 
 
-def _marked(labelled: Labelled, new: np.ndarray | None, notes: list[str], recipe: Recipe | None) -> Loaded:
+def _marked(labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: Recipe | None) -> UserGraph:
     """The graph with its new nodes marked, and with the classes that only new nodes have behind the others."""
     y, names = labelled.y, labelled.class_names
     labels = y != UNKNOWN
@@ -223,5 +224,5 @@ def _marked(labelled: Labelled, new: np.ndarray | None, notes: list[str], recipe
         number[order], number[-1] = np.arange(len(names)), UNKNOWN
         y, names = number[y], tuple(names[c] for c in order)
         notes.append(f"{len(only_new)} classes occur among new nodes only: {', '.join(names[-len(only_new) :])}")
-    values = {entry.name: getattr(labelled, entry.name) for entry in fields(Labelled)} | {"y": y, "class_names": names}
-    return Loaded(**values, new_ids=np.flatnonzero(new), notes=tuple(notes), recipe=recipe)
+    values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)} | {"y": y, "class_names": names}
+    return UserGraph(**values, new_ids=np.flatnonzero(new), notes=tuple(notes), recipe=recipe)

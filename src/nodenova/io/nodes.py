@@ -12,7 +12,8 @@ import numpy as np
 from nodenova.data.labels import UNKNOWN
 from nodenova.errors import GraphError
 from nodenova.io.columns import YES, YES_NO, clipped
-from nodenova.io.tables import Table, is_missing, open_rows, whole
+from nodenova.io.frames import is_frame
+from nodenova.io.tables import Table, is_missing, read_table
 
 ID_NAMES = ("id", "node_id", "node", "nodeid")
 LABEL_NAMES = ("label", "class", "category", "y")
@@ -38,7 +39,8 @@ def read_nodes(
     nodes: Any, id_column: str | None, label_column: str | None, new_column: str | None, notes: list[str], **reading: Any
 ) -> Nodes:
     """The table of nodes, with every cell that stands for an id, a label or "new" checked."""
-    table = nodes if isinstance(nodes, Table) else whole(open_rows(nodes, source=_source(nodes, "nodes"), **reading))
+    name = "nodes" if is_frame(nodes) else ""
+    table = nodes if isinstance(nodes, Table) else read_table(nodes, source=name, **reading)
     notes += table.notes
     source = table.source
     if not len(table):
@@ -84,10 +86,6 @@ def without_point(cell: str) -> str:
     return cell[:-2] if cell.endswith(".0") and cell[:-2].isdecimal() else cell
 
 
-def _source(table: Any, fallback: str) -> str:
-    return fallback if hasattr(table, "itertuples") else ""
-
-
 def _first(table: Table, notes: list[str]) -> str:
     name = next(iter(table.columns))
     notes.append(f"{table.source}: column {name!r}, the first, is taken as id_column")
@@ -102,16 +100,16 @@ def _ids(table: Table, column: str, notes: list[str]) -> list[str]:
         notes.append(f"{source}: spaces around {spaced:,} ids were removed")
     for line, node in zip(table.lines, ids, strict=True):
         if not node:
-            raise GraphError(f"{source}: line {line}: no id in column {column!r}")
+            raise GraphError(f"{source}: {table.unit} {line}: no id in column {column!r}")
         if len(node) > LONGEST_ID:
-            raise GraphError(
-                f"{source}: line {line}: an id of {len(node):,} characters; is {column!r} really the id column?"
-            )
+            said = f"an id of {len(node):,} characters; is {column!r} really the id column?"
+            raise GraphError(f"{source}: {table.unit} {line}: {said}")
     if len(set(ids)) < len(ids):
         twice, count = Counter(ids).most_common(1)[0]
         lines = [line for line, node in zip(table.lines, ids, strict=True) if node == twice]
         raise GraphError(
-            f"{source}: ids must be unique, {clipped(twice)} appears {count} times (lines {lines[0]} and {lines[1]})"
+            f"{source}: ids must be unique, {clipped(twice)} appears {count} times "
+            f"({table.unit}s {lines[0]} and {lines[1]})"
             + ("" if count < len(ids) / 10 else f"; is {column!r} really the id column?")
         )
     return ids
@@ -139,7 +137,8 @@ def _labels(table: Table, column: str | None, notes: list[str]) -> tuple[np.ndar
     if too_long is not None:
         line = table.lines[cells.index(too_long)]
         raise GraphError(
-            f"{source}: line {line}: a label of {len(too_long):,} characters; is {column!r} really the label column?"
+            f"{source}: {table.unit} {line}: a label of {len(too_long):,} characters; "
+            f"is {column!r} really the label column?"
         )
     names = sorted(counts, key=lambda value: (int(value), "") if all(map(str.isdecimal, counts)) else (0, value))
     number = {name: c for c, name in enumerate(names)}
@@ -155,9 +154,8 @@ def _yes_no(table: Table, column: str) -> np.ndarray:
     known = {word for pair in YES_NO for word in pair} | {""}
     for line, cell in zip(table.lines, cells, strict=True):
         if cell not in known:
-            raise GraphError(
-                f"{table.source}: line {line}: column {column!r} says whether a node is new: yes or no, not {clipped(cell)}"
-            )
+            said = f"says whether a node is new: yes or no, not {clipped(cell)}"
+            raise GraphError(f"{table.source}: {table.unit} {line}: column {column!r} {said}")
     new = np.array([cell in YES for cell in cells])
     if not new.any():
         raise GraphError(f"{table.source}: column {column!r} marks no node as new")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.labels import UNKNOWN, Labelled
+from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 
@@ -21,7 +21,7 @@ OPTIONAL = ("train_mask", "val_mask", "test_mask", "node_ids", "feature_names", 
 KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL)
 
 
-def load_graph(path: str | PathLike[str]) -> Labelled:
+def load_graph(path: str | PathLike[str]) -> LabelledGraph:
     """Read a graph from an npz file.
 
     Arrays: `x` (N, d), or its CSR parts `x_data`, `x_indices`, `x_indptr`, `x_shape`; `edge_index` (2, E); `y` (N,)
@@ -49,7 +49,7 @@ def load_graph(path: str | PathLike[str]) -> Labelled:
         y = y.astype(np.int64)
     highest = int(y.max()) if y.size and np.issubdtype(y.dtype, np.integer) else -1
     class_names = arrays.get("class_names", np.arange(highest + 1))
-    return Labelled(
+    return LabelledGraph(
         graph,
         y,
         tuple(str(name) for name in class_names),

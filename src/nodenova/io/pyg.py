@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from torch_geometric.data import Data
 
-from nodenova.data.labels import UNKNOWN, Labelled
+from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 
 
-def from_pyg(data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data") -> Labelled:
+def from_pyg(
+    data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data"
+) -> LabelledGraph:
     """A labelled graph from a PyG `Data` with `x`, `edge_index` and, optionally, `y` and masks.
 
     Where masks have a column for each of several published splits, `split` says which one to take. Where nodes are set
@@ -38,4 +40,4 @@ def from_pyg(data: Data, *, class_names: Sequence[str] | None = None, split: int
 
     stopping = mask("stopping_mask")
     val = mask("val_mask") if stopping is None else stopping
-    return Labelled(graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name)
+    return LabelledGraph(graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name)

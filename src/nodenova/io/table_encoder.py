@@ -13,8 +13,8 @@ from nodenova.errors import GraphError
 from nodenova.io.columns import Column, stays_numbers, understand
 from nodenova.io.tables import Progress, Table, no_progress
 
-MOST_WORDS = 20_000
-MOST_NEIGHBOURS = 2_000  # nodes of highest degree that serve as features when a graph has no others
+MAX_WORDS = 20_000
+MAX_NEIGHBORS = 2_000  # nodes of highest degree that serve as features when a graph has no others
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
 COMMON = 0.5  # a word that more than this share of the nodes have says nothing
 
@@ -108,7 +108,7 @@ def learn(
     columns: Sequence[str] | None,
     text_columns: Sequence[str],
     not_features: Sequence[str] = (),
-    max_words: int = MOST_WORDS,
+    max_words: int = MAX_WORDS,
     notes: list[str],
     progress: Progress = no_progress,
 ) -> tuple[Recipe, sp.csr_array | None]:
@@ -126,7 +126,7 @@ def learn(
         as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
         return Recipe(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
     degree = np.bincount(edges.ravel(), minlength=len(ids))
-    top = np.sort(np.argsort(-degree, kind="stable")[: min(MOST_NEIGHBOURS, max(int((degree > 0).sum()), 1))])
+    top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, max(int((degree > 0).sum()), 1))])
     notes.append(
         f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
         f"{len(top):,} nodes with most edges it is, or is linked to"
@@ -137,9 +137,9 @@ def learn(
 def joined(table: Table, names: Sequence[str]) -> list[str]:
     """(N,) the text of a node: its text columns, one after the other. A word is the same word in any of them."""
     columns = [table.columns[name] for name in names if name in table.columns]
-    return (
-        columns[0] if len(columns) == 1 else [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
-    )
+    if len(columns) == 1:
+        return list(columns[0])
+    return [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
 
 
 def _worth_a_feature(

@@ -1,14 +1,14 @@
-"""Tables as users bring them (CSV, TSV, Parquet, gzipped or not, pandas) as rows of text, with every line number kept.
+"""Tables as users bring them: text files (CSV, TSV, gzipped or not), Parquet files and data frames.
 
-Python's own csv module reads them: it is as fast as is needed (a million rows in a second or two), it never guesses a
-type, and it knows the line of every row, so that an error can name it.
+Python's own csv module reads text: it is as fast as is needed (a million rows in a second or two),
+it never guesses a type, and it knows the line of every row, so that an error can name it.
 """
 
 from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from nodenova.errors import GraphError
+from nodenova.io.frames import Cells, Frame, header_of, is_frame, open_frame, open_parquet
 from nodenova.io.text_files import check_file, text_file
 
 Progress: TypeAlias = "Callable[[str, float], None]"  # what is being done, and which share of it is done
@@ -37,24 +38,32 @@ class Rows:
     """A table that is read row by row: once, and never whole unless somebody wants it.
 
     source: what messages call it.   header: names of its columns.
-    rows:   (line number, cells), each with as many cells as the header.
+    read:   given places of columns, (number of a row, its cells there as text) for every row.
     notes:  what was repaired; more may be added while rows are read.
+    unit:   what the number counts: lines of a text, rows of a table with types.
+    is_numbered: columns are called 0, 1, ... for want of names, so that these cannot be an edge.
     """
 
     source: str
     header: list[str]
-    rows: Iterator[tuple[int, list[str]]]
+    read: Callable[[Sequence[int]], Iterator[tuple[int, list[str]]]]
     notes: list[str] = field(default_factory=list)
+    unit: str = "line"
+    is_numbered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A whole table: cells as text by column, and the line at which each row stands."""
+    """A whole table: cells by column, and the line at which each row stands.
+
+    A column reads as text; one with a type, :class:`nodenova.io.frames.Cells`, has numbers too.
+    """
 
     source: str
-    columns: dict[str, list[str]]
-    lines: list[int]
+    columns: Mapping[str, Sequence[str]]
+    lines: Sequence[int]
     notes: list[str] = field(default_factory=list)
+    unit: str = "line"
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -68,38 +77,70 @@ def open_rows(
     encoding: str | None = None,
     progress: Progress = no_progress,
 ) -> Rows:
-    """Rows of a file (by its ending) or of a pandas DataFrame."""
-    if isinstance(table, (str, PathLike)):
+    """Rows of a file (by its ending) or of a data frame."""
+    frame = _frame(table, source, progress)
+    if frame is None:
         path = Path(table)
-        check_file(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return _parquet(path, source or path.name, progress)
         return _delimited(path, source or path.name, delimiter, encoding, progress)
-    if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        return _frame(table, source or "table")
-    raise GraphError(f"{source or 'table'}: a table is a path or a pandas DataFrame, not {type(table).__name__}")
+    return Rows(frame.source, frame.header, frame.rows, frame.notes, "row", frame.is_numbered)
+
+
+def read_table(
+    table: Any,
+    *,
+    source: str = "",
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    progress: Progress = no_progress,
+) -> Table:
+    """All rows of a file (by its ending) or of a data frame, with the types that they have."""
+    frame = _frame(table, source, progress)
+    if frame is None:
+        path = Path(table)
+        return whole(_delimited(path, source or path.name, delimiter, encoding, progress))
+    named = zip(frame.header, frame.whole(), strict=True)
+    columns = {name: Cells(series, frame.source, name) for name, series in named}
+    lines = range(1, len(columns[frame.header[0]]) + 1)
+    return Table(frame.source, columns, lines, frame.notes, unit="row")
 
 
 def whole(rows: Rows) -> Table:
     """All rows of a table at once."""
     columns: list[list[str]] = [[] for _ in rows.header]
     lines: list[int] = []
-    for line, cells in rows.rows:
+    for line, cells in rows.read(range(len(rows.header))):
         lines.append(line)
         for column, cell in zip(columns, cells, strict=True):
             column.append(cell)
-    return Table(rows.source, dict(zip(rows.header, columns, strict=True)), lines, rows.notes)
+    named = dict(zip(rows.header, columns, strict=True))
+    return Table(rows.source, named, lines, rows.notes, rows.unit)
+
+
+def reading(
+    rows: Iterator[tuple[int, list[str]]],
+) -> Callable[[Sequence[int]], Iterator[tuple[int, list[str]]]]:
+    """What `Rows.read` does, for rows that come with all their cells."""
+    return lambda places: ((line, [cells[place] for place in places]) for line, cells in rows)
 
 
 def is_missing(cell: str) -> bool:
     return len(cell) <= 4 and cell.strip().lower() in MISSING
 
 
-def text_of(value: object) -> str:
-    """A cell of a typed table as text; what pandas and Arrow use for nothing becomes an empty cell."""
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
-        return ""
-    return value if isinstance(value, str) else str(value)
+def _frame(table: Any, source: str, progress: Progress) -> Frame | None:
+    """A table with types; None if this is a file of text."""
+    if is_frame(table):
+        return open_frame(table, source or "table", progress)
+    if not isinstance(table, (str, PathLike)):
+        hint = "; collect it first" if hasattr(table, "collect") else ""
+        raise GraphError(
+            f"{source or 'table'}: a table is a path or a data frame (pandas, polars, Arrow), "
+            f"not {type(table).__name__}{hint}"
+        )
+    path = Path(table)
+    check_file(path)
+    is_parquet = path.suffix.lower() in (".parquet", ".pq")
+    return open_parquet(path, source or path.name, progress) if is_parquet else None
 
 
 def _delimited(path: Path, source: str, delimiter: str | None, encoding: str | None, progress: Progress) -> Rows:
@@ -120,8 +161,8 @@ def _delimited(path: Path, source: str, delimiter: str | None, encoding: str | N
     if delimiter is None and sign != ("\t" if ".tsv" in path.suffixes else ","):
         notes.append(f"{source}: columns are separated by {DELIMITERS[sign]}s")
     rows = _csv_rows(path, source, sign, encoding, notes, progress)
-    header = _header(next(rows)[1], source, notes)
-    return Rows(source, header, rows, notes)
+    header = header_of(next(rows)[1], source, notes)
+    return Rows(source, header, reading(rows), notes)
 
 
 def sniff(lines: Sequence[str], path: Path | None = None) -> str:
@@ -187,46 +228,3 @@ def _csv_rows(
                 progress(f"reading {source}", share())
     if short:
         notes.append(f"{source}: {short:,} rows are shorter than the header; the cells they lack count as empty")
-
-
-def _header(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise GraphError(f"{source}: the header names column {twice[0]!r} {names.count(twice[0])} times")
-    if "" in names:
-        notes.append(f"{source}: {names.count('')} columns without a name are called column-1, column-2, ... by place")
-    return [name or f"column-{place}" for place, name in enumerate(names, start=1)]
-
-
-def _parquet(path: Path, source: str, progress: Progress) -> Rows:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise GraphError(f"{source}: Parquet files need pyarrow; pip install 'nodenova[parquet]'") from None
-    notes: list[str] = []
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise GraphError(f"{source}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        number = 0
-        try:
-            for batch in file.iter_batches(batch_size=REPORT_EVERY):
-                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    number += 1
-                    yield number, [text_of(cell) for cell in cells]
-                progress(f"reading {source}", number / max(file.metadata.num_rows, 1))
-        except (pa.ArrowException, OSError) as error:
-            raise GraphError(f"{source}: damaged after row {number} ({str(error).splitlines()[0]})") from None
-
-    return Rows(source, _header(file.schema_arrow.names, source, notes), rows(), notes)
-
-
-def _frame(frame: Any, source: str) -> Rows:
-    notes: list[str] = []
-    header = _header([str(name) for name in frame.columns], source, notes)
-    rows = ([text_of(cell) for cell in cells] for cells in frame.itertuples(index=False, name=None))
-    return Rows(source, header, enumerate(rows, start=1), notes)

@@ -1,0 +1,286 @@
+"""Tables with types: the same graph as from text, and one sentence for what cannot be read."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+import nodenova as nova
+from nodenova.io import frames
+from nodenova.io.describe import describe
+
+BIG = 2**53  # BIG + 1 is no float
+WORDS = ["graph", "cell", "paper", "theory", "biology", "model", "query", "plan", "protein", "join"]
+
+
+def content(nodes: int = 40) -> dict[str, list[Any]]:
+    """Columns of every kind, some with gaps."""
+    rng = np.random.default_rng(0)
+    gaps = rng.random((nodes, 3)) < 0.2
+
+    def with_gaps(values: list[Any], which: int) -> list[Any]:
+        return [None if gap else value for value, gap in zip(values, gaps[:, which], strict=True)]
+
+    drawn = rng.integers(len(WORDS), size=(nodes, 4))
+    return {
+        "id": [BIG + 1 + i for i in rng.permutation(nodes).tolist()],
+        "label": with_gaps([("red", "blue", "green")[i] for i in rng.integers(3, size=nodes)], 0),
+        "mass": rng.normal(size=nodes).tolist(),
+        "cites": with_gaps(rng.integers(2000, size=nodes).tolist(), 1),
+        "large": [BIG + 1 + i for i in rng.integers(10**6, size=nodes).tolist()],
+        "open": with_gaps((rng.random(nodes) < 0.5).tolist(), 2),
+        "venue": with_gaps([("KDD", "Nature", "VLDB")[i] for i in rng.integers(3, size=nodes)], 2),
+        "day": [datetime.date(2020, 1, 1 + i) for i in rng.integers(5, size=nodes).tolist()],
+        "price": [Decimal(i) / 100 for i in rng.integers(999, size=nodes).tolist()],
+        "flag": rng.integers(2, size=nodes).tolist(),
+        "same": [7] * nodes,
+        "row": list(range(nodes)),
+        "title": with_gaps([" ".join(WORDS[i] for i in row) for row in drawn], 0),
+    }
+
+
+def links(nodes: int = 40) -> dict[str, list[Any]]:
+    ids, rng = content(nodes)["id"], np.random.default_rng(1)
+    ends = rng.integers(nodes, size=(2, 3 * nodes))
+    weights = rng.normal(size=3 * nodes).tolist()
+    return {"source": [ids[i] for i in ends[0]], "target": [ids[i] for i in ends[1]], "w": weights}
+
+
+def write_csv(columns: dict[str, list[Any]], path: Path) -> Path:
+    texts = [["" if cell is None else str(cell) for cell in cells] for cells in columns.values()]
+    rows = [list(row) for row in zip(*texts, strict=True)]
+    path.write_text("\n".join(",".join(row) for row in [list(columns), *rows]) + "\n")
+    return path
+
+
+def write_parquet(columns: dict[str, list[Any]], path: Path) -> Path:
+    pq.write_table(pa.table(columns), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def nullable(columns: dict[str, list[Any]], path: Path) -> pd.DataFrame:
+    series = {name: pd.Series(cells).convert_dtypes() for name, cells in columns.items()}
+    return pd.DataFrame(series)
+
+
+def arrow_typed(columns: dict[str, list[Any]], path: Path) -> pd.DataFrame:
+    return pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def categories(columns: dict[str, list[Any]], path: Path) -> pl.DataFrame:
+    made = pl.DataFrame(columns)
+    return made.with_columns(pl.col("venue").cast(pl.Categorical)) if "venue" in columns else made
+
+
+DOORS: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
+    "parquet": write_parquet,
+    "pandas": lambda columns, path: pd.DataFrame(columns),
+    "pandas, nullable types": nullable,
+    "pandas, Arrow types": arrow_typed,
+    "polars": lambda columns, path: pl.DataFrame(columns),
+    "polars, categories": categories,
+    "arrow": lambda columns, path: pa.table(columns),
+}
+
+
+def without_source(loaded: nova.UserGraph) -> list[str]:
+    """Notes, with a table called the same whether it is a file or not."""
+    endings = (".csv", ".parquet")
+    notes = list(loaded.notes)
+    for table in ("nodes", "edges"):
+        for ending in endings:
+            notes = [note.replace(f"{table}{ending}: ", f"{table}: ") for note in notes]
+    return notes
+
+
+def entries(graph: nova.Graph) -> np.ndarray:
+    return graph.x.toarray() if sp.issparse(graph.x) else graph.x
+
+
+@pytest.mark.parametrize("has_text", [True, False], ids=["with words", "numbers"])
+@pytest.mark.parametrize("door", DOORS)
+def test_the_same_content_is_the_same_graph(tmp_path: Path, door: str, has_text: bool) -> None:
+    columns = content()
+    if not has_text:
+        for name in ("open", "venue", "day", "flag", "same", "row", "title"):
+            del columns[name]
+    tables = {"nodes": columns, "edges": links()}
+    options: dict[str, Any] = {"weight_column": "w", "min_weight": 0.1}
+    files = {name: write_csv(table, tmp_path / f"{name}.csv") for name, table in tables.items()}
+    typed = {name: DOORS[door](table, files[name]) for name, table in tables.items()}
+    plain, loaded = nova.load_graph(**files, **options), nova.load_graph(**typed, **options)
+    assert loaded.fingerprint() == plain.fingerprint()
+    assert loaded.graph.feature_names == plain.graph.feature_names
+    assert sp.issparse(loaded.graph.x) == sp.issparse(plain.graph.x) == has_text
+    assert entries(loaded.graph).tobytes() == entries(plain.graph).tobytes()
+    assert loaded.graph.node_ids.tolist() == [str(node) for node in columns["id"]]
+    assert (loaded.graph.edge_index == plain.graph.edge_index).all()
+    assert loaded.class_names == plain.class_names == ("blue", "green", "red")
+    assert loaded.y.tolist() == plain.y.tolist()
+    # pandas has no whole numbers with gaps; that these are floats changes no feature
+    assert without_source(loaded) == without_source(plain)
+    if has_text:
+        assert dict(describe(loaded).features).keys() == {"number", "category", "yes/no", "words"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_recipe_is_the_same_from_text_and_types(tmp_path: Path, door: str) -> None:
+    columns = content()
+    csv = write_csv(columns, tmp_path / "nodes.csv")
+    typed = DOORS[door](columns, csv)
+    plain, first = nova.load_graph(nodes=csv), nova.load_graph(nodes=typed)
+    assert first.recipe == plain.recipe
+    for later in (
+        nova.load_graph(nodes=typed, recipe=plain.recipe),
+        nova.load_graph(nodes=csv, recipe=first.recipe),
+    ):
+        assert entries(later.graph).tobytes() == entries(plain.graph).tobytes()
+
+
+def test_numbers_never_pass_through_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    plain = frames._texts
+    monkeypatch.setattr(
+        frames,
+        "_texts",
+        lambda series, source, name, *rest: read.append(name) or plain(series, source, name, *rest),
+    )
+    loaded = nova.load_graph(nodes=pl.DataFrame(content()), text_columns=["title"])
+    assert set(read) == {"id", "label", "venue", "day", "title"}
+    assert {"open", "cites is missing"} <= set(loaded.graph.feature_names)
+
+
+def test_only_the_columns_of_ends_are_read_of_edges(tmp_path: Path) -> None:
+    edges = {"source": ["a", "b"], "target": ["b", "c"], "path": [[1, 2], [3]]}
+    for table in (
+        pl.DataFrame(edges),
+        pa.table(edges),
+        pd.DataFrame(edges),
+        write_parquet(edges, tmp_path / "e"),
+    ):
+        loaded = nova.load_graph(edges=table)
+        assert loaded.graph.num_edges == 4
+        assert any("columns of edges are not used: path" in note for note in loaded.notes)
+
+
+def test_what_a_type_calls_a_category_is_one_whatever_its_values_look_like(tmp_path: Path) -> None:
+    codes = [10115, 10117, 20095, 20097, 10115, 20095]
+    ids = list("abcdef")
+    columns: dict[str, Any] = {"id": ids, "zip": pd.Categorical(codes)}
+    dictionary = pa.array([str(code) for code in codes]).dictionary_encode()
+    pq.write_table(pa.table({"id": ids, "zip": dictionary}), tmp_path / "nodes.parquet")
+    tables = [
+        pd.DataFrame(columns),
+        pa.table({"id": ids, "zip": dictionary}),
+        pl.DataFrame(
+            {"id": ids, "zip": [str(code) for code in codes]},
+            schema_overrides={"zip": pl.Categorical},
+        ),
+        tmp_path / "nodes.parquet",
+    ]
+    for table in tables:
+        graph = nova.load_graph(nodes=table).graph
+        assert graph.feature_names == ("zip=10115", "zip=10117", "zip=20095", "zip=20097")
+    endless = pd.DataFrame({"id": ids, "end": pd.Categorical(["1", "inf", "2"] * 2)})
+    assert nova.load_graph(nodes=endless).graph.feature_names == ("end=1", "end=2", "end=inf")
+    numbers = nova.load_graph(nodes=pd.DataFrame({"id": ids, "zip": codes})).graph
+    assert numbers.feature_names == ("zip",)
+
+
+NOTHING = [None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN")]
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=repr)
+def test_an_empty_cell_is_no_word_no_category_and_no_label(nothing: Any) -> None:
+    table = pd.DataFrame(
+        {"id": list("abcd"), "label": ["x", "x", "y", nothing], "kind": ["p", "q", "p", nothing]},
+        dtype=object,
+    )
+    loaded = nova.load_graph(nodes=table)
+    assert loaded.class_names == ("x", "y")
+    assert loaded.y.tolist() == [0, 0, 1, -1]
+    assert loaded.graph.feature_names == ("kind=p", "kind=q", "kind is missing")
+    assert entries(loaded.graph)[3].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_nan_and_null_are_both_missing_among_numbers(library: Callable[..., Any]) -> None:
+    columns = {"id": list("abcd"), "x": [1.5, None, float("nan"), 2.5], "y": [3.0, 1.0, 4.0, 1.5]}
+    graph = nova.load_graph(nodes=library(columns)).graph
+    missing = graph.feature_names.index("x is missing")
+    assert entries(graph)[:, missing].tolist() == [0, 1, 1, 0]
+
+
+def test_a_column_of_mixed_values_is_read_value_by_value() -> None:
+    mixed = [1, "2", 2.5, True, None, "x"]
+    table = pd.DataFrame({"id": [1, "b", 2.5, "d", "e", "f"], "mixed": mixed})
+    loaded = nova.load_graph(nodes=table, features=["mixed"])
+    assert loaded.graph.node_ids.tolist() == ["1", "b", "2.5", "d", "e", "f"]
+    assert loaded.graph.feature_names == (
+        *(f"mixed={v}" for v in ("1", "2", "2.5", "True", "x")),
+        "mixed is missing",
+    )
+
+
+def test_ids_beyond_floats_stay_apart() -> None:
+    ids = [BIG, BIG + 1, 2**63 + 1]
+    columns = {"id": pa.array(ids, type=pa.uint64()), "size": [1.5, 2.5, 4.0]}
+    edges = {
+        "source": pa.array(ids[:2], type=pa.uint64()),
+        "target": pa.array(ids[1:], type=pa.uint64()),
+    }
+    table, ends = pa.table(columns), pa.table(edges)
+    for nodes, links_ in (
+        (table, ends),
+        (pl.DataFrame(table), pl.DataFrame(ends)),
+        (table.to_pandas(), ends.to_pandas()),
+    ):
+        loaded = nova.load_graph((nodes, links_))
+        assert loaded.graph.node_ids.tolist() == [str(node) for node in ids]
+        assert loaded.graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+def test_columns_that_pandas_numbers_are_no_edge() -> None:
+    pairs = pd.DataFrame([(2, 0), (2, 3)])
+    assert nova.load_graph(edges=pairs).graph.num_edges == 4
+    nodes = pd.DataFrame({"id": [0, 1, 2, 3], "size": [0.5, 1.5, 1.0, 3.0]})
+    assert nova.load_graph((nodes, pairs)).graph.num_edges == 4
+    read_as_header = pairs[1:].set_axis(["2", "0"], axis=1)
+    assert nova.load_graph((nodes, read_as_header)).graph.num_edges == 4
+
+
+def test_pieces_of_a_table_do_not_show(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edges = links()
+    tables = [
+        pd.DataFrame(edges),
+        pl.DataFrame(edges),
+        pa.table(edges),
+        write_parquet(edges, tmp_path / "e"),
+    ]
+    whole = [nova.load_graph(edges=table).fingerprint() for table in tables]
+    monkeypatch.setattr(frames, "BATCH_ROWS", 7)
+    for table, expected in zip(tables, whole, strict=True):
+        shares: list[float] = []
+        watch = lambda stage, share, to=shares: to.append(share)  # noqa: E731
+        loaded = nova.load_graph(edges=table, progress=watch)
+        assert loaded.fingerprint() == expected == whole[0]
+        assert len(shares) == -(-len(edges["w"]) // 7)
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
+    from_file = nova.load_graph(nodes=write_parquet(content(), tmp_path / "nodes"))
+    in_memory = nova.load_graph(nodes=pl.DataFrame(content()))
+    assert from_file.fingerprint() == in_memory.fingerprint()
