@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
 from nodenova.io import columns
-from nodenova.io.table_encoder import recipe_of
+from nodenova.io.table_encoder import TableEncoder
 
 IDS = ["x1", "x 2", "ü3", "004", "5"]
 LABELS = ["red", "red", "blue", "blue", ""]
@@ -210,7 +210,7 @@ def test_a_grown_file_gives_old_nodes_the_very_same_features(tmp_path: Path) -> 
     first = nova.load_graph(nodes=tmp_path / "nodes.csv")
     grown = TABLE + "f,,Quantum biology graph,Science,1800,no,7\n" * 1
     (tmp_path / "nodes.csv").write_text(grown)
-    recipe = recipe_of(json.loads(json.dumps(first.recipe.as_json())))
+    recipe = TableEncoder.from_json(json.loads(json.dumps(first.recipe.as_json())))
     assert recipe == first.recipe
     later = nova.load_graph(nodes=tmp_path / "nodes.csv", recipe=recipe)
     assert later.graph.feature_names == first.graph.feature_names
@@ -223,7 +223,7 @@ def test_a_grown_file_gives_old_nodes_the_very_same_features(tmp_path: Path) -> 
     assert any("4 columns are not there (venue, year, open, cites)" in note for note in lacking.notes)
     assert lacking.graph.x.sum() == 2
     with pytest.raises(GraphError, match="not a recipe"):
-        recipe_of({"columns": []})
+        TableEncoder.from_json({"columns": []})
 
 
 def test_features_of_another_graph_are_matched_by_name(make_graph: Any) -> None:

@@ -13,13 +13,13 @@ from nodenova.graph import Graph
 from nodenova.task import NewTask
 
 if TYPE_CHECKING:
-    from nodenova.io.table_encoder import Recipe
+    from nodenova.io.table_encoder import TableEncoder
 
 UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledGraph:
     """A graph and what is known of its classes.
 
     y:           (N,) class numbers 0..C-1, or -1 where the class is unknown.
@@ -80,7 +80,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded(Labelled):
+class UserGraph(LabelledGraph):
     """A user's own graph: a Labelled that also knows which nodes are new, and what was done to the files it came from.
 
     It can stand wherever a Labelled can, so that `split(load_graph("mine.npz"), old=[0, 1])` needs no second step.
@@ -93,7 +93,7 @@ class Loaded(Labelled):
 
     new_ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
-    recipe: Recipe | None = None
+    recipe: TableEncoder | None = None
 
     @property
     def is_new(self) -> np.ndarray:
@@ -121,7 +121,7 @@ class OldTask:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenTask:
+class LabelledNewTask:
     """What phase 2 is given by the door for methods that need labels; the door takes out what a method does not ask for.
 
     ids, y:         new training nodes, ascending, and their classes 0..num_new-1.

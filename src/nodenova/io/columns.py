@@ -130,7 +130,7 @@ def numbers(
     return values, len(odd), said
 
 
-def understand(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
+def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
     """How the column is to be used; "text" for a column of sentences; None when it says nothing of a node.
 
     A column that the user has chosen is used if it can be; one that was only found is left out when it looks like names.

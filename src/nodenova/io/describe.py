@@ -86,7 +86,7 @@ def _features_by_kind(loaded: UserGraph) -> tuple[tuple[str, int], ...]:
     for column in recipe.columns:
         kinds[column.kind] = kinds.get(column.kind, 0) + len(column.feature_names(recipe.cut))
     kinds["words"] = len(recipe.words)
-    kinds["neighbours"] = len(recipe.neighbours)
+    kinds["neighbours"] = len(recipe.neighbors)
     return tuple((kind, count) for kind, count in kinds.items() if count)
 
 

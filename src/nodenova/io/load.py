@@ -17,7 +17,7 @@ from nodenova.io import foreign, npz
 from nodenova.io.edges import read_edges
 from nodenova.io.frames import is_frame
 from nodenova.io.nodes import read_nodes
-from nodenova.io.table_encoder import MAX_WORDS, Recipe, learn
+from nodenova.io.table_encoder import MAX_WORDS, TableEncoder
 from nodenova.io.tables import Progress, Table, no_progress
 from nodenova.io.text_files import check_file, text_file
 
@@ -43,7 +43,7 @@ def load_graph(
     delimiter: str | None = None,
     encoding: str | None = None,
     max_words: int = MAX_WORDS,
-    recipe: Recipe | None = None,
+    recipe: TableEncoder | None = None,
     name: str | None = None,
     progress: Progress = no_progress,
 ) -> UserGraph:
@@ -98,7 +98,7 @@ def load_graph(
     if recipe is None:
         taken = (table.id_column, table.label_column, table.new_column)
         _check_columns(table.table, (*(features or ()), *text_columns), taken)
-        recipe, bag = learn(
+        recipe, bag = TableEncoder.fit(
             table.table,
             ends,
             table.ids,
@@ -109,9 +109,9 @@ def load_graph(
             notes=notes,
             progress=progress,
         )
-        x, _ = recipe.features(table.table, ends, table.ids, bag, progress)
+        x, _ = recipe.transform(table.table, ends, table.ids, bag, progress)
     else:
-        x, said = recipe.features(table.table, ends, table.ids, None, progress)
+        x, said = recipe.transform(table.table, ends, table.ids, None, progress)
         notes += said
     source_name = table.table.source
     graph = Graph.of(
@@ -203,7 +203,7 @@ def _listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
     return np.isin(ids.astype(str), wanted)
 
 
-def _marked(labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: Recipe | None) -> UserGraph:
+def _marked(labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None) -> UserGraph:
     """The graph with its new nodes marked, and with the classes that only new nodes have behind the others."""
     y, names = labelled.y, labelled.class_names
     labels = y != UNKNOWN

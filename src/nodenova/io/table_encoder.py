@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
-from nodenova.io.columns import Column, stays_numbers, understand
+from nodenova.io.columns import Column, infer_column, stays_numbers
 from nodenova.io.tables import Progress, Table, no_progress
 
 MAX_WORDS = 20_000
@@ -20,27 +20,27 @@ COMMON = 0.5  # a word that more than this share of the nodes have says nothing
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Learned from one file with :func:`learn`; gives the same features, in the same order, for any later one.
+class TableEncoder:
+    """Learned from one file with `TableEncoder.fit`; gives the same features, in the same order, for any later one.
 
     cut:        numbers are cut at their quintiles (they stand among words), or stay numbers.
-    neighbours: ids of nodes; being linked to one is a feature. Only where a graph has no others.
+    neighbors: ids of nodes; being linked to one is a feature. Only where a graph has no others.
     """
 
     columns: tuple[Column, ...] = ()
     text_columns: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     cut: bool = True
-    neighbours: tuple[str, ...] = ()
+    neighbors: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         names = [name for column in self.columns for name in column.feature_names(self.cut)]
         taken = set(names)
         names += [f"text:{word}" if word in taken else word for word in self.words]
-        return (*names, *(f"next to {node}" for node in self.neighbours))
+        return (*names, *(f"next to {node}" for node in self.neighbors))
 
-    def features(
+    def transform(
         self,
         table: Table,
         edges: np.ndarray,
@@ -79,59 +79,61 @@ class Recipe:
             blocks.append(block)
             if unknown:
                 notes.append(f"{table.source}: {unknown:,} different words are too rare, too common or not known; ignored")
-        if self.neighbours:
-            blocks.append(_next_to(edges, ids, self.neighbours))
+        if self.neighbors:
+            blocks.append(_next_to(edges, ids, self.neighbors))
         x = sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float32))
         return (x if self.cut else x.toarray()), notes
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, for :func:`recipe_of`."""
-        return asdict(self)
+        """Plain values, for `TableEncoder.from_json`."""
+        document = asdict(self)
+        return {**document, "neighbours": document.pop("neighbors")}  # as the first files have it
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> TableEncoder:
+        """What `as_json` has written."""
+        try:
+            lists = {key: tuple(document[key]) for key in ("text_columns", "words")}
+            made = [Column(**column) for column in document["columns"]]
+            columns = tuple(replace(column, cuts=tuple(column.cuts), values=tuple(column.values)) for column in made)
+            return cls(columns, cut=bool(document["cut"]), neighbors=tuple(document["neighbours"]), **lists)
+        except (KeyError, TypeError) as error:
+            raise GraphError(f"this is not a recipe for features ({error})") from None
 
-def recipe_of(document: Mapping[str, Any]) -> Recipe:
-    """The recipe that `Recipe.as_json` wrote."""
-    try:
-        lists = {key: tuple(document[key]) for key in ("text_columns", "words", "neighbours")}
-        made = [Column(**column) for column in document["columns"]]
-        columns = tuple(replace(column, cuts=tuple(column.cuts), values=tuple(column.values)) for column in made)
-        return Recipe(columns, cut=bool(document["cut"]), **lists)
-    except (KeyError, TypeError) as error:
-        raise GraphError(f"this is not a recipe for features ({error})") from None
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        edges: np.ndarray,
+        ids: Sequence[str],
+        *,
+        columns: Sequence[str] | None,
+        text_columns: Sequence[str],
+        not_features: Sequence[str] = (),
+        max_words: int = MAX_WORDS,
+        notes: list[str],
+        progress: Progress = no_progress,
+    ) -> tuple[TableEncoder, sp.csr_array | None]:
+        """How to read a table: its chosen columns, or, with columns=None, all that say something of a node.
 
-
-def learn(
-    table: Table,
-    edges: np.ndarray,
-    ids: Sequence[str],
-    *,
-    columns: Sequence[str] | None,
-    text_columns: Sequence[str],
-    not_features: Sequence[str] = (),
-    max_words: int = MAX_WORDS,
-    notes: list[str],
-    progress: Progress = no_progress,
-) -> tuple[Recipe, sp.csr_array | None]:
-    """The recipe for a table: its chosen columns, or, with columns=None, all that say something of a node.
-
-    Also who has which of its words, so that they need not be counted again.
-    """
-    chosen = columns is not None
-    found = columns if columns is not None else [c for c in table.columns if c not in {*not_features, *text_columns}]
-    understood = [(name, understand(table, name, chosen, notes)) for name in found]
-    texts = (*text_columns, *(name for name, how in understood if how == "text"))
-    used = tuple(how for _, how in understood if isinstance(how, Column))
-    words, bag = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ((), None)
-    if used or words:
-        as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
-        return Recipe(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
-    degree = np.bincount(edges.ravel(), minlength=len(ids))
-    top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, max(int((degree > 0).sum()), 1))])
-    notes.append(
-        f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
-        f"{len(top):,} nodes with most edges it is, or is linked to"
-    )
-    return Recipe(neighbours=tuple(str(ids[node]) for node in top)), None
+        Also who has which of its words, so that they need not be counted again.
+        """
+        chosen = columns is not None
+        found = columns if columns is not None else [c for c in table.columns if c not in {*not_features, *text_columns}]
+        inferred = [(name, infer_column(table, name, chosen, notes)) for name in found]
+        texts = (*text_columns, *(name for name, how in inferred if how == "text"))
+        used = tuple(how for _, how in inferred if isinstance(how, Column))
+        words, bag = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ((), None)
+        if used or words:
+            as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
+            return cls(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
+        degree = np.bincount(edges.ravel(), minlength=len(ids))
+        top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, max(int((degree > 0).sum()), 1))])
+        notes.append(
+            f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
+            f"{len(top):,} nodes with most edges it is, or is linked to"
+        )
+        return cls(neighbors=tuple(str(ids[node]) for node in top)), None
 
 
 def joined(table: Table, names: Sequence[str]) -> list[str]:
@@ -201,12 +203,12 @@ def words_of() -> Callable[[str], list[str]]:
     return TfidfVectorizer().build_analyzer()
 
 
-def _next_to(edges: np.ndarray, ids: Sequence[str], neighbours: Sequence[str]) -> sp.csr_array:
-    place = {node: number for number, node in enumerate(neighbours)}
+def _next_to(edges: np.ndarray, ids: Sequence[str], neighbors: Sequence[str]) -> sp.csr_array:
+    place = {node: number for number, node in enumerate(neighbors)}
     column = np.array([place.get(str(node), -1) for node in ids])
     everyone = np.arange(len(ids))
     a, b = np.concatenate([edges, edges[::-1], [everyone, everyone]], axis=1)
     a, b = a[column[b] >= 0], column[b[column[b] >= 0]]
-    x = sp.csr_array((np.ones(len(a), dtype=np.float32), (a, b)), shape=(len(ids), len(neighbours)))
+    x = sp.csr_array((np.ones(len(a), dtype=np.float32), (a, b)), shape=(len(ids), len(neighbors)))
     x.data[:] = 1.0
     return x
