@@ -1,9 +1,12 @@
-"""How long a user's own files take, and how much memory: 50,000 nodes with a text column, 500,000 edges, as CSV.
+"""How long a user's own files take, and how much memory.
+
+By default 50,000 nodes with a text column and 500,000 edges, as CSV:
 
     python benchmarks/files.py [--nodes 50000] [--edges 500000] [--words 100] [--whole]
 
-The files are made first; what is measured, each in a process of its own, is `load_graph` alone and, with --whole, all of
-`nodenova discover`: from the files to the model, the tables and the page. Eight classes are labelled, four are to be found.
+The files are made first; what is measured, each in a process of its own, is `load_graph` alone and,
+with --whole, all of `nodenova discover`: from the files to the model, the tables and the page.
+Eight classes are labelled, four are to be found.
 """
 
 from __future__ import annotations
@@ -29,10 +32,11 @@ def write(folder: Path, nodes: int, edges: int, words: int) -> None:
         writer.writerow(["id", "label", "abstract", "year", "venue", "open"])
         for node in range(nodes):
             label = node % 12
-            drawn = (rng.pareto(0.6, size=words) * 30 + label * 7).astype(np.int64) % len(vocabulary)
-            text = " ".join(vocabulary[drawn])
+            drawn = (rng.pareto(0.6, size=words) * 30 + label * 7).astype(np.int64)
+            text = " ".join(vocabulary[drawn % len(vocabulary)])
             shown = f"class {label}" if label < 8 else ""
-            writer.writerow([f"paper-{node}", shown, text, 1980 + node % 40, f"venue {node % 30}", node % 2])
+            year = 1980 + node % 40
+            writer.writerow([f"paper-{node}", shown, text, year, f"venue {node % 30}", node % 2])
     with (folder / "edges.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["source", "target"])
@@ -66,15 +70,22 @@ def peak_mib() -> float:
 
 def whole(folder: Path) -> dict[str, object]:
     """The command as a user gives it, watched from outside."""
-    run, files = folder / "run", ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
-    options = ["--label-column", "label", "--text-column", "abstract", "--num-new", "4", "--out", str(run), "--quiet"]
+    run = folder / "run"
+    files = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
+    options = ["--label-column", "label", "--text-column", "abstract", "--num-new", "4"]
+    options += ["--out", str(run), "--quiet"]
     clock = time.perf_counter()
     subprocess.run([sys.executable, "-m", "nodenova", "discover", *files, *options], check=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (run / "predictions.csv").open(newline="") as file:
-        found = [(int(line["node"].removeprefix("paper-")) % 12, line["class"]) for line in csv.DictReader(file)]
+        found = [
+            (int(line["node"].removeprefix("paper-")) % 12, line["class"])
+            for line in csv.DictReader(file)
+        ]
     new = [(label, c) for label, c in found if label >= 8]
-    purity = sum(max(new.count((label, c)) for label in range(8, 12)) for c in {c for _, c in new}) / len(new)
+    classes = {c for _, c in new}
+    largest = [max(new.count((label, c)) for label in range(8, 12)) for c in classes]
+    purity = sum(largest) / len(new)
     return {
         "seconds": round(time.perf_counter() - clock, 1),
         "seconds_of_processor": round(used.ru_utime + used.ru_stime, 1),

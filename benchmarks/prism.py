@@ -1,4 +1,4 @@
-"""Prism against SWORD and against scikit-learn's dense route, in one run; and a graph of a million nodes.
+"""Prism against SWORD and scikit-learn's dense route, in one run; and a graph of a million nodes.
 
 python benchmarks/prism.py            # ratios
 python benchmarks/prism.py million    # one million nodes, ten million edges: minutes
@@ -52,8 +52,14 @@ def ratios() -> None:
         ours = timed(lambda: nova.discover(nova.fit(old), new))
         sword = timed(lambda: nova.discover(nova.fit(old, "gcn"), new, nova.Sword()))
         dense = timed(lambda: dense_route(labelled.graph))
-    print(f"CiteSeer, both phases: Prism is {sword / ours:.1f} times faster than SWORD (200 + 600 epochs, GCN)")
-    print(f"and its views alone, the dense way with TruncatedSVD, take {dense / ours:.1f} times as long as all of Prism")
+    print(
+        f"CiteSeer, both phases: Prism is {sword / ours:.1f} times faster than SWORD "
+        "(200 + 600 epochs, GCN)"
+    )
+    print(
+        "and its views alone, the dense way with TruncatedSVD, take "
+        f"{dense / ours:.1f} times as long as all of Prism"
+    )
     for name, code in {
         "Prism": "nova.discover(nova.fit(old), new)",
         "the dense route": "import benchmarks.prism as b; b.dense_route(labelled.graph)",
@@ -61,15 +67,21 @@ def ratios() -> None:
         script = "import nodenova as nova; labelled = nova.load_dataset('citeseer');"
         script += f"old, new, _ = nova.split(labelled, old=range(4)); {code};"
         # getrusage would count what the parent had before the fork.
-        script += "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        script += "lines = open('/proc/self/status').readlines();"
+        script += "print(next(line for line in lines if line.startswith('VmHWM')).split()[1])"
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
         print(f"peak memory of a process with {name}: {int(done.stdout) / 2**10:.0f} MiB")
 
 
 def million() -> None:
     start = time.perf_counter()
     labelled = nova.synthetic(nodes=1_000_000, classes=20, words=2000, degree=20)
-    print(f"{labelled.graph}: made in {time.perf_counter() - start:.0f} s, {peak():.1f} GiB", flush=True)
+    print(
+        f"{labelled.graph}: made in {time.perf_counter() - start:.0f} s, {peak():.1f} GiB",
+        flush=True,
+    )
     old, new, exam = nova.split(labelled, old=range(12))
     start = time.perf_counter()
     model = nova.fit(old)
@@ -84,6 +96,8 @@ def million() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="?", choices=["million"])
     million() if parser.parse_args().what else ratios()

@@ -46,7 +46,7 @@ def encoders() -> None:
     assert not isinstance(graph.x, np.ndarray)
     x, edges = torch.from_numpy(graph.x.toarray()), torch.from_numpy(graph.edge_index)
     for name in ("gcn", "sage", "gat"):
-        g = GNN(GNNSpec(name, graph.num_features, row_normalise=False)).train()
+        g = GNN(GNNSpec(name, graph.num_features, row_normalize=False)).train()
         activation = torch.nn.functional.elu if name == "gat" else torch.relu
 
         def plain(g: GNN = g, activation: Callable[[Tensor], Tensor] = activation) -> Tensor:
@@ -60,20 +60,27 @@ def encoders() -> None:
 
         ours = seconds(training_step(fast, list(g.parameters())))
         theirs = seconds(training_step(plain, list(g.parameters())))
-        print(f"{name:5} training step, CiteSeer: {theirs / ours:5.1f} times faster than PyG's layers on dense features")
+        print(
+            f"{name:5} training step, CiteSeer: {theirs / ours:5.1f} times faster "
+            "than PyG's layers on dense features"
+        )
 
 
 def attention() -> None:
-    """GAT at the size of Wiki-CS: 12,000 nodes, 430,000 edges in both directions, 300 dense features."""
+    """GAT at the size of Wiki-CS: 12,000 nodes, 430,000 edges both ways, 300 dense features."""
     values = np.random.default_rng(0).normal(size=(12000, 300)).astype(np.float32)
-    graph = nova.Graph.of(values, nova.synthetic(nodes=12000, classes=10, words=300, degree=36).graph.edge_index)
-    x, edges = torch.from_numpy(values), torch.from_numpy(graph.edge_index)
+    made = nova.synthetic(nodes=12000, classes=10, words=300, degree=36)
+    graph = nova.Graph.of(values, made.graph.edge_index)
+    x = torch.from_numpy(values)
+    edges = torch.from_numpy(graph.edge_index)
     for version in ("v1", "v2"):
         for hidden in (16, 128):
-            g = GNN(GNNSpec("gat", graph.num_features, hidden, attention=version, row_normalise=False)).train()
+            size = graph.num_features
+            g = GNN(GNNSpec("gat", size, hidden, attention=version, row_normalize=False)).train()
 
             def plain(g: GNN = g) -> Tensor:
-                return g.convs[1](torch.dropout(torch.nn.functional.elu(g.convs[0](x, edges)), 0.5, True), edges)
+                inner = torch.nn.functional.elu(g.convs[0](x, edges))
+                return g.convs[1](torch.dropout(inner, 0.5, True), edges)
 
             def fast(g: GNN = g) -> Tensor:
                 return g(graph)
@@ -81,13 +88,18 @@ def attention() -> None:
             ours = seconds(training_step(fast, list(g.parameters())), 2)
             theirs = seconds(training_step(plain, list(g.parameters())), 2)
             kind = f"GAT {version}, {graph.num_edges:,} edges, hidden {hidden}"
-            print(f"{kind}: {theirs / ours:5.1f} times faster than PyG's layers; {ours:.2f} s an epoch here and now")
+            print(
+                f"{kind}: {theirs / ours:5.1f} times faster than PyG's layers; "
+                f"{ours:.2f} s an epoch here and now"
+            )
 
 
 def pairs() -> None:
     def enumerated(z: Tensor, k: int) -> Tensor:
-        n, top = len(z), z.argsort(dim=1, descending=True)
-        a, b = top.repeat(n, 1)[:, :k].sort(dim=1).values, top.repeat(1, n).view(n * n, -1)[:, :k].sort(dim=1).values
+        n = len(z)
+        top = z.argsort(dim=1, descending=True)
+        a = top.repeat(n, 1)[:, :k].sort(dim=1).values
+        b = top.repeat(1, n).view(n * n, -1)[:, :k].sort(dim=1).values
         return ((a - b).abs().sum(dim=1) == 0).float().view(n, n)
 
     z = torch.randn(600, 16, generator=torch.Generator().manual_seed(0))
@@ -101,16 +113,23 @@ def pair_memory() -> None:
     code = """
 import torch
 from nodenova.losses.pairwise import same_top_k
-def kib(key): return int(next(line for line in open("/proc/self/status") if line.startswith(key)).split()[1])
+def kib(key):
+    lines = open("/proc/self/status").readlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1])
 z = torch.randn(5000, 16)
 open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew here
 before = kib("VmRSS")
 same_top_k(z, 3)
 print(kib("VmHWM") - before)
 """
-    used = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) / 1024
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    used = int(done.stdout) / 1024
     listed = 2 * 5000 * 5000 * 16 * 8 / 2**20
-    print(f"pairwise labels of 5,000 nodes: {used:.0f} MiB; the list of enumerated pairs alone would be {listed:.0f} MiB")
+    print(
+        f"pairwise labels of 5,000 nodes: {used:.0f} MiB; "
+        f"the list of enumerated pairs alone would be {listed:.0f} MiB"
+    )
 
 
 def whole_run() -> None:
@@ -121,7 +140,10 @@ def whole_run() -> None:
     nova.discover(model, new, nova.Sword())
     end = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"CiteSeer, GCN: fit {middle - start:.1f} s, discover {end - middle:.1f} s here and now; peak {peak:.0f} MiB")
+    print(
+        f"CiteSeer, GCN: fit {middle - start:.1f} s, discover {end - middle:.1f} s "
+        f"here and now; peak {peak:.0f} MiB"
+    )
 
 
 if __name__ == "__main__":

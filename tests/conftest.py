@@ -19,7 +19,7 @@ with warnings.catch_warnings():
 
 import nodenova as nova
 from nodenova.model.saving import weights_digest
-from nodenova.review.page_data import Story, tell
+from nodenova.review.page_data import PageData, collect
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -28,13 +28,13 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def labelled() -> nova.Labelled:
+def labelled() -> nova.LabelledGraph:
     """120 nodes, 4 classes, sparse features, no published split."""
     return nova.synthetic(nodes=120, classes=4, words=60, words_per_node=8)
 
 
 @pytest.fixture(scope="session")
-def tasks(labelled: nova.Labelled) -> tuple[nova.OldTask, nova.NewTask, nova.Exam]:
+def tasks(labelled: nova.LabelledGraph) -> tuple[nova.OldTask, nova.NewTask, nova.Exam]:
     """Classes 0 and 1 are old, 2 and 3 are to be discovered."""
     return nova.split(labelled, [0, 1])
 
@@ -66,12 +66,12 @@ def make_graph() -> Callable[..., nova.Graph]:
 
 
 @pytest.fixture(scope="session")
-def tiny() -> nova.Labelled:
+def tiny() -> nova.LabelledGraph:
     """Ten nodes, three classes (one node unknown) and a published split, small enough to check by hand."""
     graph = nova.Graph.of(np.eye(10, 4) + 1, [[0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 8]])
     y = np.array([2, 0, 1, 2, 0, 1, 2, 0, 1, -1])
     ids = np.arange(10)
-    return nova.Labelled(
+    return nova.LabelledGraph(
         graph, y, ("a", "b", "c"), train=np.isin(ids, [0, 1, 2, 9]), val=np.isin(ids, [3, 4]), test=ids > 4, name="tiny"
     )
 
@@ -89,7 +89,7 @@ def cases() -> dict[str, Case]:
     labelled = nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10)
     old, (new, later), _ = nova.split_stages(labelled, [0, 1], [[2, 3], [4]])
     made = {}
-    for encoder, method in (("prism", nova.Prism()), ("gcn", nova.FrozenKmeans())):
+    for encoder, method in (("prism", nova.Prism()), ("gcn", nova.FrozenKMeans())):
         settings = {} if encoder == "prism" else {"hidden": 16, "epochs": 60}
         model = nova.discover(nova.fit(old, encoder, **settings), new, method)
         made[encoder] = Case(model, labelled.graph, labelled.y, later, method)
@@ -102,7 +102,7 @@ def case(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
 
 
 @pytest.fixture(scope="session")
-def hostile() -> tuple[nova.Model, nova.Labelled]:
+def hostile() -> tuple[nova.Model, nova.LabelledGraph]:
     """A model that found two classes, and the graph: nodes, features and classes have names that try to be markup."""
     plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
     ids = np.array([HOSTILE, "</script><img src=x onerror=alert(2)>", *(f"node & {i}" for i in range(2, 240))])
@@ -114,9 +114,9 @@ def hostile() -> tuple[nova.Model, nova.Labelled]:
 
 
 @pytest.fixture(scope="session")
-def story(hostile: tuple[nova.Model, nova.Labelled]) -> Story:
+def story(hostile: tuple[nova.Model, nova.LabelledGraph]) -> PageData:
     model, labelled = hostile
-    return tell(
+    return collect(
         model,
         labelled.graph,
         title=f"A {HOSTILE}",

@@ -50,13 +50,13 @@ def record(monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[]
 
 def train(terms: Callable[[int], Mapping[str, Tensor]], modules: list[nn.Module], epochs: int) -> History:
     """Adam at rate 0.01 with weight decay 5e-4 on the sum of the terms, and what they were."""
-    optimiser = torch.optim.Adam([p for m in modules for p in m.parameters()], lr=0.01, weight_decay=5e-4)
+    optimizer = torch.optim.Adam([p for m in modules for p in m.parameters()], lr=0.01, weight_decay=5e-4)
     history: History = {}
     for epoch in range(1, epochs + 1):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         parts = terms(epoch)
         sum(parts.values(), torch.zeros(())).backward()
-        optimiser.step()
+        optimizer.step()
         for name, part in parts.items():
             history.setdefault(name, []).append(float(part.detach()))
     return history

@@ -1,4 +1,7 @@
-"""What import-linter does not hold (its layers are in pyproject.toml): each test lists every violation at once."""
+"""What import-linter does not hold (its layers are in pyproject.toml).
+
+Each test lists every violation at once.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ SRC = Path(__file__).parent.parent / "src" / "nodenova"
 MODULES = sorted(SRC.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 MAX_LOOSE = 10  # modules outside a room, __init__ and __main__ aside
-LATE = {("io/load.py", "nodenova.io.pyg")}  # PyTorch Geometric takes seconds to import, and tables do not need it
+# PyTorch Geometric takes seconds to import, and tables do not need it.
+LATE = {("io/load.py", "nodenova.io.pyg")}
 
 
 def name_of(path: Path) -> str:
@@ -23,36 +27,58 @@ def local_imports(tree: ast.AST) -> Iterator[str]:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += (
+                    [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                )
                 yield from (name for name in names if name.split(".")[0] == "nodenova")
 
 
 def calls(tree: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in ast.walk(tree))
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name
+        for n in ast.walk(tree)
+    )
 
 
 def test_only_the_command_line_prints() -> None:
-    assert not [name_of(path) for path, tree in TREES.items() if path.parent.name != "cli" and calls(tree, "print")]
+    assert not [
+        name_of(path)
+        for path, tree in TREES.items()
+        if path.parent.name != "cli" and calls(tree, "print")
+    ]
 
 
 def test_no_import_hides_in_a_function() -> None:
     """The command line may: `nodenova --help` need not wait for PyTorch."""
     outside = {path: tree for path, tree in TREES.items() if path.parent.name != "cli"}
-    assert {(name_of(path), name) for path, tree in outside.items() for name in local_imports(tree)} == LATE
+    assert {
+        (name_of(path), name) for path, tree in outside.items() for name in local_imports(tree)
+    } == LATE
 
 
 def test_no_import_is_relative() -> None:
-    froms = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    froms = [
+        (path, node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+    ]
     assert not [name_of(path) for path, node in froms if node.level]
 
 
 def test_files_are_short() -> None:
-    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    lengths = {
+        name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES
+    }
     assert not {name: length for name, length in lengths.items() if length > 300}
 
 
 def test_names_of_files_say_something() -> None:
-    assert not [name_of(path) for path in MODULES if path.stem in {"utils", "helpers", "common", "base", "misc"}]
+    assert not [
+        name_of(path)
+        for path in MODULES
+        if path.stem in {"utils", "helpers", "common", "base", "misc"}
+    ]
 
 
 def test_there_are_few_loose_modules() -> None:
@@ -65,7 +91,9 @@ def test_every_room_says_what_it_is() -> None:
 
 
 def test_the_readers_see_what_they_look_for() -> None:
-    tree = ast.parse("def f():\n    from nodenova.data import labels\n    import nodenova.io\n    print(1)\n")
+    tree = ast.parse(
+        "def f():\n    from nodenova.data import labels\n    import nodenova.io\n    print(1)\n"
+    )
     assert list(local_imports(tree)) == ["nodenova.data", "nodenova.io"]
     assert calls(tree, "print")
     assert not list(local_imports(ast.parse("from nodenova.data import labels")))

@@ -14,7 +14,6 @@ from torch_geometric.datasets import Planetoid
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench.contenders import CONTENDERS
 
 Arrays = dict[str, np.ndarray]
 
@@ -31,7 +30,7 @@ def write(path: Path, content: Arrays) -> str:
 
 
 def refused(monkeypatch, capsys, tmp_path: Path, *arguments: str, code: int = 2) -> str:
-    """Run the command, check that it failed cleanly and wrote nothing, and return the one line it said."""
+    """The one line that a command said, which must fail cleanly and write nothing."""
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     monkeypatch.setattr(sys, "argv", ["nodenova", *arguments])
     with pytest.raises(SystemExit) as stop:
@@ -39,7 +38,9 @@ def refused(monkeypatch, capsys, tmp_path: Path, *arguments: str, code: int = 2)
     said = capsys.readouterr()
     assert stop.value.code == code
     assert said.out == ""
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, "something was written"
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, (
+        "something was written"
+    )
     lines = said.err.strip().splitlines()
     assert len(lines) == 1, said.err
     assert lines[0].startswith("error: ")
@@ -66,11 +67,23 @@ BROKEN: dict[str, tuple[Callable[[Arrays], object], str]] = {
         edge_to_nowhere,
         "my.npz: 1 edges name nodes that are not there (nodes are 0..119), first: 3 -> 500",
     ),
-    "nan": (not_a_number, "my.npz: x has 1 entries that are not finite numbers, first: node 7, feature 2 is nan"),
-    "class of one node": (lonely_class, "my.npz: class '3' has 1 labelled node; each class needs at least 2"),
+    "nan": (
+        not_a_number,
+        "my.npz: x has 1 entries that are not finite numbers, first: node 7, feature 2 is nan",
+    ),
+    "class of one node": (
+        lonely_class,
+        "my.npz: class '3' has 1 labelled node; each class needs at least 2",
+    ),
     "no labels": (lambda c: c.pop("y"), "--num-old is 2, but my.npz has 0 classes"),
-    "labels too short": (lambda c: c.update(y=c["y"][:-1]), "my.npz: y has shape (119,), but x has 120 nodes"),
-    "text as labels": (lambda c: c.update(y=np.array(["a"] * 120)), "my.npz: y must hold whole numbers"),
+    "labels too short": (
+        lambda c: c.update(y=c["y"][:-1]),
+        "my.npz: y has shape (119,), but x has 120 nodes",
+    ),
+    "text as labels": (
+        lambda c: c.update(y=np.array(["a"] * 120)),
+        "my.npz: y must hold whole numbers",
+    ),
 }
 
 
@@ -81,26 +94,49 @@ def test_a_broken_file(monkeypatch, capsys, tmp_path, kind):
     breaking(content)
     path = write(tmp_path / "my.npz", content)
     out = ["--out", str(tmp_path / "run"), "--json", str(tmp_path / "rows.json")]
-    assert expected in refused(monkeypatch, capsys, tmp_path, "run", "--graph", path, "--num-old", "2", *out)
+    assert expected in refused(
+        monkeypatch, capsys, tmp_path, "run", "--graph", path, "--num-old", "2", *out
+    )
 
 
 def test_a_missing_file(monkeypatch, capsys, tmp_path):
-    said = refused(monkeypatch, capsys, tmp_path, "run", "--graph", str(tmp_path / "gone.npz"), "--num-old", "2")
+    said = refused(
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "run",
+        "--graph",
+        str(tmp_path / "gone.npz"),
+        "--num-old",
+        "2",
+    )
     assert "gone.npz: no such file" in said
 
 
 OPTIONS = {
     "too many old classes": (["--num-old", "4"], "--num-old is 4, but my.npz has 4 classes"),
     "no old class": (["--num-old", "0"], "--num-old is 0, but my.npz has 4 classes"),
-    "neither old nor num-old": ([], "my.npz: say which classes are old, with --num-old N or --old 0,2,5"),
-    "old class that is not there": (["--old", "0,9"], "my.npz: class 9 is not there, classes are 0..3"),
+    "neither old nor num-old": (
+        [],
+        "my.npz: say which classes are old, with --num-old N or --old 0,2,5",
+    ),
+    "old class that is not there": (
+        ["--old", "0,9"],
+        "my.npz: class 9 is not there, classes are 0..3",
+    ),
     "old as words": (["--old", "a,b"], "--old takes whole numbers"),
-    "no new class wanted": (["--num-old", "2", "--num-new", "0"], "num_new must be at least 1, it is 0"),
+    "no new class wanted": (
+        ["--num-old", "2", "--num-new", "0"],
+        "num_new must be at least 1, it is 0",
+    ),
     "method": (
         ["--num-old", "2", "--method", "swrod"],
-        f"unknown method 'swrod'; known: {', '.join(sorted(CONTENDERS))}",
+        f"unknown method 'swrod'; known: {', '.join(sorted(ALL_METHODS))}",
     ),
-    "encoder": (["--num-old", "2", "--encoder", "gnc"], "unknown encoder 'gnc'; known: gat, gcn, prism, sage"),
+    "encoder": (
+        ["--num-old", "2", "--encoder", "gnc"],
+        "unknown encoder 'gnc'; known: gat, gcn, prism, sage",
+    ),
     "setting": (
         ["--num-old", "2", "--method", "sword", "--set", "etta=1"],
         "unknown setting of sword 'etta'; known: alpha1",
@@ -109,12 +145,27 @@ OPTIONS = {
         ["--num-old", "2", "--method", "sword", "--set", "epochs=many"],
         "epochs must be int (like 600), it is 'many'",
     ),
-    "setting without value": (["--num-old", "2", "--set", "epochs"], "--set takes name=value, not 'epochs'"),
-    "layers": (["--num-old", "2", "--method", "sword", "--layers", "65"], "layers must lie in 1..64, it is 65"),
-    "dropout": (["--num-old", "2", "--method", "sword", "--dropout", "1"], "dropout must be at least 0 and below 1"),
-    "seeds": (["--num-old", "2", "--seeds", "x"], "--seeds takes whole numbers like 3 or 4,7, not 'x'"),
+    "setting without value": (
+        ["--num-old", "2", "--set", "epochs"],
+        "--set takes name=value, not 'epochs'",
+    ),
+    "layers": (
+        ["--num-old", "2", "--method", "sword", "--layers", "65"],
+        "layers must lie in 1..64, it is 65",
+    ),
+    "dropout": (
+        ["--num-old", "2", "--method", "sword", "--dropout", "1"],
+        "dropout must be at least 0 and below 1",
+    ),
+    "seeds": (
+        ["--num-old", "2", "--seeds", "x"],
+        "--seeds takes whole numbers like 3 or 4,7, not 'x'",
+    ),
     "no seed": (["--num-old", "2", "--seeds", "0"], "--seeds must be at least 1"),
-    "visibility": (["--num-old", "2", "--visibility", "all"], "visibility must be one of transductive, induced"),
+    "visible nodes": (
+        ["--num-old", "2", "--setting", "all"],
+        "setting must be one of transductive, inductive",
+    ),
     "device": (["--num-old", "2", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
     "settings of training for what is not trained": (
         ["--num-old", "2", "--hidden", "8"],
@@ -124,7 +175,10 @@ OPTIONS = {
         ["--num-old", "2", "--method", "sword", "--encoder", "prism"],
         "sword needs an encoder that is trained: fit with gcn, gat or sage, not prism",
     ),
-    "epochs": (["--num-old", "2", "--method", "sword", "--fit-epochs", "0"], "epochs must be at least 1, it is 0"),
+    "epochs": (
+        ["--num-old", "2", "--method", "sword", "--fit-epochs", "0"],
+        "epochs must be at least 1, it is 0",
+    ),
 }
 
 
@@ -132,19 +186,33 @@ OPTIONS = {
 def test_a_wrong_option(monkeypatch, capsys, tmp_path, kind):
     options, expected = OPTIONS[kind]
     path = write(tmp_path / "my.npz", arrays())
-    said = refused(monkeypatch, capsys, tmp_path, "run", "--graph", path, *options, "--out", str(tmp_path / "run"))
+    said = refused(
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "run",
+        "--graph",
+        path,
+        *options,
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert expected in said
 
 
 def test_dataset_and_graph_exclude_each_other(monkeypatch, capsys, tmp_path):
     assert "either --dataset NAME or --graph" in refused(monkeypatch, capsys, tmp_path, "run")
     both = ["--dataset", "citeseer", "--graph", "x.npz"]
-    assert "either --dataset NAME or --graph" in refused(monkeypatch, capsys, tmp_path, "run", *both)
+    assert "either --dataset NAME or --graph" in refused(
+        monkeypatch, capsys, tmp_path, "run", *both
+    )
 
 
 def test_an_unknown_dataset_lists_the_known_ones(monkeypatch, capsys, tmp_path):
     said = refused(monkeypatch, capsys, tmp_path, "run", "--dataset", "coral")
-    assert "unknown dataset 'coral'; known: citeseer, cora, pubmed, synthetic, wikics, wordnet" in said
+    assert (
+        "unknown dataset 'coral'; known: citeseer, cora, pubmed, synthetic, wikics, wordnet" in said
+    )
 
 
 def test_a_data_root_without_raw_files_and_no_network(monkeypatch, capsys, tmp_path):
@@ -152,7 +220,16 @@ def test_a_data_root_without_raw_files_and_no_network(monkeypatch, capsys, tmp_p
         raise OSError("the network is unreachable")
 
     monkeypatch.setattr(Planetoid, "download", offline)
-    said = refused(monkeypatch, capsys, tmp_path, "run", "--dataset", "cora", "--data-root", str(tmp_path / "data"))
+    said = refused(
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "run",
+        "--dataset",
+        "cora",
+        "--data-root",
+        str(tmp_path / "data"),
+    )
     assert "cora: the raw files (ind.cora.x" in said
     assert "are not in" in said
     assert "the network is unreachable" in said
@@ -160,7 +237,9 @@ def test_a_data_root_without_raw_files_and_no_network(monkeypatch, capsys, tmp_p
 
 def test_no_data_root_at_all(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("NODENOVA_DATA", raising=False)
-    assert "cora needs a data root" in refused(monkeypatch, capsys, tmp_path, "run", "--dataset", "cora")
+    assert "cora needs a data root" in refused(
+        monkeypatch, capsys, tmp_path, "run", "--dataset", "cora"
+    )
 
 
 def test_an_out_folder_that_is_not_a_run(monkeypatch, capsys, tmp_path):
@@ -169,21 +248,43 @@ def test_an_out_folder_that_is_not_a_run(monkeypatch, capsys, tmp_path):
     (tmp_path / "thesis/chapter1.tex").write_text("years of work")
     command = ["run", "--graph", path, "--num-old", "2", "--out", str(tmp_path / "thesis")]
     assert "thesis exists and is not a run" in refused(monkeypatch, capsys, tmp_path, *command)
-    assert "thesis exists and is not a run" in refused(monkeypatch, capsys, tmp_path, *command, "--overwrite")
+    assert "thesis exists and is not a run" in refused(
+        monkeypatch, capsys, tmp_path, *command, "--overwrite"
+    )
     assert "is a file" in refused(monkeypatch, capsys, tmp_path, *command[:-1], path)
 
 
 def test_json_that_is_a_folder_is_found_before_the_run(monkeypatch, capsys, tmp_path):
     path = write(tmp_path / "my.npz", arrays())
-    command = ["run", "--graph", path, "--num-old", "2", "--out", str(tmp_path / "run"), "--json", str(tmp_path)]
+    command = [
+        "run",
+        "--graph",
+        path,
+        "--num-old",
+        "2",
+        "--out",
+        str(tmp_path / "run"),
+        "--json",
+        str(tmp_path),
+    ]
     assert "--json takes a file" in refused(monkeypatch, capsys, tmp_path, *command)
 
 
 def test_predict_and_report_on_what_is_not_a_run(monkeypatch, capsys, tmp_path):
     path = write(tmp_path / "my.npz", arrays())
-    assert "does not exist" in refused(monkeypatch, capsys, tmp_path, "report", str(tmp_path / "gone"))
+    assert "does not exist" in refused(
+        monkeypatch, capsys, tmp_path, "report", str(tmp_path / "gone")
+    )
     said = refused(
-        monkeypatch, capsys, tmp_path, "predict", str(tmp_path), "--graph", path, "--out", str(tmp_path / "p.csv")
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "predict",
+        str(tmp_path),
+        "--graph",
+        path,
+        "--out",
+        str(tmp_path / "p.csv"),
     )
     assert "is not a run" in said
 
@@ -192,8 +293,17 @@ def test_predict_on_a_graph_with_other_features(monkeypatch, capsys, tmp_path):
     old, _, _ = nova.split(nova.synthetic(nodes=60, classes=3, words=40), old=[0, 1])
     nova.fit(old, "gcn", epochs=1).save(tmp_path / "model")
     path = write(tmp_path / "my.npz", arrays())
-    command = ["predict", str(tmp_path / "model"), "--graph", path, "--out", str(tmp_path / "p.csv")]
-    assert "the graph has 60 features, the model was trained on 40" in refused(monkeypatch, capsys, tmp_path, *command)
+    command = [
+        "predict",
+        str(tmp_path / "model"),
+        "--graph",
+        path,
+        "--out",
+        str(tmp_path / "p.csv"),
+    ]
+    assert "the graph has 60 features, the model was trained on 40" in refused(
+        monkeypatch, capsys, tmp_path, *command
+    )
 
 
 def test_a_full_disk_leaves_nothing_half_written(monkeypatch, capsys, tmp_path):
@@ -204,7 +314,16 @@ def test_a_full_disk_leaves_nothing_half_written(monkeypatch, capsys, tmp_path):
 
     monkeypatch.setattr(os, "fsync", full)
     quick = ["--method", "sword", "--fit-epochs", "2", "--set", "epochs=2"]
-    command = ["run", "--graph", path, "--num-old", "2", "--json", str(tmp_path / "rows.json"), *quick]
+    command = [
+        "run",
+        "--graph",
+        path,
+        "--num-old",
+        "2",
+        "--json",
+        str(tmp_path / "rows.json"),
+        *quick,
+    ]
     said = refused(monkeypatch, capsys, tmp_path, *command, code=1)
     assert "No space left on device" in said
     monkeypatch.setattr(sys, "argv", ["nodenova", *command, "--out", str(tmp_path / "run")])

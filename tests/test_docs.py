@@ -1,8 +1,8 @@
-"""The documentation is true: its pages run, its links lead somewhere, its commands and options exist.
+"""The documentation is true: pages run, links lead somewhere, commands and options exist.
 
-A page that is walked through: a block with a title is written as a file of that name; lines of console blocks that begin
-with "$ " are run in order, must end with exit code 0 (or as "# exit code 3" says), and what stands below must be in the
-output.
+A page that is walked through: a block with a title is written as a file of that name; lines of
+console blocks that begin with "$ " are run in order, must end with exit code 0 (or as "# exit code
+3" says), and what stands below must be in the output.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ import typer
 from nodenova import METHODS
 from nodenova.cli import app, main
 from nodenova.supervised import LABELLED
+from tools.method_pages import expanded, overview, pages_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-BLOCK = re.compile(r"^```(?P<kind>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(?P<kind>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def of_page(path: Path) -> str:
@@ -58,7 +62,10 @@ def steps_of(console: str) -> list[Step]:
 
 
 def run(command: list[str]) -> tuple[int, str]:
-    """Exit code and output of a command. Ours run in this process: PyTorch takes longer to load than they to run."""
+    """Exit code and output of a command.
+
+    Ours run in this process: PyTorch takes longer to load than they to run.
+    """
     if command[0] != "nodenova" and command[1][-3:] != ".py":
         command = [sys.executable if command[0] == "python" else command[0], *command[1:]]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -113,13 +120,21 @@ def test_a_walk_through_can_fail() -> None:
     missing = "```console\n$ nodenova classes nowhere%s\n```\n"
     with pytest.raises(AssertionError, match="ended with 2"):
         walk(missing % "")
-    assert walk(missing % "  # exit code 2\nnowhere is not a run of `nodenova discover`: it does not exist") == 1
+    assert (
+        walk(
+            missing
+            % "  # exit code 2\nnowhere is not a run of `nodenova discover`: it does not exist"
+        )
+        == 1
+    )
 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("path", [ROOT / "README.md", DOCS / "index.md"], ids=of_page)
 def test_the_first_python_runs(path: Path) -> None:
-    code = [block["text"] for block in BLOCK.finditer(path.read_text()) if block["kind"] == "python"]
+    code = [
+        block["text"] for block in BLOCK.finditer(path.read_text()) if block["kind"] == "python"
+    ]
     assert code
     exec("\n".join(code), {})
 
@@ -137,11 +152,19 @@ def test_links_lead_somewhere(path: Path) -> None:
 def anchors_of(path: Path) -> set[str]:
     """What a heading is called in a link, as Python-Markdown does it."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
-    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+    return {
+        re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+        for heading in headings
+    }
 
 
 COMMANDS = {
-    name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    name: {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    | {"--help"}
     for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
 }
 
@@ -149,11 +172,13 @@ COMMANDS = {
 def strange_options(text: str) -> list[str]:
     """Commands and options a page speaks of that do not exist.
 
-    >>> strange_options("`nodenova predict runs/x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`")
+    >>> strange_options("`nodenova predict x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`")
     ['predit', '--max-unsur']
     """
     strange = []
-    spoken = [block["text"] for block in BLOCK.finditer(text) if block["kind"] in ("", "bash", "console")]
+    spoken = [
+        block["text"] for block in BLOCK.finditer(text) if block["kind"] in ("", "bash", "console")
+    ]
     said = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
     for line in [*"\n".join(spoken).splitlines(), *said]:
         line = line.removeprefix("$ ").partition(" # ")[0]
@@ -161,9 +186,17 @@ def strange_options(text: str) -> list[str]:
         call = re.match(r"nodenova ([a-z][\w-]*)", line)
         if call:
             known = COMMANDS.get(call[1])
-            strange += [call[1]] if known is None else [option for option in options if option not in known]
+            strange += (
+                [call[1]]
+                if known is None
+                else [option for option in options if option not in known]
+            )
         elif line.startswith("--") and line != "--8":
-            strange += [option for option in options if not any(option in known for known in COMMANDS.values())]
+            strange += [
+                option
+                for option in options
+                if not any(option in known for known in COMMANDS.values())
+            ]
     return strange
 
 
@@ -173,30 +206,78 @@ def test_commands_and_options_exist(path: Path) -> None:
 
 
 def test_strange_options_are_found() -> None:
-    assert strange_options("`nodenova predict x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`") == [
+    assert strange_options(
+        "`nodenova predict x --max-unsure 0.1`, `nodenova predit`, `--max-unsur`"
+    ) == [
         "predit",
         "--max-unsur",
     ]
-    assert strange_options("```bash\nnodenova inspect --nods a.csv  # --this is a comment\n```\n") == ["--nods"]
+    assert strange_options(
+        "```bash\nnodenova inspect --nods a.csv  # --this is a comment\n```\n"
+    ) == ["--nods"]
 
 
 def test_every_page_is_in_the_navigation() -> None:
     text = (ROOT / "mkdocs.yml").read_text()
-    listed = re.findall(r"^ *- (?:[^:\n]+: )?(\S+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
-    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    nav = text[text.index("\nnav:") :]
+    listed = re.findall(r"^ *- (?:[^:\n]+: )?(\S+\.md|\w+/\*)(?: #.*)?$", nav, re.MULTILINE)
+    pages = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    assert sorted(expanded(listed)) == pages
+
+
+def test_pages_of_methods_are_found_in_the_order_of_the_registry() -> None:
+    names = [*METHODS, *LABELLED]
+    assert pages_of("methods") == [f"methods/{name}.md" for name in names]
+    nav = ["a.md", {"B": ["methods/*", "c.md"]}]
+    assert list(expanded(nav)) == ["a.md", {"B": [*pages_of("methods"), "c.md"]}]
+    lines = overview().splitlines()[2:]
+    assert [line.split("`")[1] for line in lines] == names
+    assert ["†" in line.split("|")[1] for line in lines] == [name in LABELLED for name in names]
 
 
 @pytest.mark.parametrize("name", [*METHODS, *LABELLED])
 def test_every_method_has_a_page_that_shows_its_settings(name: str) -> None:
     cls = {**METHODS, **LABELLED}[name]
     shown = (DOCS / "methods" / f"{name}.md").read_text()
-    assert f"::: nodenova.{cls.__name__}\n" in shown or f"::: {cls.__module__}.{cls.__name__}\n" in shown
-    assert f"methods/{name}.md) {'†' if name in LABELLED else '|'}" in (DOCS / "methods.md").read_text()
+    assert (
+        f"::: nodenova.{cls.__name__}\n" in shown
+        or f"::: {cls.__module__}.{cls.__name__}\n" in shown
+    )
+    assert "TODO" not in shown  # as `nodenova new-method` begins a page
+
+
+DECISIONS = sorted(DOCS.glob("decisions/*.md"))
+MAX_LINES = 25  # half a page
+
+
+def test_a_decision_is_half_a_page_with_its_context_its_reasons_and_what_it_costs() -> None:
+    texts = {path.stem: path.read_text() for path in DECISIONS}
+    parts = ("**Context.**", "**Decision.**", "**Why.**", "**Cost.**")
+    assert {stem: part for stem, text in texts.items() for part in parts if part not in text} == {}
+    lines = {stem: [line for line in text.splitlines() if line] for stem, text in texts.items()}
+    assert {stem: len(each) for stem, each in lines.items() if len(each) > MAX_LINES} == {}
+    assert {stem for stem, each in lines.items() if max(map(len, each)) > 100} == set()
+    numbers = [int(text.split(".")[0].removeprefix("# ")) for text in texts.values()]
+    assert numbers == list(range(1, len(texts) + 1))
+
+
+def test_a_decision_and_its_log_link_to_each_other() -> None:
+    logs = {path.name: path.read_text() for path in DOCS.glob("experiments/*.md")}
+    behind = re.compile(r"log behind \[decision \d+\]\(\.\./decisions/(\S+)\)")
+    links = {path.name: path.read_text() for path in DECISIONS}
+    assert logs
+    for name, log in logs.items():
+        there = [
+            decision for decision, text in links.items() if f"](../experiments/{name})" in text
+        ]
+        assert there == behind.findall(log), name
 
 
 def test_every_public_name_is_in_the_reference() -> None:
     import nodenova as nova
 
-    shown = "\n".join(path.read_text() for path in [*DOCS.glob("reference/*.md"), *DOCS.glob("methods/*.md")])
+    shown = "\n".join(
+        path.read_text() for path in [*DOCS.glob("reference/*.md"), *DOCS.glob("methods/*.md")]
+    )
     missing = [name for name in nova.__all__ if f"::: nodenova.{name}\n" not in shown]
     assert missing == ["NodenovaError"]  # with the other errors: their module is shown

@@ -1,4 +1,7 @@
-"""Discovery in scikit-learn's shape: any graph, any labels, the same result as by the functions, clear sentences."""
+"""Discovery in scikit-learn's shape.
+
+Any graph, any labels, the same result as by the functions, clear sentences.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,10 @@ def quick(data: nova.LabelledGraph, y: np.ndarray) -> NodeDiscoverer:
 
 
 def sources(data: nova.LabelledGraph) -> dict[str, object]:
-    """One graph in every form: arrays of words are read alike, columns of a NetworkX graph become the same words."""
+    """One graph in every form: arrays of words are read alike.
+
+    Columns of a NetworkX graph become the same words.
+    """
     graph = data.graph
     dense, edges = graph.x.toarray(), graph.edge_index
     drawn = nx.Graph()
@@ -332,16 +338,13 @@ def test_fit_predict_and_fit_transform_are_fit_and_then_that(
     assert np.array_equal(clone(quick).fit_predict(data.graph, y), quick.predict())
     assert np.array_equal(clone(quick).fit_transform(data.graph, y), quick.transform())
     again = clone(quick).fit(data.graph, np.roll(y, 1))
-    assert np.array_equal(
-        again.fit(data.graph, y).labels_, quick.labels_
-    )  # nothing is left of an earlier fit
+    # Nothing is left of an earlier fit.
+    assert np.array_equal(again.fit(data.graph, y).labels_, quick.labels_)
 
 
 def test_a_pickle_is_refused_with_the_way_to_go(found: NodeDiscoverer, tmp_path: Path) -> None:
-    with pytest.raises(
-        StorageError,
-        match=r"is not pickled.*: save its model with model_.save\(folder\), or all of it with report",
-    ):
+    way = r"save its model with model_.save\(folder\), or all of it with report"
+    with pytest.raises(StorageError, match=rf"is not pickled.*: {way}"):
         pickle.dumps(found)
     assert pickle.loads(pickle.dumps(NodeDiscoverer(4))).num_new == 4  # only settings
     found.model_.save(tmp_path / "model")
@@ -417,7 +420,10 @@ def test_a_report_is_what_the_command_line_writes(data: nova.LabelledGraph, tmp_
 
 
 class TwoThirds(NodeDiscoverer):
-    """scikit-learn's checks give a label to every sample; here one in three is not told, and is to be discovered in."""
+    """scikit-learn's checks give a label to every sample.
+
+    Here one in three is not told, and is to be discovered in.
+    """
 
     def fit(self, graph: object, y: object = None) -> NodeDiscoverer:
         if y is not None and np.asarray(y).ndim == 1:
@@ -429,10 +435,11 @@ class TwoThirds(NodeDiscoverer):
 TEXTS = (
     "classes that were discovered have names, and the check subtracts predictions from each other"
 )
+COUNTED = "discovered classes have probabilities too, and the check counts the labels in y"
 EXPECTED = {
     "check_estimators_pickle": "a pickle is refused; model_.save and report are the way",
-    "check_estimator_sparse_array": "discovered classes have probabilities too, and the check counts the labels in y",
-    "check_estimator_sparse_matrix": "discovered classes have probabilities too, and the check counts the labels in y",
+    "check_estimator_sparse_array": COUNTED,
+    "check_estimator_sparse_matrix": COUNTED,
     "check_fit_idempotent": TEXTS,
     "check_methods_sample_order_invariance": TEXTS,
     "check_methods_subset_invariance": f"{TEXTS}; and what a node is depends on the graph it is in",
@@ -452,7 +459,10 @@ def test_scikit_learns_own_checks_pass_but_for_named_ones() -> None:
 
 @pytest.mark.parametrize("kind", ["polars", "pyarrow"])
 def test_later_frames_of_any_kind_are_read_by_the_same_recipe(kind: str) -> None:
-    """The table encoder of the first graph, whoever made the frame: the same features, hence the same bits."""
+    """The table encoder of the first graph, whoever made the frame.
+
+    The same features, hence the same bits.
+    """
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     nodes = pd.DataFrame({"id": np.arange(150), "a": rng.random(150), "b": rng.integers(0, 9, 150)})

@@ -26,7 +26,7 @@ def an_isolated_node() -> Task:
     data = nova.synthetic(nodes=60, classes=4, words=40)
     lonely = int(np.flatnonzero(data.y == 3)[0])
     edges = data.graph.edge_index[:, (data.graph.edge_index != lonely).all(axis=0)]
-    labelled = nova.Labelled(nova.Graph.of(data.graph.x, edges), data.y, data.class_names)
+    labelled = nova.LabelledGraph(nova.Graph.of(data.graph.x, edges), data.y, data.class_names)
     old, new, exam = nova.split(labelled, [0, 1], per_class=6)
     return old, nova.NewTask(new.graph, np.union1d(new.ids, [lonely]), 2), exam
 
@@ -38,11 +38,14 @@ def nothing_but_an_isolated_node() -> Task:
 
 
 def classes_of_two_nodes() -> Task:
-    """One old and one new class has two nodes in all; fewer new nodes than any k or number of neighbours."""
+    """One old and one new class has two nodes in all.
+
+    There are fewer new nodes than any k or number of neighbors.
+    """
     rng = np.random.default_rng(0)
     y = np.array([0] * 10 + [1] * 2 + [2] * 10 + [3] * 2)
     graph = nova.Graph.of(rng.random((24, 6)), rng.integers(24, size=(2, 40)))
-    old, new, exam = nova.split(nova.Labelled(graph, y, tuple("abcd")), [0, 1], per_class=2)
+    old, new, exam = nova.split(nova.LabelledGraph(graph, y, tuple("abcd")), [0, 1], per_class=2)
     return old, nova.NewTask(new.graph, np.union1d(new.ids, [22]), 2), exam
 
 
@@ -90,8 +93,14 @@ def test_odd_tasks(name: str, encoder: str, task: Callable[[], Task]) -> None:
         assert np.isfinite(probabilities).all()
         assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
         assert set(model.predict_new(new.graph)) <= set(range(n_old, n))
-        for statistic in (model.memory.replay.mean, model.memory.replay.var, model.memory.classes.factor):
+        for statistic in (
+            model.memory.replay.mean,
+            model.memory.replay.var,
+            model.memory.classes.factor,
+        ):
             assert statistic.isfinite().all()
-        assert np.isfinite([value for values in model.stages[-1].history.values() for value in values]).all()
+        assert np.isfinite(
+            [value for values in model.stages[-1].history.values() for value in values]
+        ).all()
         if new.num_new == len(exam.class_names) - n_old:
             assert nova.grade(model, exam).confusion.sum() == len(exam.ids)

@@ -48,7 +48,9 @@ def test_features_are_float32_sparse_when_few_and_dense_when_many() -> None:
 
 
 def test_stored_zeros_and_duplicates_of_a_sparse_x_do_not_matter() -> None:
-    x = sp.csr_array((np.array([1.0, 2.0, 0.0]), np.array([3, 3, 1]), np.array([0, 3, 3])), shape=(2, 10))
+    x = sp.csr_array(
+        (np.array([1.0, 2.0, 0.0]), np.array([3, 3, 1]), np.array([0, 3, 3])), shape=(2, 10)
+    )
     graph = Graph.of(x, [[0], [1]])
     assert graph.x.nnz == 1
     assert graph.x.toarray()[0, 3] == 3.0
@@ -71,7 +73,12 @@ def test_node_ids_and_feature_names() -> None:
 
 
 def test_subgraph() -> None:
-    graph = Graph.of(X, [[0, 1, 2, 3], [1, 2, 3, 0]], node_ids=["a", "b", "c", "d"], feature_names=["u", "v", "w"])
+    graph = Graph.of(
+        X,
+        [[0, 1, 2, 3], [1, 2, 3, 0]],
+        node_ids=["a", "b", "c", "d"],
+        feature_names=["u", "v", "w"],
+    )
     part = graph.subgraph(np.array([0, 1, 3]))
     assert part.edge_index.tolist() == [[0, 0, 1, 2], [1, 2, 0, 0]]
     assert part.node_ids.tolist() == ["a", "b", "d"]
@@ -92,11 +99,17 @@ PATH = [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]  # 0 - 1 - 2 - 3 - 4 - 5, and 6 alone
 
 @pytest.mark.parametrize(
     ("ids", "hops", "nodes"),
-    [([2], 0, [2]), ([2], 1, [1, 2, 3]), ([2, 5], 1, [1, 2, 3, 4, 5]), ([0], 99, [0, 1, 2, 3, 4, 5]), ([6], 3, [6])],
+    [
+        ([2], 0, [2]),
+        ([2], 1, [1, 2, 3]),
+        ([2, 5], 1, [1, 2, 3, 4, 5]),
+        ([0], 99, [0, 1, 2, 3, 4, 5]),
+        ([6], 3, [6]),
+    ],
 )
 def test_around(ids: list[int], hops: int, nodes: list[int]) -> None:
     graph = Graph.of(np.arange(14.0).reshape(7, 2) + 1, PATH, node_ids=list("abcdefg"))
-    part, where = graph.around(np.array(ids), hops)
+    part, where = graph.k_hop_subgraph(np.array(ids), hops)
     assert part.node_ids.tolist() == [graph.node_ids[node] for node in nodes]
     assert part.node_ids[where].tolist() == graph.node_ids[ids].tolist()
     assert part.edge_index.tolist() == graph.subgraph(np.array(nodes)).edge_index.tolist()
@@ -105,18 +118,23 @@ def test_around(ids: list[int], hops: int, nodes: list[int]) -> None:
 def test_around_is_the_graph_itself_when_everything_is_reached() -> None:
     graph = Graph.of(np.ones((7, 2)), PATH)
     ids = np.array([3, 6])
-    part, where = graph.around(ids, 3)
+    part, where = graph.k_hop_subgraph(ids, 3)
     assert part is graph  # with all the operators that were built for it
     assert where.tolist() == ids.tolist()
 
 
 def test_around_of_nodes_in_any_order_and_twice() -> None:
-    part, where = Graph.of(np.ones((7, 2)), PATH).around(np.array([5, 2, 5]), 0)
+    part, where = Graph.of(np.ones((7, 2)), PATH).k_hop_subgraph(np.array([5, 2, 5]), 0)
     assert part.node_ids[where].tolist() == [5, 2, 5]
 
 
 def test_a_graph_has_no_field_for_a_label() -> None:
-    assert [field.name for field in dataclasses.fields(Graph)] == ["x", "edge_index", "node_ids", "feature_names"]
+    assert [field.name for field in dataclasses.fields(Graph)] == [
+        "x",
+        "edge_index",
+        "node_ids",
+        "feature_names",
+    ]
     assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))
 
 
@@ -147,7 +165,10 @@ SPARSE_INF = sp.csr_array(([np.inf], ([1], [2])), shape=(4, 30))
         ({"edge_index": [[0, 1, 2]]}, r"shape \(2, edges\), it has \(1, 3\)"),
         ({"edge_index": [0, 1]}, r"shape \(2, edges\)"),
         ({"edge_index": [[0.5], [1]]}, r"whole numbers"),
-        ({"edge_index": [[0, 1], [1, 4]]}, r"1 edges name nodes that are not there \(nodes are 0..3\), first: 1 -> 4"),
+        (
+            {"edge_index": [[0, 1], [1, 4]]},
+            r"1 edges name nodes that are not there \(nodes are 0..3\), first: 1 -> 4",
+        ),
         ({"edge_index": [[0], [-1]]}, r"first: 0 -> -1"),
         ({"node_ids": ["a", "b", "c"]}, r"node_ids has shape \(3,\), but x has 4 nodes"),
         ({"node_ids": ["a", "b", "c", "b"]}, r"unique, 'b' appears 2 times"),
@@ -155,7 +176,9 @@ SPARSE_INF = sp.csr_array(([np.inf], ([1], [2])), shape=(4, 30))
         ({"feature_names": ["u"]}, r"feature_names has 1 names for 3 features"),
     ],
 )
-def test_what_users_bring_is_checked_in_their_words(arguments: dict[str, object], sentence: str) -> None:
+def test_what_users_bring_is_checked_in_their_words(
+    arguments: dict[str, object], sentence: str
+) -> None:
     given = {"x": X, "edge_index": [[0], [1]], **arguments}
     with pytest.raises(GraphError, match=f"mine.npz: .*{sentence}"):
         Graph.of(given.pop("x"), given.pop("edge_index"), source="mine.npz", **given)  # type: ignore[arg-type]

@@ -20,42 +20,60 @@ from nodenova.nn.multirank import MultiRank
 from nodenova.testing import find_leak, scrambled
 
 # Enough epochs for every branch of every method; what leaks at all has leaked by then.
-QUICK = {name: {"epochs": "15"} for name, kind in METHODS.items() if "epochs" in {f.name for f in fields(kind)}}
+QUICK = {
+    name: {"epochs": "15"}
+    for name, kind in METHODS.items()
+    if "epochs" in {f.name for f in fields(kind)}
+}
 QUICK["dtc"] |= {"warmup": "3", "update": "4"}
 
 
-def labelled() -> nova.Labelled:
+def labelled() -> nova.LabelledGraph:
     return nova.synthetic(nodes=160, classes=5, words=80, seed=3)
 
 
 @pytest.mark.parametrize(
     ("method", "encoder"),
-    [(m, e) for m in METHODS for e in (*LAYERS, "prism") if e != "prism" or preferred_encoder(METHODS[m]) == "prism"],
+    [
+        (m, e)
+        for m in METHODS
+        for e in (*LAYERS, "prism")
+        if e != "prism" or preferred_encoder(METHODS[m]) == "prism"
+    ],
 )
 def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str) -> None:
-    assert find_leak(make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder) is None
+    assert (
+        find_leak(
+            make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("encoder", list(LAYERS))
 @pytest.mark.parametrize("reading", list(nova.Sword.READINGS))
-def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(reading: str, encoder: str) -> None:
+def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(
+    reading: str, encoder: str
+) -> None:
     method = make_method("sword", QUICK["sword"] | {"reading": reading})
     assert find_leak(method, labelled(), old=[0, 1, 2], encoder=encoder) is None
 
 
 @dataclass(frozen=True)
 class Leaky:
-    """Goes around every type: looks for the answers in the variables of whoever called it, and learns from them."""
+    """Goes around every type: looks for the answers in its callers' variables, and learns them."""
 
     def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
         variables = [value for frame in inspect.stack() for value in frame.frame.f_locals.values()]
-        answers = next(value for value in variables if type(value) is nova.Labelled)
+        answers = next(value for value in variables if type(value) is nova.LabelledGraph)
         y = torch.from_numpy(answers.y[task.ids] % task.num_new)
         g, head = model.encoder(), grow(model.head(), task.num_new)
         with torch.no_grad():
             z = g(task.graph)[torch.from_numpy(task.ids)]
             new = Memory.of(z, y, task.num_new, MultiRank.whole(z.shape[1]))
-            head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(new.replay.mean, dim=1)
+            head.linear.weight[len(model.classes) :] = torch.nn.functional.normalize(
+                new.replay.mean, dim=1
+            )
         return model.grown(encoder=g, head=head, memory=model.memory.append(new))
 
 
@@ -80,7 +98,10 @@ def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
 
 
 def test_a_model_keeps_no_node() -> None:
-    """Everything in a fitted model is as large as classes, features or hidden sizes: nothing has one row a node."""
+    """Everything in a fitted model is as large as classes, features or hidden sizes.
+
+    Nothing has one row a node.
+    """
     data = nova.synthetic(nodes=333, classes=4, words=60)
     old, _, _ = nova.split(data, old=[0, 1])
     model = nova.fit(old, "gcn", epochs=3)

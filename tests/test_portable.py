@@ -1,4 +1,4 @@
-"""Where POSIX's locks and folders are missing (Windows) the package imports, locks and saves nevertheless."""
+"""Without POSIX's locks and folders (Windows) the package imports, locks and saves all the same."""
 
 from __future__ import annotations
 
@@ -25,18 +25,32 @@ def unguarded(source: str) -> list[str]:
     """Modules of POSIX alone that are imported outside of a `try`."""
     tree = ast.parse(source)
     guarded = {
-        inner for node in ast.walk(tree) if isinstance(node, ast.Try) for part in node.body for inner in ast.walk(part)
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try)
+        for part in node.body
+        for inner in ast.walk(part)
     }
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) and node not in guarded]
+    imports = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and node not in guarded
+    ]
     names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
     names += [str(node.module) for node in imports if isinstance(node, ast.ImportFrom)]
     return [name for name in names if name in POSIX_ONLY]
 
 
 def test_no_module_needs_what_only_posix_has() -> None:
-    assert unguarded("import fcntl") == unguarded("def f():\n    from fcntl import flock") == ["fcntl"]
+    assert (
+        unguarded("import fcntl") == unguarded("def f():\n    from fcntl import flock") == ["fcntl"]
+    )
     assert unguarded("try:\n    import fcntl\nexcept ImportError:\n    fcntl = None") == []
-    assert {str(path): unguarded(path.read_text()) for path in SRC.rglob("*.py") if unguarded(path.read_text())} == {}
+    assert {
+        str(path): unguarded(path.read_text())
+        for path in SRC.rglob("*.py")
+        if unguarded(path.read_text())
+    } == {}
 
 
 @pytest.fixture
@@ -52,16 +66,22 @@ def without_fcntl(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_without_posix_locks_a_second_writer_is_refused_too(without_fcntl: ModuleType, tmp_path: Path) -> None:
+def test_without_posix_locks_a_second_writer_is_refused_too(
+    without_fcntl: ModuleType, tmp_path: Path
+) -> None:
     path = tmp_path / "rows.jsonl"
     first, second = without_fcntl.RowFile(path), without_fcntl.RowFile(path)
     with first.writing():
-        with pytest.raises(StorageError, match=r"another bench is writing there.*If none is running.*rows\.jsonl\.lock"):
+        with pytest.raises(
+            StorageError,
+            match=r"another bench is writing there.*If none is running.*rows\.jsonl\.lock",
+        ):
             second.writing().__enter__()
         assert {found.name for found in tmp_path.iterdir()} == {"rows.jsonl", "rows.jsonl.lock"}
     with pytest.raises(KeyError), second.writing():
         raise KeyError
-    assert [found.name for found in tmp_path.iterdir()] == ["rows.jsonl"]  # the lock went with the block, however it ended
+    # The lock went with the block, however it ended.
+    assert [found.name for found in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
 class Windows:
@@ -81,7 +101,10 @@ class Windows:
 
 
 def test_models_and_rows_are_saved_where_folders_cannot_be_opened(
-    monkeypatch: pytest.MonkeyPatch, without_fcntl: ModuleType, discovered: nova.Model, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    without_fcntl: ModuleType,
+    discovered: nova.Model,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(files, "os", Windows())
     monkeypatch.setattr(without_fcntl, "os", Windows())

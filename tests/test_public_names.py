@@ -1,4 +1,4 @@
-"""The public names are where `nodenova/__init__.py` says, and the same for a type checker as at run time."""
+"""The public names are where `nodenova/__init__.py` says, for a type checker and at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ import nodenova as nova
 
 def test_the_stub_lists_the_public_names() -> None:
     tree = ast.parse(Path(nova.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    listed = [alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    listed = [
+        alias.asname
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
     assert sorted(listed) == sorted(set(nova.__all__))
     assert {"fit", "discover", "Graph", "Model", "Prism", "load_graph"} <= set(listed)
 

@@ -25,7 +25,12 @@ def test_ids_become_int64() -> None:
     ("ids", "num_new", "error", "sentence"),
     [
         ([1, 2], 0, SettingError, "num_new must be at least 1, it is 0"),
-        ([1, 2], 3, GraphError, "3 new classes need at least as many unlabelled nodes, there are 2"),
+        (
+            [1, 2],
+            3,
+            GraphError,
+            "3 new classes need at least as many unlabelled nodes, there are 2",
+        ),
         ([], 1, GraphError, "there are 0"),
         ([[1, 2]], 1, GraphError, "unlabelled nodes"),
         ([2, 1], 1, GraphError, "strictly ascending"),

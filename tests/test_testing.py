@@ -1,4 +1,7 @@
-"""The rules `nodenova check-method` looks after: a good method keeps them all, and each is broken by one made for it."""
+"""The rules `nodenova check-method` looks after.
+
+A good method keeps them all, and each is broken by one made for it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from nodenova.testing import CHECKS, problem
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize(("method", "encoder"), [(nova.FrozenKmeans(), "gcn"), (nova.Prism(), "prism")])
+@pytest.mark.parametrize(
+    ("method", "encoder"), [(nova.FrozenKMeans(), "gcn"), (nova.Prism(), "prism")]
+)
 def test_a_good_method_keeps_every_rule(method: nova.Method, encoder: str, check: str) -> None:
     assert problem(method, check, encoder) is None
 
@@ -31,7 +36,10 @@ class Restless:
     """Draws from a generator that nobody has seeded."""
 
     def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
-        return changed(nova.FrozenKmeans().discover(model, task), torch.tensor(np.random.default_rng().random()))
+        return changed(
+            nova.FrozenKMeans().discover(model, task),
+            torch.tensor(np.random.default_rng().random()),
+        )
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,12 @@ class Peeping:
 
     def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
         values = [value for frame in inspect.stack() for value in frame.frame.f_locals.values()]
-        found = next((value for value in values if type(value) is nova.Labelled), None)
+        found = next((value for value in values if type(value) is nova.LabelledGraph), None)
         seen = 0.0 if found is None else float((found.y[task.ids] * np.arange(len(task.ids))).sum())
-        grown = nova.FrozenKmeans().discover(model, task)
-        noise = torch.linspace(-1, 1, grown.head().linear.weight.numel()).view_as(grown.head().linear.weight)
+        grown = nova.FrozenKMeans().discover(model, task)
+        noise = torch.linspace(-1, 1, grown.head().linear.weight.numel()).view_as(
+            grown.head().linear.weight
+        )
         return changed(grown, seen * 1e-3 * noise)
 
 
@@ -54,14 +64,18 @@ class Fussy:
     def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
         if task.num_new == 1 or len(task.ids) < 20:
             raise IndexError("too small for me")
-        return nova.FrozenKmeans().discover(model, task)
+        return nova.FrozenKMeans().discover(model, task)
 
 
 @pytest.mark.parametrize(
     ("method", "check", "sentence"),
     [
         (Restless(), "the same seed gives the same result", "two different results"),
-        (Peeping(), "no label of a new node reaches it", "when the labels of new nodes were scrambled"),
+        (
+            Peeping(),
+            "no label of a new node reaches it",
+            "when the labels of new nodes were scrambled",
+        ),
         (Fussy(), "one new class", "raised IndexError: too small for me"),
         (Fussy(), "an isolated node", "raised IndexError: too small for me"),
     ],

@@ -1,4 +1,7 @@
-"""Whole runs on the data that ships: minutes, so marked slow. They assert what must hold whatever the seed."""
+"""Whole runs on the data that ships: minutes, so marked slow.
+
+They assert what must hold whatever the seed.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,19 @@ def test_sword_finds_new_classes_and_keeps_old_ones(citeseer, pretrained) -> Non
 
 
 def test_the_ablation_story_without_self_training_new_is_lost(citeseer, pretrained) -> None:
-    found = scores(nova.discover(pretrained, citeseer[1], replace(nova.Sword(), alpha1=0.0)), citeseer[2])
+    found = scores(
+        nova.discover(pretrained, citeseer[1], replace(nova.Sword(), alpha1=0.0)), citeseer[2]
+    )
     assert found["new"] < 2
     assert found["old"] > 55
 
 
-def test_the_ablation_story_without_replay_and_distillation_old_is_lost(citeseer, pretrained) -> None:
-    found = scores(nova.discover(pretrained, citeseer[1], replace(nova.Sword(), lam=0.0)), citeseer[2])
+def test_the_ablation_story_without_replay_and_distillation_old_is_lost(
+    citeseer, pretrained
+) -> None:
+    found = scores(
+        nova.discover(pretrained, citeseer[1], replace(nova.Sword(), lam=0.0)), citeseer[2]
+    )
     assert found["old"] < 5
     assert found["new"] > 30
 
@@ -54,5 +63,7 @@ def test_prism_beats_sword_by_far(citeseer, pretrained) -> None:
 @pytest.mark.parametrize("layers", [1, 8, 32])
 def test_deep_encoders_run_and_stay_finite(citeseer, encoder: str, layers: int) -> None:
     old, new, exam = citeseer
-    model = nova.discover(nova.fit(old, encoder, layers=layers, epochs=10), new, nova.Sword(epochs=10))
+    model = nova.discover(
+        nova.fit(old, encoder, layers=layers, epochs=10), new, nova.Sword(epochs=10)
+    )
     assert nova.grade(model, exam).confusion.sum() == len(exam.ids)

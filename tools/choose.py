@@ -1,9 +1,13 @@
-"""Compare settings without new classes and without test nodes: hide old classes, discover them, grade on validation nodes.
+"""Compare settings without new classes and without test nodes.
 
-    python tools/choose.py --data-root DIR --datasets cora,citeseer,mine.npz defaults lam=1.0 fit.hidden=32,lam=0.4 fit.head=cosine
+Old classes are hidden, discovered, and graded on validation nodes:
 
-Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the others are the exam. Settings
-that begin with "fit." go to phase 1, the others to the method. Of a graph that is not the paper's, half of the classes are old.
+    python tools/choose.py --data-root DIR --datasets cora,citeseer,mine.npz \\
+        defaults lam=1.0 fit.hidden=32,lam=0.4 fit.head=cosine
+
+Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the
+others are the exam. Settings that begin with "fit." go to phase 1, the others to the method. Of a
+graph that is not the paper's, half of the classes are old.
 """
 
 from __future__ import annotations
@@ -16,34 +20,42 @@ from typing import Any
 import numpy as np
 
 import nodenova as nova
-from nodenova.bench.markdown import cell, markdown
-from nodenova.bench.results import mean_std
+from nodenova.bench.markdown import markdown
 from nodenova.data.splits import with_split
+from nodenova.evaluation.scores import mean_std, spread_text
 from nodenova.fitting import settings_from_text
 from nodenova.io.datasets import DATASETS
 from nodenova.methods import make_method
 
 
-def without_new_classes(labelled: nova.Labelled, num_old: int) -> nova.Labelled:
-    """The graph with nothing known but old training and validation nodes; every other validation node becomes the test."""
+def without_new_classes(labelled: nova.LabelledGraph, num_old: int) -> nova.LabelledGraph:
+    """The graph with nothing known but old training and validation nodes.
+
+    Every other validation node becomes the test.
+    """
     assert labelled.train is not None
     assert labelled.val is not None
     known = (labelled.y >= 0) & (labelled.y < num_old) & (labelled.train | labelled.val)
     y = np.where(known, labelled.y, -1)
     shuffled = np.random.default_rng(0).permutation(np.flatnonzero(labelled.val & known))
-    val, test = np.zeros_like(labelled.val), np.zeros_like(labelled.val)
-    val[shuffled[::2]], test[shuffled[1::2]] = True, True
-    return nova.Labelled(labelled.graph, y, labelled.class_names[:num_old], labelled.train & known, val, test)
+    val = np.zeros_like(labelled.val)
+    val[shuffled[::2]] = True
+    test = np.zeros_like(labelled.val)
+    test[shuffled[1::2]] = True
+    return nova.LabelledGraph(
+        labelled.graph, y, labelled.class_names[:num_old], labelled.train & known, val, test
+    )
 
 
 def parsed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Settings of phase 1 and of the method; "defaults" are none."""
     pairs = [] if text == "defaults" else [pair.split("=") for pair in text.split(",")]
     for_fit = {name.removeprefix("fit."): value for name, value in pairs if name.startswith("fit.")}
-    return settings_from_text(for_fit), {name: value for name, value in pairs if not name.startswith("fit.")}
+    for_method = {name: value for name, value in pairs if not name.startswith("fit.")}
+    return settings_from_text(for_fit), for_method
 
 
-def load(name: str, data_root: str | None) -> nova.Labelled:
+def load(name: str, data_root: str | None) -> nova.LabelledGraph:
     """The graph of a dataset or a file, with what its old classes alone tell."""
     if name in DATASETS:
         return without_new_classes(nova.load_dataset(name, data_root), DATASETS[name].num_old)
@@ -52,14 +64,25 @@ def load(name: str, data_root: str | None) -> nova.Labelled:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("settings", nargs="+", help="name=value,… of the method; fit.name=value of phase 1; or: defaults")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "settings",
+        nargs="+",
+        help="name=value,… of the method; fit.name=value of phase 1; or: defaults",
+    )
     parser.add_argument("--data-root", default=None)
     parser.add_argument("--datasets", default="cora,citeseer")
     parser.add_argument("--encoder", default="gcn")
     parser.add_argument("--method", default="sword")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--splits", type=int, default=6, help="how many ways of hiding half of the old classes, at most")
+    parser.add_argument(
+        "--splits",
+        type=int,
+        default=6,
+        help="how many ways of hiding half of the old classes, at most",
+    )
     arguments = parser.parse_args()
     lines = []
     graphs = {name: load(name, arguments.data_root) for name in arguments.datasets.split(",")}
@@ -73,9 +96,12 @@ def main() -> None:
                 for seed in range(arguments.seeds):
                     first, new, exam = nova.split(labelled, old)
                     model = nova.fit(first, arguments.encoder, seed=seed, **for_fit)
-                    found = nova.discover(model, new, make_method(arguments.method, settings), seed=seed)
+                    method = make_method(arguments.method, settings)
+                    found = nova.discover(model, new, method, seed=seed)
                     scores.append(nova.grade(found, exam).scores("block"))
-            line += [cell(mean_std([score[key] for score in scores])) for key in ("all", "h")] + [str(len(scores))]
+            for key in ("all", "h"):
+                line.append(spread_text(mean_std([score[key] for score in scores])))
+            line.append(str(len(scores)))
         lines.append(line)
         heads = [f"{Path(name).stem} {key}" for name in graphs for key in ("All", "H", "n")]
         print(markdown(["settings", *heads], lines), flush=True)

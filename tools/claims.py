@@ -1,7 +1,8 @@
-"""What the paper says of SWORD, and what the rows say to it. Verdicts are arithmetic on rows: no one is typed in.
+"""What the paper says of SWORD, and what the rows say to it.
 
-A claim is a sentence of Hou et al. (CIKM 2024, sections 4.2 to 4.4 and appendix) and a function of rows that returns a
-verdict and its numbers. Scores are means over seeds, matched `block`; All · H unless it says otherwise.
+Verdicts are arithmetic on rows: no one is typed in. A claim is a sentence of Hou et al. (CIKM 2024,
+sections 4.2 to 4.4 and appendix) and a function of rows that returns a verdict and its numbers.
+Scores are means over seeds, matched `block`; All · H unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
-from nodenova.bench.markdown import markdown, number
+from nodenova.bench.markdown import markdown
 from nodenova.bench.paper import RERUN
-from nodenova.bench.results import mean_std
 from nodenova.bench.row import Row
 from nodenova.bench.select import at_home, compared, in_setting, of_the_paper, unchanged
 from nodenova.bench.sweeps import ablated, deep, depth_of, left_out, swept
-from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS, score_title
+from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS
+from nodenova.evaluation.scores import mean_std, number, score_title
 
 RIVALS = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
 PLANETOID = ("cora", "citeseer", "pubmed")
-Verdict = tuple[str, str]  # "holds", "holds in part", "does not hold", "not measured"; and the numbers
+# "holds", "holds in part", "does not hold" or "not measured"; and the numbers.
+Verdict = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -46,24 +48,35 @@ def _done(rows: Sequence[Row]) -> list[Row]:
 
 
 def cells(rows: Sequence[Row], method: str, joint: str = "") -> dict[tuple[str, str], list[Row]]:
-    """{(dataset, encoder): rows} of a method in the paper's setting, by one way of joining its heads or its own."""
+    """{(dataset, encoder): rows} of a method in the paper's setting.
+
+    By one way of joining its heads, or its own.
+    """
     found: dict[tuple[str, str], list[Row]] = {}
     for row in _done(compared(of_the_paper(rows))):
-        if row.method == method and row.encoder in ENCODERS and row.changed.get("joint", "") == joint:
+        is_joined_so = row.changed.get("new_rows", "") == joint
+        if row.method == method and row.encoder in ENCODERS and is_joined_so:
             found.setdefault((row.dataset, row.encoder), []).append(row)
     return found
 
 
 def _share(right: int, of: int) -> str:
-    return "not measured" if not of else "holds" if right == of else "does not hold" if right < of / 2 else "holds in part"
+    if not of:
+        return "not measured"
+    if right == of:
+        return "holds"
+    return "does not hold" if right < of / 2 else "holds in part"
 
 
 def _best_rival(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple[float, str]:
-    """The best of the paper's label-free baselines, by whichever way of joining its two heads is better for it."""
+    """The best of the paper's label-free baselines.
+
+    Each by whichever way of joining its two heads is better for it.
+    """
     scores = [
         (mean(here[cell], score), METHODS[name])
         for name in RIVALS
-        for joint in ("", "strict", "concatenated")
+        for joint in ("", "untrained", "concatenated")
         if cell in (here := cells(rows, name, joint))
     ]
     return max(scores, default=(float("nan"), ""))
@@ -71,29 +84,41 @@ def _best_rival(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple
 
 def balance(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
-    pairs = {cell: (mean(each, "h"), _best_rival(rows, cell, "h")[0]) for cell, each in sword.items()}
+    pairs = {
+        cell: (mean(each, "h"), _best_rival(rows, cell, "h")[0]) for cell, each in sword.items()
+    }
     better = sum(ours > theirs for ours, theirs in pairs.values())
-    ours, theirs = (fmean(pair[i] for pair in pairs.values()) for i in (0, 1)) if pairs else (0.0, 0.0)
-    said = (
-        f"H higher than the best of them in {better} of {len(pairs)} cells; mean H {number(ours)} against {number(theirs)}"
+    ours, theirs = (
+        (fmean(pair[i] for pair in pairs.values()) for i in (0, 1)) if pairs else (0.0, 0.0)
     )
+    said = f"H higher than the best of them in {better} of {len(pairs)} cells; "
+    said += f"mean H {number(ours)} against {number(theirs)}"
     return _share(better, len(pairs)), said
 
 
 def best_on_all(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     never = cells(rows, "never_new")
-    over = sum(mean(each, "all") > _best_rival(rows, cell, "all")[0] for cell, each in sword.items())
-    floor = sum(mean(each, "all") > mean(never[cell], "all") for cell, each in sword.items() if cell in never)
-    said = f"All higher than the best of them in {over} of {len(sword)} cells, than never saying a new class in {floor}"
+    over = sum(
+        mean(each, "all") > _best_rival(rows, cell, "all")[0] for cell, each in sword.items()
+    )
+    floor = sum(
+        mean(each, "all") > mean(never[cell], "all")
+        for cell, each in sword.items()
+        if cell in never
+    )
+    said = f"All higher than the best of them in {over} of {len(sword)} cells, "
+    said += f"than never saying a new class in {floor}"
     return _share(over, len(sword)), said
 
 
 def joint_head_blind(rows: Sequence[Row]) -> Verdict:
-    new = [mean(each, "new") for name in RIVALS for each in cells(rows, name, "strict").values()]
+    new = [mean(each, "new") for name in RIVALS for each in cells(rows, name, "untrained").values()]
     new += [mean(each, "new") for each in cells(rows, "restune").values()]
-    said = f"New 0.0 in {sum(value == 0 for value in new)} of {len(new)} cells by the joint head alone (its new rows are never trained)"
-    return _share(sum(value == 0 for value in new), len(new)), said
+    none = sum(value == 0 for value in new)
+    said = f"New 0.0 in {none} of {len(new)} cells by the joint head alone "
+    said += "(its new rows are never trained)"
+    return _share(none, len(new)), said
 
 
 def _ablation(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -105,7 +130,9 @@ def _ablation(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-def _without(line: str, score: str, holds: Callable[[float, float], bool]) -> Callable[[Sequence[Row]], Verdict]:
+def _without(
+    line: str, score: str, holds: Callable[[float, float], bool]
+) -> Callable[[Sequence[Row]], Verdict]:
     """A score with all losses and without some of them, on every dataset of the ablation."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
@@ -136,7 +163,9 @@ def every_loss(rows: Sequence[Row]) -> Verdict:
 def encoders(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     found = {}
-    everywhere = [name for name in PLANETOID if all((name, encoder) in sword for encoder in ENCODERS)]
+    everywhere = [
+        name for name in PLANETOID if all((name, encoder) in sword for encoder in ENCODERS)
+    ]
     for encoder, title in ENCODERS.items():
         mine = [sword[name, encoder] for name in everywhere]
         if mine:
@@ -146,9 +175,8 @@ def encoders(rows: Sequence[Row]) -> Verdict:
     first = [max(found, key=lambda title: found[title][i]) for i in (0, 1)]
     right = sum(name == "GAT" for name in first)
     over = ", ".join(DATASETS[name] for name in everywhere)
-    return _share(right, 2), ", ".join(
-        f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items()
-    ) + f" (mean over {over})"
+    said = ", ".join(f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items())
+    return _share(right, 2), f"{said} (mean over {over})"
 
 
 def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
@@ -157,14 +185,18 @@ def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tu
     for (kind, value), each in swept(rows, parameter).items():
         if not value:
             continue  # a weight of zero is an ablation
-        for dataset in dict.fromkeys(row.dataset for row in each if not kind and row.encoder == "gcn"):
+        for dataset in dict.fromkeys(
+            row.dataset for row in each if not kind and row.encoder == "gcn"
+        ):
             mine = _done([row for row in each if row.dataset == dataset and row.encoder == "gcn"])
             if mine:
                 found.setdefault(dataset, []).append((value, mean(mine, score)))
     return {name: sorted(points) for name, points in found.items()}
 
 
-def _ends(parameter: str, rows: Sequence[Row], scores: Sequence[str]) -> tuple[list[dict[str, float]], str]:
+def _ends(
+    parameter: str, rows: Sequence[Row], scores: Sequence[str]
+) -> tuple[list[dict[str, float]], str]:
     """How far each score moves from the smallest value to the largest, by dataset, and in words."""
     moved: dict[str, dict[str, float]] = {}
     said = []
@@ -203,7 +235,8 @@ def eta(rows: Sequence[Row]) -> Verdict:
         if {0.05, 0.2} <= at.keys():
             right.append(at[0.2] > at[0.05])
             found.append(
-                f"{DATASETS[dataset]} New {number(at[0.05])} at 0.05, {number(at[0.2])} at 0.2, {number(points[-1][1])} at {points[-1][0]:g}"
+                f"{DATASETS[dataset]} New {number(at[0.05])} at 0.05, {number(at[0.2])} at 0.2, "
+                f"{number(points[-1][1])} at {points[-1][0]:g}"
             )
     return _share(sum(right), len(right)), "; ".join(found)
 
@@ -216,37 +249,60 @@ def two_layers(rows: Sequence[Row]) -> Verdict:
     right, said = [], []
     for (dataset, encoder), depths in sorted(by.items()):
         all_ = {depth: mean(each, "all") for depth, each in depths.items()}
-        best, deepest = max(all_, key=lambda depth: all_[depth]), max(all_)
+        best = max(all_, key=lambda depth: all_[depth])
+        deepest = max(all_)
         right.append(best == 2)
         said.append(
-            f"{DATASETS[dataset]} {ENCODERS[encoder]}: All {number(all_.get(2))} with 2, best {best} ({number(all_[best])}), {number(all_[deepest])} with {deepest}"
+            f"{DATASETS[dataset]} {ENCODERS[encoder]}: All {number(all_.get(2))} with 2, "
+            f"best {best} ({number(all_[best])}), {number(all_[deepest])} with {deepest}"
         )
     return _share(sum(right), len(right)), "; ".join(said)
 
 
 def forgets_least(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
-    pairs = {cell: (mean(each, "aa"), _best_rival(rows, cell, "aa")[0]) for cell, each in sword.items()}
+    pairs = {
+        cell: (mean(each, "aa"), _best_rival(rows, cell, "aa")[0]) for cell, each in sword.items()
+    }
     better = sum(ours > theirs for ours, theirs in pairs.values())
     af = fmean(mean(each, "af") for each in sword.values()) if sword else float("nan")
-    return _share(
-        better, len(pairs)
-    ), f"AA higher than the best of them in {better} of {len(pairs)} cells; mean AF of SWORD {number(af)}"
+    said = f"AA higher than the best of them in {better} of {len(pairs)} cells; "
+    said += f"mean AF of SWORD {number(af)}"
+    return _share(better, len(pairs)), said
 
 
 CLAIMS = (
-    Claim("SWORD balances old and new classes better than the other methods without labels", balance),
+    Claim(
+        "SWORD balances old and new classes better than the other methods without labels", balance
+    ),
     Claim("and is better on all classes", best_on_all),
     Claim("Those methods cannot say a new class by a joint head", joint_head_blind),
     Claim("SWORD has a high average accuracy over both phases (AA)", forgets_least),
     Claim("GAT is the best encoder, GCN and GraphSAGE are alike", encoders),
     Claim("Every loss is needed: all five together are best", every_loss),
-    Claim("Without L_Pseudo new classes are hardly learnt", _without("pseudo", "h", lambda full, less: less < full - 5)),
-    Claim("Without L_Self no new class is said", _without("alpha1", "new", lambda full, less: less < 1)),
-    Claim("Without L_Perturb new classes are learnt less well", _without("alpha2", "new", lambda full, less: less < full)),
-    Claim("Without L_Replay old classes are forgotten", _without("replay", "old", lambda full, less: less < 10)),
-    Claim("Without L_Distill old classes are forgotten", _without("omega", "old", lambda full, less: less < 10)),
-    Claim("Without both even more so", _without("replay+omega", "old", lambda full, less: less < 10)),
+    Claim(
+        "Without L_Pseudo new classes are hardly learnt",
+        _without("pseudo", "h", lambda full, less: less < full - 5),
+    ),
+    Claim(
+        "Without L_Self no new class is said",
+        _without("alpha1", "new", lambda full, less: less < 1),
+    ),
+    Claim(
+        "Without L_Perturb new classes are learnt less well",
+        _without("alpha2", "new", lambda full, less: less < full),
+    ),
+    Claim(
+        "Without L_Replay old classes are forgotten",
+        _without("replay", "old", lambda full, less: less < 10),
+    ),
+    Claim(
+        "Without L_Distill old classes are forgotten",
+        _without("omega", "old", lambda full, less: less < 10),
+    ),
+    Claim(
+        "Without both even more so", _without("replay+omega", "old", lambda full, less: less < 10)
+    ),
     Claim("A larger α1 helps new classes and costs old ones", alpha1),
     Claim("α2 matters little", alpha2),
     Claim("η from 0.05 to 0.2 helps new classes", eta),
@@ -256,8 +312,12 @@ CLAIMS = (
 
 
 def beside_the_authors(rows: Sequence[Row]) -> str:
-    """SWORD's cells beside the authors' code without its label leak: is it at least that, less one standard error of ours?"""
-    sword, lines = cells(rows, "sword"), []
+    """SWORD's cells beside the authors' code without its label leak.
+
+    Is it at least that, less one standard error of ours?
+    """
+    sword = cells(rows, "sword")
+    lines = []
     for (dataset, encoder), theirs in RERUN.items():
         mine = sword.get((dataset, encoder), [])
         if not mine:
@@ -270,18 +330,20 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
                 error = (ours.std or 0.0) / sqrt(ours.n or 1)
                 reached = (ours.mean or 0.0) >= theirs[score].mean - error
                 about = "about " if theirs[score].about else ""
-                line.append(f"{about}{number(theirs[score].mean)}: {'reached' if reached else 'missed'}")
+                said = "reached" if reached else "missed"
+                line.append(f"{about}{number(theirs[score].mean)}: {said}")
             else:
                 line.append("not known")
         full = sum(row.score("new_used") == row.num_new for row in mine)
         lines.append([*line, f"{full} of {len(mine)}"])
-    heads = ["dataset", "encoder", "seeds", "All", "theirs", "H", "theirs", "seeds that use every new class"]
-    return markdown(heads, lines)
+    heads = ["dataset", "encoder", "seeds", "All", "theirs", "H", "theirs"]
+    return markdown([*heads, "seeds that use every new class"], lines)
 
 
 def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
     """Every method once on one encoder, as it is, All · H; methods given labels last and marked."""
-    plain = [row for row in _done(unchanged(at_home(in_setting(rows)))) if row.encoder in (encoder, "prism")]
+    plain = _done(unchanged(at_home(in_setting(rows))))
+    plain = [row for row in plain if row.encoder in (encoder, "prism")]
     lines = []
     for given in (False, True):
         for name, title in METHODS.items():
@@ -292,6 +354,8 @@ def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
             shown = [title + (" †" if given else "")]
             for dataset in PLANETOID:
                 here = [row for row in mine if row.dataset == dataset]
-                shown.append(" · ".join(number(mean(here, score)) for score in ("all", "h")) if here else "–")
-            lines.append([*shown, str(min(len([r for r in mine if r.dataset == d]) for d in PLANETOID))])
+                pair = " · ".join(number(mean(here, score)) for score in ("all", "h"))
+                shown.append(pair if here else "–")
+            seeds = min(len([r for r in mine if r.dataset == d]) for d in PLANETOID)
+            lines.append([*shown, str(seeds)])
     return markdown(["method", *(DATASETS[name] for name in PLANETOID), "seeds"], lines)

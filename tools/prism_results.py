@@ -1,12 +1,16 @@
 """Prism on several graphs and class splits, once.
 
-    python tools/prism_results.py --data-root DIR    the seven graphs -> results/prism.jsonl.gz
-    python tools/prism_results.py --further DIR      those of make_further.py, half of their classes old -> results/further.jsonl.gz
+    python tools/prism_results.py --data-root DIR
+    python tools/prism_results.py --further DIR
 
-For each graph: the published split with the first classes old, and ten random choices of old classes with redrawn training
-nodes, the unlabelled new nodes drawn evenly and as they come. Beside each run the ceiling: the same classifier with the
-unlabelled nodes grouped by their true classes; and three earlier forms on the same task (earlier_forms.py).
-The data root holds Planetoid/ and graphs/*.npz.
+The first is for the seven graphs (results/prism.jsonl.gz), the second for those of make_further.py,
+half of their classes old (results/further.jsonl.gz).
+
+For each graph: the published split with the first classes old, and ten random choices of old
+classes with redrawn training nodes, the unlabelled new nodes drawn evenly and as they come. Beside
+each run the ceiling: the same classifier with the unlabelled nodes grouped by their true classes;
+and three earlier forms on the same task (earlier_forms.py). The data root holds Planetoid/ and
+graphs/*.npz.
 """
 
 from __future__ import annotations
@@ -42,20 +46,24 @@ class Ceiling(nova.Prism):
         return torch.tensor(self.truth)
 
 
-def seven(root: Path) -> Iterator[tuple[str, nova.Labelled, int]]:
+def seven(root: Path) -> Iterator[tuple[str, nova.LabelledGraph, int]]:
     """Name, graph and number of old classes."""
     for name, num_old in GRAPHS.items():
-        planetoid = name in ("cora", "citeseer", "pubmed")
-        yield name, nova.load_dataset(name, root) if planetoid else nova.load_graph(root / f"graphs/{name}.npz"), num_old
+        if name in ("cora", "citeseer", "pubmed"):
+            yield name, nova.load_dataset(name, root), num_old
+        else:
+            yield name, nova.load_graph(root / f"graphs/{name}.npz"), num_old
 
 
-def further(folder: Path) -> Iterator[tuple[str, nova.Labelled, int]]:
+def further(folder: Path) -> Iterator[tuple[str, nova.LabelledGraph, int]]:
     for path in sorted(folder.glob("*.npz")):
         labelled = nova.load_graph(path)
         yield path.stem, labelled, -(-labelled.num_classes // 2)
 
 
-def measure(labelled: nova.Labelled, old: list[int], what: Mapping[str, object]) -> dict[str, object]:
+def measure(
+    labelled: nova.LabelledGraph, old: list[int], what: Mapping[str, object]
+) -> dict[str, object]:
     first, new, exam = nova.split(labelled, old)
     start = time.perf_counter()
     fitted = nova.fit(first)
@@ -67,7 +75,9 @@ def measure(labelled: nova.Labelled, old: list[int], what: Mapping[str, object])
     ceiling = nova.grade(nova.discover(fitted, new, Ceiling(truth=truth)), exam).scores("block")
     matched = nova.grade(model, exam).matched("block")
     probability = model.predict_proba(exam.graph)[exam.ids]
-    ece = expected_calibration_error(probability.max(axis=1), matched[probability.argmax(axis=1)] == exam.y)
+    ece = expected_calibration_error(
+        probability.max(axis=1), matched[probability.argmax(axis=1)] == exam.y
+    )
     return {
         **what,
         "old": old,
@@ -81,7 +91,9 @@ def measure(labelled: nova.Labelled, old: list[int], what: Mapping[str, object])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--data-root", type=Path)
     where.add_argument("--further", type=Path)
@@ -92,11 +104,15 @@ def main() -> None:
     for name, labelled, num_old in graphs:
         rows.append(measure(labelled, list(range(num_old)), {"graph": name, "split": "published"}))
         for seed in range(arguments.splits):
-            old = sorted(np.random.default_rng([seed, 42]).permutation(labelled.num_classes)[:num_old].tolist())
+            drawn = np.random.default_rng([seed, 42]).permutation(labelled.num_classes)
+            old = sorted(drawn[:num_old].tolist())
             for balanced in (True, False):
-                what = {"graph": name, "split": "balanced" if balanced else "as they come", "seed": seed}
-                rows.append(measure(redrawn(labelled, old, seed=seed, balanced=balanced), old, what))
-        print(name, [round(float(np.mean([r["scores"]["all"] for r in rows if r["graph"] == name])), 1)], flush=True)  # type: ignore[index]
+                split = "balanced" if balanced else "as they come"
+                what = {"graph": name, "split": split, "seed": seed}
+                drawn_anew = redrawn(labelled, old, seed=seed, balanced=balanced)
+                rows.append(measure(drawn_anew, old, what))
+        reached = [r["scores"]["all"] for r in rows if r["graph"] == name]  # type: ignore[index]
+        print(name, [round(float(np.mean(reached)), 1)], flush=True)
     if not rows:
         parser.error(f"{arguments.further} has no graphs: make them with tools/make_further.py")
     path = RESULTS / ("prism.jsonl.gz" if arguments.data_root else "further.jsonl.gz")

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from nodenova.bench.markdown import cell, markdown, number
-from nodenova.bench.results import mean_std
+from nodenova.bench.markdown import markdown
+from nodenova.evaluation.scores import mean_std, number, spread_text
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "results/prism.jsonl.gz"
@@ -51,7 +51,10 @@ def read_rows(path: Path) -> Rows:
 def short_table() -> str:
     """The mean over the graphs only."""
     lines = []
-    for title, path, columns in (("seven graphs", ROWS, OURS), ("five made afterwards", FURTHER_ROWS, FURTHER)):
+    for title, path, columns in (
+        ("seven graphs", ROWS, OURS),
+        ("five made afterwards", FURTHER_ROWS, FURTHER),
+    ):
         rows = read_rows(path)
         wanted = [c for c in columns if c[1] == "balanced" and c[2] in ("scores", "ceiling")]
         lines.append([title, *(_mean(rows, column) for column in wanted)])
@@ -71,7 +74,10 @@ def _table(rows: Rows, columns: list[Column], with_costs: bool = False) -> str:
     graphs = list(dict.fromkeys(row["graph"] for row in rows))
     lines = []
     for graph in graphs:
-        pairs = [[cell(mean_std(_over(rows, column, score, graph))) for score in ("all", "h")] for column in columns]
+        pairs = [
+            [spread_text(mean_std(_over(rows, column, score, graph))) for score in ("all", "h")]
+            for column in columns
+        ]
         lines.append([graph, *map(" · ".join, pairs)])
     lines.append(["mean", *(_mean(rows, column) for column in columns)])
     titles = [title for title, _, _ in columns]
@@ -79,7 +85,10 @@ def _table(rows: Rows, columns: list[Column], with_costs: bool = False) -> str:
         titles = [*titles, "ECE", "seconds"]
         for line, name in zip(lines, [*graphs, None], strict=True):
             mine = [row for row in rows if row["graph"] == name or name is None]
-            line += [number(fmean(row["ece"] for row in mine)), number(fmean(row["seconds"] for row in mine))]
+            line += [
+                number(fmean(row["ece"] for row in mine)),
+                number(fmean(row["seconds"] for row in mine)),
+            ]
     return markdown(["graph", *titles], lines)
 
 
@@ -91,7 +100,10 @@ def _over(rows: Rows, column: Column, score: str, graph: str) -> list[float]:
 
 def _mean(rows: Rows, column: Column) -> str:
     graphs = dict.fromkeys(row["graph"] for row in rows)
-    return " · ".join(number(fmean(fmean(_over(rows, column, score, g)) for g in graphs)) for score in ("all", "h"))
+    return " · ".join(
+        number(fmean(fmean(_over(rows, column, score, g)) for g in graphs))
+        for score in ("all", "h")
+    )
 
 
 PAGE = """# Prism, All · H
@@ -123,4 +135,4 @@ body, with no edge between classes; symptoms, the same terms linked where diseas
 parts, half of the files linked to nothing. Half of the classes are old. Rows: `results/further.jsonl.gz`.
 
 {further}
-"""
+"""  # noqa: E501

@@ -1,10 +1,12 @@
-"""Write REPRODUCIBILITY.md and the pages and figures of docs/results/ from committed rows: python tools/reproduce.py
+"""Write REPRODUCIBILITY.md and the pages and figures of docs/results/ from committed rows.
 
-results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands); results/maps/ embeddings for the t-SNE figure
+    python tools/reproduce.py
+    python tools/reproduce.py pack results   # first the folder of a finished bench -> rows and maps
+
+results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
+results/maps/            embeddings for the t-SNE figure
 results/prism.jsonl.gz   rows of tools/prism_results.py
 results/further.jsonl.gz the same of the graphs of tools/make_further.py
-
-    python tools/reproduce.py pack results        # the folder of a finished bench -> results/bench.jsonl.gz and maps, then write
 """
 
 from __future__ import annotations
@@ -23,10 +25,9 @@ from claims import beside_the_authors, claims_table, mean, short_comparison
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
 
-from nodenova.bench.markdown import cell, markdown
+from nodenova.bench.markdown import markdown
 from nodenova.bench.panels import Figure, figures_of
 from nodenova.bench.paper import PAPER, remarks
-from nodenova.bench.results import mean_std
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile, as_line
 from nodenova.bench.select import latest, of_the_paper
@@ -34,14 +35,18 @@ from nodenova.bench.tables import TABLES
 from nodenova.bench.text import to_markdown
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
 from nodenova.bench.titles import TABLES as HEADINGS
+from nodenova.evaluation.scores import mean_std, spread_text
 from nodenova.methods.sword import Sword
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS, MAPS = ROOT / "results/bench.jsonl.gz", ROOT / "results/maps"
+ROWS = ROOT / "results/bench.jsonl.gz"
+MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
 nodenova bench comparison --datasets cora,citeseer --encoders gat --seeds 5
+nodenova bench settings {THREE} --encoders gcn,sage --seeds 10
+nodenova bench settings --datasets cora,citeseer --encoders gat --seeds 5
 nodenova bench comparison --datasets pubmed --encoders gat --methods sword,autonovel,restune,ncl,dtc,frozen_kmeans,never_new --seeds 1
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
 nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 5
@@ -49,7 +54,7 @@ nodenova bench layers --datasets cora --encoders gcn,sage --seeds 3
 nodenova bench layers --datasets cora --encoders gat --seeds 1
 nodenova bench class-splits --datasets cora,citeseer --encoders gcn --methods prism,sword,frozen_kmeans --seeds 10
 nodenova bench tsne --datasets cora --encoders gcn --methods sword,autonovel,ncl,gem,er_gnn --seeds 1
-nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword,frozen_kmeans,never_new,prism --visibility induced --seeds 5
+nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword,frozen_kmeans,never_new,prism --setting inductive --seeds 5
 for R in printed released
   nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set reading=$R --seeds 10
 nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set reading=released --schedule released --seeds 10
@@ -57,8 +62,18 @@ nodenova bench comparison --datasets cora,citeseer --encoders gat --methods swor
 for S in replay_temperature=true similarity=sigmoid distill=all distill=new class_mean=true noise=logits sigma=shared draws=2 joint_head=linear perturb=joint
   nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set $S --seeds 5
 for F in head=cosine prototype_passes=20 weight_decay=0.002
-  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5"""
-LONG = ("comparison", "collapse", "settings", "heads", "ablation", "forgetting", "sensitivity", "layers", "class-splits")
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5"""  # noqa: E501
+LONG = (
+    "comparison",
+    "collapse",
+    "settings",
+    "heads",
+    "ablation",
+    "forgetting",
+    "sensitivity",
+    "layers",
+    "class-splits",
+)
 # The panels of the paper's figures: confusion of eight methods, maps of six.
 CONFUSION = (
     "SWORD",
@@ -74,15 +89,17 @@ TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †
 
 
 def pack(folder: Path) -> None:
-    """Rows of a bench's folder, a run that was done twice once; and the embeddings that some of them name."""
+    """Rows of a bench's folder, a run that was done twice once; and the embeddings they name."""
     rows = latest(RowFile(folder / "rows.jsonl").read())
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
     MAPS.mkdir()
     shown = {title.removesuffix(" †") for title in TSNE}
-    for name in (Path(row.map).name for row in rows if row.map and method_title(row.method) in shown):
-        with np.load(folder / "maps" / name, allow_pickle=False) as arrays:
-            np.savez_compressed(MAPS / name, **arrays)
+    for row in rows:
+        if row.map and method_title(row.method) in shown:
+            name = Path(row.map).name
+            with np.load(folder / "maps" / name, allow_pickle=False) as arrays:
+                np.savez_compressed(MAPS / name, **arrays)
 
 
 def write() -> None:
@@ -90,7 +107,10 @@ def write() -> None:
     (ROOT / "REPRODUCIBILITY.md").write_text(summary(rows), encoding="utf-8")
     shutil.rmtree(PAGES, ignore_errors=True)
     (PAGES / "images").mkdir(parents=True)
-    pages = {name: f"# {HEADINGS[name].title}\n\n{SOURCE}\n\n{to_markdown(TABLES[name](rows))}" for name in LONG}
+    pages = {
+        name: f"# {HEADINGS[name].title}\n\n{SOURCE}\n\n{to_markdown(TABLES[name](rows))}"
+        for name in LONG
+    }
     pages["comparison"] += f"\n{WIKICS}\n\n{wikics()}\n"
     for name in ("sensitivity", "layers"):
         pages[name] += figures_page(figures_of(name, rows, MAPS), f"{name}-")
@@ -102,12 +122,15 @@ def write() -> None:
 
 
 SOURCE = (
-    "Written by `tools/reproduce.py` from `results/bench.jsonl.gz`; [what it says of the paper](../reproducibility.md)."
+    "Written by `tools/reproduce.py` from `results/bench.jsonl.gz`; "
+    "[what it says of the paper](../reproducibility.md)."
 )
 
 
 def summary(rows: Sequence[Row]) -> str:
-    made = Counter(", ".join(f"{name} {version}" for name, version in row.versions.items()) for row in rows)
+    made = Counter(
+        ", ".join(f"{name} {version}" for name, version in row.versions.items()) for row in rows
+    )
     commits = Counter(row.commit or "unknown" for row in rows)
     failed = sum(row.is_failed for row in rows)
     hours = sum(row.seconds.fit + row.seconds.discover for row in rows) / 3600
@@ -127,20 +150,27 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def links() -> dict[str, str]:
-    own = {"sword": "SWORD: what each reading of the paper is worth", "figures": "Confusion matrices and t-SNE maps"}
+    own = {
+        "sword": "SWORD: what each reading of the paper is worth",
+        "figures": "Confusion matrices and t-SNE maps",
+    }
     return own | {name: HEADINGS[name].title for name in LONG} | {"prism": "Prism on twelve graphs"}
 
 
 def sword_page(rows: Sequence[Row]) -> str:
     return SWORD_PAGE.format(
-        source=SOURCE, authors=beside_the_authors(rows), readings=readings(rows), students=students(rows)
+        source=SOURCE,
+        authors=beside_the_authors(rows),
+        readings=readings(rows),
+        encoders=encoders(rows),
     )
 
 
 def readings(rows: Sequence[Row]) -> str:
     """SWORD with one thing read otherwise, and its difference to the default on the same seeds."""
-    mine = [row for row in latest(rows) if row.is_done and (row.method, row.encoder) == ("sword", "gcn")]
-    mine = [row for row in mine if row.class_split is None and row.visibility == "transductive" and row.map is None]
+    done = [row for row in latest(rows) if row.is_done and row.map is None]
+    mine = [row for row in done if (row.method, row.encoder) == ("sword", "gcn")]
+    mine = [row for row in mine if row.class_split is None and row.visibility == "transductive"]
     found: dict[tuple[str, str], list[Row]] = {}
     for row in mine:
         if (name := reading_of(row)) is not None:
@@ -150,16 +180,18 @@ def readings(rows: Sequence[Row]) -> str:
     for name in sorted(names, key=lambda name: (name != "", not name.startswith("as "), name)):
         line = [name or "default"]
         for dataset in ("cora", "citeseer", "pubmed"):
-            here, usual = found.get((name, dataset), []), found.get(("", dataset), [])
-            line.append(
-                f"{cell_of(here, 'all')} · {cell_of(here, 'h')}{apart(here, usual) if name else ''}" if here else "–"
-            )
-        lines.append([*line, str(min(len(each) for (its, _), each in found.items() if its == name))])
-    return markdown(["SWORD, GCN", "Cora All · H", "CiteSeer All · H", "PubMed All · H", "seeds"], lines)
+            here = found.get((name, dataset), [])
+            moved = apart(here, found.get(("", dataset), [])) if here and name else ""
+            pair = f"{cell_of(here, 'all')} · {cell_of(here, 'h')}{moved}" if here else "–"
+            line.append(pair)
+        seeds = min(len(each) for (its, _), each in found.items() if its == name)
+        lines.append([*line, str(seeds)])
+    heads = ["SWORD, GCN", "Cora All · H", "CiteSeer All · H", "PubMed All · H", "seeds"]
+    return markdown(heads, lines)
 
 
 def cell_of(rows: Sequence[Row], score: str) -> str:
-    return cell(mean_std([row.score(score) for row in rows]))
+    return spread_text(mean_std([row.score(score) for row in rows]))
 
 
 def apart(rows: Sequence[Row], usual: Sequence[Row]) -> str:
@@ -171,49 +203,49 @@ def apart(rows: Sequence[Row], usual: Sequence[Row]) -> str:
 
 
 def reading_of(row: Row) -> str | None:
-    """In what a run of SWORD differs from the default, "" if in nothing; None if it is of another table."""
-    changed, fit = dict(row.changed), {k: v for k, v in row.fit_changed.items() if k != "hidden"}
+    """In what a run of SWORD differs from the default.
+
+    "" if in nothing; None if it is of another table.
+    """
+    changed = dict(row.changed)
+    fit = {key: value for key, value in row.fit_changed.items() if key != "hidden"}
     schedule = ", released schedule" if fit.pop("schedule", "paper") == "released" else ""
     for name, values in Sword.READINGS.items():
         if changed == values:
             return f"as {name}{schedule}"
-    known = {
-        "replay_temperature",
-        "similarity",
-        "distill",
-        "class_mean",
-        "noise",
-        "sigma",
-        "joint_head",
-        "perturb",
-        "draws",
-    }
+    known = {"replay_temperature", "similarity", "distill", "class_mean", "noise", "sigma"}
+    known |= {"joint_head", "perturb", "draws"}
     if set(changed) - known or set(fit) - {"head", "prototype_passes", "weight_decay"}:
         return None
-    said = [f"{key}={value}" for key, value in changed.items()] + [f"phase 1 {key}={value}" for key, value in fit.items()]
+    said = [f"{key}={value}" for key, value in changed.items()]
+    said += [f"phase 1 {key}={value}" for key, value in fit.items()]
     return ", ".join(said) + schedule if said else schedule.removeprefix(", ")
 
 
-def students(rows: Sequence[Row]) -> str:
-    """Which GNN Prism teaches."""
+def encoders(rows: Sequence[Row]) -> str:
+    """Which GNN Prism is distilled into."""
     lines = []
-    taught = [row for row in of_the_paper(rows) if row.method == "taught" and row.is_done]
-    taught = [row for row in taught if row.map is None and set(row.changed) <= {"student"}]
-    for student, title in ENCODERS.items():
+    distilled = [row for row in of_the_paper(rows) if row.method == "distilled_gnn" and row.is_done]
+    distilled = [row for row in distilled if row.map is None and set(row.changed) <= {"encoder"}]
+    for encoder, title in ENCODERS.items():
         for dataset in ("cora", "citeseer", "pubmed"):
-            mine = [r for r in taught if r.settings["student"] == student and r.dataset == dataset]
+            mine = [row for row in distilled if row.settings["encoder"] == encoder]
+            mine = [row for row in mine if row.dataset == dataset]
             if mine:
                 scores = (cell_of(mine, score) for score in ("old", "new", "all", "h"))
                 lines.append([title, DATASETS[dataset], str(len(mine)), *scores])
-    return markdown(["Prism taught to", "dataset", "seeds", "Old", "New", "All", "H"], lines)
+    return markdown(["Prism distilled into", "dataset", "seeds", "Old", "New", "All", "H"], lines)
 
 
 def wikics() -> str:
     """What the paper prints for Wiki-CS, with what is to be said of single cells."""
-    lines, notes = [], dict[str, int]()
+    lines = []
+    notes: dict[str, int] = {}
     for (encoder, method, dataset), scores in PAPER["comparison"].items():
         if dataset == "wikics":
-            said = {score: remarks("comparison", encoder, method, dataset, score) for score in scores}
+            said = {
+                score: remarks("comparison", encoder, method, dataset, score) for score in scores
+            }
             marks = {
                 score: "".join(f" [{notes.setdefault(note, len(notes) + 1)}]" for note in each)
                 for score, each in said.items()
@@ -221,21 +253,27 @@ def wikics() -> str:
             shown = (f"{value:.2f}{marks[score]}" for score, value in scores.items())
             lines.append([ENCODERS[encoder], METHODS[method], *shown])
     found = "\n".join(f"[{i}] {note}" for note, i in notes.items())
-    return markdown(["encoder", "method", "Old", "New", "All"], lines) + (f"\n\n{found}" if found else "")
+    table = markdown(["encoder", "method", "Old", "New", "All"], lines)
+    return f"{table}\n\n{found}" if found else table
 
 
 def paper_figures(rows: Sequence[Row]) -> str:
     confusion = [
-        f for f in figures_of("confusion", rows, MAPS) if f.group == "Cora, GCN" and f.title.rpartition(";")[0] in CONFUSION
+        f
+        for f in figures_of("confusion", rows, MAPS)
+        if f.group == "Cora, GCN" and f.title.rpartition(";")[0] in CONFUSION
     ]
     confusion.sort(key=lambda figure: CONFUSION.index(figure.title.rpartition(";")[0]))
     maps = [f for f in figures_of("tsne", rows, MAPS) if f.title.rpartition(";")[0] in TSNE]
     maps.sort(key=lambda figure: TSNE.index(figure.title.rpartition(";")[0]))
     return (
-        "## Confusion matrices, Cora\n\nPercent of each true class by matched predicted class (`block`), mean over runs. The paper's eight panels.\n"
+        "## Confusion matrices, Cora\n\n"
+        "Percent of each true class by matched predicted class (`block`), mean over runs. "
+        "The paper's eight panels.\n"
         + figures_page(confusion, "confusion-")
-        + "\n## t-SNE, Cora\n\nTest nodes by true class, one seed: old classes circles, new ones diamonds. The paper's six panels.\n"
-        + figures_page(maps, "tsne-")
+        + "\n## t-SNE, Cora\n\n"
+        "Test nodes by true class, one seed: old classes circles, new ones diamonds. "
+        "The paper's six panels.\n" + figures_page(maps, "tsne-")
     )
 
 
@@ -243,8 +281,11 @@ def figures_page(figures: Sequence[Figure], prefix: str) -> str:
     """Write the figures into docs/results/images and show them side by side."""
     shown = []
     for figure in figures:
-        title = figure.title if figure.group.split(",")[0] in figure.title else f"{figure.group}: {figure.title}"
-        name = prefix + re.sub(r"[^a-z0-9]+", "-", _plain(title.rpartition(";")[0]).lower()).strip("-")
+        title = figure.title
+        if figure.group.split(",")[0] not in title:
+            title = f"{figure.group}: {title}"
+        shortened = _plain(title.rpartition(";")[0]).lower()
+        name = prefix + re.sub(r"[^a-z0-9]+", "-", shortened).strip("-")
         # An image has no page around it to take its ink from.
         drawn = figure.svg.replace("<svg ", '<svg style="color:#222;background:#fff" ', 1)
         (PAGES / "images" / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
@@ -258,7 +299,7 @@ def _plain(title: str) -> str:
 
 WIKICS = """## Wiki-CS, the paper's numbers alone
 
-Percent, one run, matched by identity. Ours are absent: the file could not be had where these rows were made (`--datasets wikics` runs it)."""
+Percent, one run, matched by identity. Ours are absent: the file could not be had where these rows were made (`--datasets wikics` runs it)."""  # noqa: E501
 SUMMARY = """# Reproducibility
 
 What holds of Hou et al. (*NC²D: Novel Class Discovery for Node Classification*, CIKM 2024), with the numbers that say so. Written by
@@ -283,7 +324,7 @@ least theirs less one standard error of ours. The paper's own numbers (one run, 
 
 ## Every method, GCN, All · H
 
-† was given labels (or old nodes) in phase 2. Prism and its student have an encoder of their own.
+† was given labels (or old nodes) in phase 2. Prism and its encoder have an encoder of their own.
 
 {comparison}
 
@@ -311,7 +352,7 @@ Average forgetting (AF) matches the classes of each phase anew (`block`) before 
 ```
 
 Made with {made}; code states and how many runs each: {commits}.
-"""
+"""  # noqa: E501
 SWORD_PAGE = """# SWORD, and what each reading of the paper is worth
 
 {source} How the paper is read, equation by equation: [paper notes](../paper-notes.md).
@@ -330,14 +371,18 @@ Eq. 1 amounts to with four old classes: Adam does not feel the scale of a loss, 
 
 ## The GNN that Prism teaches
 
-{students}
-"""
+{encoders}
+"""  # noqa: E501
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", nargs="?", choices=["pack"])
-    parser.add_argument("folder", nargs="?", type=Path, help="of a bench, with rows.jsonl and maps/")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="of a bench, with rows.jsonl and maps/"
+    )
     arguments: Any = parser.parse_args()
     if arguments.command == "pack":
         if arguments.folder is None:

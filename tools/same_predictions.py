@@ -1,8 +1,9 @@
-"""Do two commits predict the same, bit for bit? Every method on every encoder on CiteSeer, and Prism on WordNet (both ship).
+"""Do two commits predict the same, bit for bit?
 
     python tools/same_predictions.py main HEAD
 
-Each commit runs in a worktree of its own with this interpreter, by public names only. Exit code 1 if anything differs.
+Every method on every encoder on CiteSeer, and Prism on WordNet (both ship). Each commit runs in a
+worktree of its own with this interpreter, by public names only. Exit code 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ def tasks(name):
 labelled, old, (first, new, exam) = tasks("citeseer")
 given = nova.given_task(labelled, old)
 for encoder in ("prism", "gcn", "gat", "sage"):
-    model = nova.fit(first, encoder, **({} if encoder == "prism" else {"epochs": 4, "hidden": 8, "heads": 2}))
+    settings = {} if encoder == "prism" else {"epochs": 4, "hidden": 8, "heads": 2}
+    model = nova.fit(first, encoder, **settings)
     note(f"citeseer fit {encoder}", model, labelled.graph)
     for name, cls in nova.METHODS.items():
-        if encoder != "prism" or name in ("prism", "taught"):
+        name = {"taught": "distilled_gnn"}.get(name, name)  # as it was called
+        if encoder != "prism" or name in ("prism", "distilled_gnn"):
             note(f"citeseer {name} {encoder}", nova.discover(model, new, few(cls)), labelled.graph)
     for name, cls in nova.LABELLED.items() if encoder != "prism" else ():
         note(f"citeseer {name} {encoder}", nova.teach(model, given, few(cls)), labelled.graph)
@@ -49,14 +52,23 @@ json.dump(found, sys.stdout)
 def predictions(commit: str) -> dict[str, str]:
     """{what was run: hash of its probabilities and embeddings} of one commit."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "--detach", "--quiet", folder, commit], check=True)
+        subprocess.run(
+            ["git", "-C", str(ROOT), "worktree", "add", "--detach", "--quiet", folder, commit],
+            check=True,
+        )
         try:
             environment = os.environ | {"PYTHONPATH": f"{folder}/src", "OMP_NUM_THREADS": "1"}
             done = subprocess.run(
-                [sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, cwd=folder
+                [sys.executable, "-c", CHILD],
+                env=environment,
+                capture_output=True,
+                text=True,
+                cwd=folder,
             )
         finally:
-            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", folder], check=True)
+            subprocess.run(
+                ["git", "-C", str(ROOT), "worktree", "remove", "--force", folder], check=True
+            )
     if done.returncode:
         raise SystemExit(f"{commit}: {done.stderr}")
     found: dict[str, str] = json.loads(done.stdout)
@@ -64,14 +76,18 @@ def predictions(commit: str) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("before")
     parser.add_argument("after")
     arguments = parser.parse_args()
-    before, after = predictions(arguments.before), predictions(arguments.after)
+    before = predictions(arguments.before)
+    after = predictions(arguments.after)
     differ = sorted(key for key in before if before[key] != after.get(key))
     print(
-        f"{len(before)} runs, {len(before) - len(differ)} the same bit for bit, {len(set(after) - set(before))} only after"
+        f"{len(before)} runs, {len(before) - len(differ)} the same bit for bit, "
+        f"{len(set(after) - set(before))} only after"
     )
     for key in differ:
         print(f"differs: {key}" if key in after else f"missing: {key}")

@@ -1,15 +1,15 @@
 # What `nodenova` offers, read by type checkers and, at run time, by lazy_loader: one list for both.
 
 from .data.labels import Exam as Exam
-from .data.labels import GivenTask as GivenTask
-from .data.labels import Labelled as Labelled
-from .data.labels import Loaded as Loaded
+from .data.labels import LabelledGraph as LabelledGraph
+from .data.labels import LabelledNewTask as LabelledNewTask
 from .data.labels import OldTask as OldTask
-from .data.splits import given_task as given_task
+from .data.labels import UserGraph as UserGraph
+from .data.splits import labelled_new_task as labelled_new_task
 from .data.splits import split as split
 from .data.splits import split_stages as split_stages
 from .data.synthetic import synthetic as synthetic
-from .data.tasks import own_tasks as own_tasks
+from .data.tasks import tasks_from_labels as tasks_from_labels
 from .discovery import discover as discover
 from .errors import NodenovaError as NodenovaError
 from .estimator import NodeDiscoverer as NodeDiscoverer
@@ -24,13 +24,13 @@ from .io.pyg import from_pyg as from_pyg
 from .methods import METHODS as METHODS
 from .methods import Method as Method
 from .methods.autonovel import AutoNovel as AutoNovel
-from .methods.dtc import Dtc as Dtc
-from .methods.frozen_kmeans import FrozenKmeans as FrozenKmeans
-from .methods.ncl import Ncl as Ncl
+from .methods.distilled_gnn import DistilledGNN as DistilledGNN
+from .methods.dtc import DTC as DTC
+from .methods.frozen_kmeans import FrozenKMeans as FrozenKMeans
+from .methods.ncl import NCL as NCL
 from .methods.never_new import NeverNew as NeverNew
 from .methods.restune import ResTune as ResTune
 from .methods.sword import Sword as Sword
-from .methods.taught import Taught as Taught
 from .model.info import ClassInfo as ClassInfo
 from .model.info import ClassInfos as ClassInfos
 from .model.info import class_info as class_info
@@ -41,7 +41,7 @@ from .prism.method import Prism as Prism
 from .review.decisions import apply_review as apply_review
 from .supervised import LABELLED as LABELLED
 from .supervised import LabelledMethod as LabelledMethod
-from .supervised.entrance import teach as teach
+from .supervised.entrance import discover_supervised as discover_supervised
 from .task import NewTask as NewTask
 from .testing import find_leak as find_leak
 

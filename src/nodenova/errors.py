@@ -5,7 +5,18 @@ from collections.abc import Iterable
 
 
 class NodenovaError(ValueError):
-    """Base of every error that is about what the user brought, not about a bug."""
+    """Base of every error that is about what the user brought, not about a bug.
+
+    Its message is one sentence that names the file, column, node or option that is wrong.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> try:
+        ...     nova.Graph.of([[1.0], [2.0]], [[0], [5]])
+        ... except nova.NodenovaError as error:
+        ...     print(error)
+        graph: 1 edges name nodes that are not there (nodes are 0..1), first: 0 -> 5
+    """
 
 
 class GraphError(NodenovaError):
@@ -29,20 +40,39 @@ class StorageError(NodenovaError):
 
 
 def needs_training(method: str, encoder: str) -> SettingError:
-    """The error for a method that stands on a trained encoder and head, on one that is computed."""
-    return SettingError(f"{method} needs an encoder that is trained: fit with gcn, gat or sage, not {encoder}")
+    """The error for a method that stands on a trained encoder and head, on one that is computed.
+
+    Args:
+        method: Its name.
+        encoder: The name of the one it was given.
+    """
+    return SettingError(
+        f"{method} needs an encoder that is trained: fit with gcn, gat or sage, not {encoder}"
+    )
 
 
 def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
     """The error for a name that is not among the known ones; it lists them.
 
-    >>> print(one_of("encoder", "gnc", ["gat", "gcn", "sage"]))
-    unknown encoder 'gnc'; known: gat, gcn, sage
+    Args:
+        kind: Of what it is a name.
+        name: The unknown one.
+        known: The known ones.
+
+    Examples:
+        >>> print(one_of("encoder", "gnc", ["gat", "gcn", "sage"]))
+        unknown encoder 'gnc'; known: gat, gcn, sage
     """
     return SettingError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
 
 
 def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
-    """The warning for a name that goes with the next release."""
+    """The warning for a name that goes with the next release.
+
+    Args:
+        old: The name that was used.
+        new: The name to use.
+        stacklevel: How far up the one who used it is.
+    """
     message = f"{old} is called {new} now; the old name goes with the next release"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)

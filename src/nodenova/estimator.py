@@ -1,4 +1,4 @@
-"""Discovery in scikit-learn's shape: fit, predict, transform, over `nova.fit` and `nova.discover`."""
+"""Discovery in scikit-learn's shape: fit, predict, transform, over `nova.fit`, `nova.discover`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,6 +27,7 @@ from nodenova.io.load import load_graph
 from nodenova.methods import METHODS, Method, choose_encoder
 from nodenova.model.classes import unused_names
 from nodenova.model.info import ClassInfos
+from nodenova.model.model import Model
 from nodenova.nn.passes import shared_passes
 from nodenova.nn.training import Watcher
 from nodenova.review.folder import DiscoveryFolder
@@ -34,34 +35,40 @@ from nodenova.review.predictions import with_known_features
 from nodenova.review.run import DiscoveryRun, Steps, silent
 from nodenova.settings import accepts_old_names
 
-if TYPE_CHECKING:
-    from nodenova.model.model import Model
-
 Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
 
 
 @accepts_old_names(renamed={"unsure_below": "min_confidence"})
 class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
-    """Finds classes that nobody has labelled among the nodes of a graph, and says the class of every node.
+    """Discovery in scikit-learn's shape: finds classes that nobody has labelled on a graph.
 
-    num_new:      how many new classes to find.
-    method:       how: a name (`prism`, `sword`, …: `nova.METHODS`) or a method with settings, `nova.Prism(n_resamples=0)`.
-    encoder:      `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
-    fit_settings: settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
-    random_state: a whole number, which gives the same result each time; a NumPy RandomState; None for a new draw.
-    min_confidence: nodes whose class is less probable than this count as unsure.
-    device:       `auto`, `cpu`, `cuda`, …
-    watch:        watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
+    Args:
+        num_new: How many new classes to find.
+        method: How: a name of `nova.METHODS` or a method, `nova.Prism(n_resamples=0)`.
+        encoder: `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
+        fit_settings: Of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
+        random_state: A whole number: the same each time. A NumPy RandomState. None: a new draw.
+        min_confidence: Nodes whose class is less probable than this count as unsure.
+        device: `auto`, `cpu`, `cuda`, …
+        watch: watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
 
-    After `fit`:
+    Attributes:
+        labels_: (N,) the class of every node: labels of the known classes as they were given, names
+            of discovered ones. This and all that follows is there after `fit`.
+        classes_: (C,) the same of every class, in the order of the columns of `predict_proba`.
+        model_: The `Model`.
+        run_: Everything together, as `report` writes it.
+        grade_: The `Grade` where `load_graph` knows labels of new nodes, else None.
+        notes_: What was repaired or assumed of the graph, a sentence each.
+        n_features_in_: How many features a node has.
 
-    labels_:        (N,) the class of every node: labels of the known classes as they were given, names of discovered ones.
-    classes_:       (C,) the same of every class, in the order of the columns of `predict_proba`.
-    model_:         the :class:`nodenova.Model`.
-    run_:           everything together, as `report` writes it.
-    grade_:         the :class:`nodenova.Grade` where `load_graph` knows labels of new nodes, else None.
-    notes_:         what was repaired or assumed of the graph, a sentence each.
-    n_features_in_: how many features a node has.
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> y = np.where(labelled.y < 2, labelled.y, -1)  # two classes are known
+        >>> found = nova.NodeDiscoverer(num_new=2).fit(labelled.graph, y)
+        >>> len(found.labels_), len(found.classes_)
+        (200, 4)
     """
 
     def __init__(
@@ -88,25 +95,28 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
         """Learn the known classes from labelled nodes, and discover new ones among all others.
 
-        graph: a Graph, a PyG `Data`, (x, edge_index), (x, adjacency), a NetworkX graph, a pair of DataFrames, a path, or
-               what :func:`nodenova.load_graph` gave. An array (N, d) alone is a graph without edges.
-        y:     (N,) a label for every node, of any kind; None, NaN, pandas.NA, -1 or "" where it is unknown. May be left out
-               where the graph brings labels. Nodes without a label are the new ones, or those that `load_graph` was told.
+        Args:
+            graph: A Graph, a PyG `Data`, (x, edge_index), (x, adjacency), a NetworkX graph, a pair
+                of DataFrames, a path, or what `load_graph` gave. An array (N, d) alone is a graph
+                without edges.
+            y: (N,) a label for every node, of any kind; None, NaN, pandas.NA, -1 or "" where it is
+                unknown. May be left out where the graph brings labels. Nodes without a label are
+                the new ones, or those that `load_graph` was told.
+
+        Raises:
+            NodenovaError: A setting, the graph or its labels cannot be used; it says which.
         """
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
         old, new, exam = tasks_from_labels(loaded, self.num_new, seed=seed)
-        watch = self.watch or _unwatched
+        watch = self.watch or (lambda seed, phase: None)
         settings = dict(self.fit_settings or {})
-        with (
-            shared_passes()
-        ):  # phase 2, the exam and everything that is told of the nodes read the same z
+        with shared_passes():  # phase 2, the exam and all that is told of the nodes read the same z
             known = fit(
                 old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **settings
             )
-            self.model_: Model = discover(
-                known, new, method, seed=seed, watcher=watch(seed, "discover")
-            )
+            watcher = watch(seed, "discover")
+            self.model_: Model = discover(known, new, method, seed=seed, watcher=watcher)
             self.run_ = DiscoveryRun(
                 title=loaded.name,
                 model=self.model_,
@@ -136,27 +146,23 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     def predict(self, graph: Any = None) -> np.ndarray:
         """(N,) the class of every node: of the graph that `fit` was given, or of another one."""
         check_is_fitted(self, "model_")
-        return (
-            self.labels_.copy()
-            if graph is None
-            else self.classes_[self.predict_proba(graph).argmax(axis=1)]
-        )
+        if graph is None:
+            return self.labels_.copy()
+        return self.classes_[self.predict_proba(graph).argmax(axis=1)]
 
     def predict_proba(self, graph: Any = None) -> np.ndarray:
         """(N, C) the probability of every class for every node; the columns are `classes_`."""
         check_is_fitted(self, "model_")
-        return (
-            self.run_.probabilities.copy()
-            if graph is None
-            else self.model_.predict_proba(self._known(graph))
-        )
+        if graph is None:
+            return self.run_.probabilities.copy()
+        return self.model_.predict_proba(self._known(graph))
 
     def transform(self, graph: Any = None) -> np.ndarray:
         """(N, hidden) the embedding of every node: what the encoder says of it."""
         check_is_fitted(self, "model_")
-        return (
-            self.run_.embeddings.copy() if graph is None else self.model_.embed(self._known(graph))
-        )
+        if graph is None:
+            return self.run_.embeddings.copy()
+        return self.model_.embed(self._known(graph))
 
     def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
         """`fit`, and then the class of every node."""
@@ -167,7 +173,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         return self.fit(graph, y).transform()
 
     def class_info(self) -> ClassInfos:
-        """What is in each class: size, confidence, typical nodes and features. `.to_frame()` makes a pandas table of it."""
+        """What is in each class: size, confidence, typical nodes; `.to_frame()` makes a table."""
         check_is_fitted(self, "model_")
         return self.run_.classes
 
@@ -179,9 +185,16 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         overwrite: bool = False,
         steps: Steps = silent,
     ) -> Path:
-        """Write what `nodenova discover` writes, model, tables and a page to review the classes on; the path of that page.
+        """Write what `nodenova discover` writes: model, tables and a page to review the classes on.
 
-        `steps` is called with (steps done, steps) while the map is laid out.
+        Args:
+            folder: Where to.
+            keep_graph: Whether the graph, without labels, is kept for later commands.
+            overwrite: Whether an earlier report may be there.
+            steps: Called with (steps done, steps) while the map is laid out.
+
+        Returns:
+            The path of the page.
         """
         check_is_fitted(self, "model_")
         written = DiscoveryFolder.write(
@@ -198,20 +211,16 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             method = METHODS[method]()
         if not isinstance(method, Method) or isinstance(method, type):
             raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
-        if (
-            isinstance(self.num_new, bool)
-            or not isinstance(self.num_new, Integral)
-            or self.num_new < 1
-        ):
-            raise SettingError(f"num_new must be a whole number from 1 on, it is {self.num_new!r}")
-        if not 0 <= self.min_confidence <= 1:
-            raise SettingError(
-                f"min_confidence is a probability from 0 to 1, not {self.min_confidence}"
-            )
-        name, state = method_name(method), self.random_state
-        seed = (
-            state if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
-        )
+        num = self.num_new
+        if isinstance(num, bool) or not isinstance(num, Integral) or num < 1:
+            raise SettingError(f"num_new must be a whole number from 1 on, it is {num!r}")
+        low = self.min_confidence
+        if not 0 <= low <= 1:
+            raise SettingError(f"min_confidence is a probability from 0 to 1, not {low}")
+        name = method_name(method)
+        seed = self.random_state
+        if not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
         return method, choose_encoder(name, self.encoder, {name: type(method)}), int(seed)
 
     def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
@@ -224,14 +233,10 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         numbers, labels = numbered_labels(y, loaded.graph.num_nodes)
         names = tuple(unused_names([str(label) for label in labels], ()))
         marked = load_graph(LabelledGraph(loaded.graph, numbers, names, name=loaded.name))
-        said = (
-            ("the labels are those of y, and not those that the graph brings",)
-            if (loaded.y != UNKNOWN).any()
-            else ()
-        )
-        return replace(
-            marked, notes=(*loaded.notes, *said, *marked.notes), recipe=loaded.recipe
-        ), labels
+        said = "the labels are those of y, and not those that the graph brings"
+        more = (said,) if (loaded.y != UNKNOWN).any() else ()
+        notes = (*loaded.notes, *more, *marked.notes)
+        return replace(marked, notes=notes, recipe=loaded.recipe), labels
 
     def _known(self, source: Any) -> Graph:
         """A later graph with the features that the model knows."""
@@ -242,19 +247,13 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         dense = isinstance(known.x, np.ndarray)
         if isinstance(graph.x, np.ndarray) == dense:
             return graph
-        # Words and measurements are read in different ways: few nodes do not decide which of them features are.
-        return Graph.of(
-            graph.x,
-            graph.edge_index,
-            node_ids=graph.node_ids,
-            feature_names=graph.feature_names,
-            dense=dense,
-        )
+        # Words and measurements are read in different ways: few nodes do not decide which it is.
+        return replace(graph, x=Graph.of(graph.x, graph.edge_index, dense=dense).x)
 
     def _source(self, source: Any, reset: bool, labels: bool) -> Any:
         """What `load_graph` takes: an array of features alone becomes a graph without edges.
 
-        Without `labels`, those of a PyG Data are left out: they may be of a form that is no label here.
+        Without `labels`, those of a PyG Data are left out: their form may be no label here.
         """
         if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or _is_networkx(source):
             return source
@@ -279,10 +278,6 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 "save its model with model_.save(folder), or all of it with report(folder)"
             )
         return super().__getstate__()
-
-
-def _unwatched(seed: int, phase: str) -> None:
-    """No watcher."""
 
 
 def _is_networkx(source: Any) -> bool:

@@ -13,7 +13,12 @@ from nodenova.errors import StorageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: temporary file beside it, fsync, rename, fsync of the folder."""
+    """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder.
+
+    Args:
+        path: Where to; its folder is made if it is not there.
+        content: The whole file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -35,13 +40,19 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def umask() -> int:
+    """The permissions that a new file of this process is not given."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def to_json(value: object) -> bytes:
-    """Strict JSON: a number that is not there (nan) is null."""
+    """Strict JSON: a number that is not there (nan) is null.
+
+    Examples:
+        >>> to_json([1.5, float("nan")])
+        b'[\\n 1.5,\\n null\\n]\\n'
+    """
 
     def strict(part: object) -> object:
         if isinstance(part, dict):
@@ -54,7 +65,11 @@ def to_json(value: object) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object that was written by `to_json`; damage is said with the file's name."""
+    """A JSON object that was written by `to_json`.
+
+    Raises:
+        StorageError: It cannot be read, or is no JSON object; the sentence names the file.
+    """
     try:
         document = json.loads(path.read_text())
     except (OSError, ValueError) as error:

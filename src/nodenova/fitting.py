@@ -28,7 +28,8 @@ from nodenova.prism.encoder import PrismEncoder
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
-# Settings of the encoders that are trained: of their shape, and of training with what it is unless told otherwise.
+# Settings of the encoders that are trained: of their shape, and of training with what it is unless
+# told otherwise.
 SHAPE = ("hidden", "layers", "dropout", "heads", "input_dropout", "attention")
 TRAINING: dict[str, Any] = {
     "epochs": 200,
@@ -56,26 +57,28 @@ def fit(
     watcher: Watcher | None = None,
     **settings: Any,
 ) -> Model:
-    """Learn the old classes and remember each of them: an encoder, a head, and statistics of the classes (Eq. 9).
+    """Learn the old classes: an encoder, a head, and statistics of each class (Eq. 9).
 
     `prism` computes its encoder and head in closed form. `gcn`, `gat` and `sage` are trained on the
-    labelled old nodes (Eq. 1) with a plain linear head. They end in the state that was best on the old
-    validation nodes (accuracy, then loss), and training stops when that has not improved for `patience`
-    epochs; without validation nodes, or with early_stopping=False, it runs all epochs and ends in the
-    last one.
+    labelled old nodes (Eq. 1) with a plain linear head. They end in the state that was best on the
+    old validation nodes (accuracy, then loss), and training stops when that has not improved for
+    `patience` epochs; without validation nodes, or with early_stopping=False, it runs all epochs
+    and ends in the last one.
 
     Args:
-        old: The graph, the labelled nodes and their classes: what `split` or `tasks_from_labels` made.
+        old: The graph, the labelled nodes and their classes: what `split` or `tasks_from_labels`
+            made.
         encoder: `prism`, `gcn`, `gat` or `sage`.
         seed: The same seed on the same machine gives the same model, bit for bit.
         device: "auto", "cpu", "cuda", ….
         threads: For the computation; the result may depend on it in the last bits.
         watcher: Called after every epoch with its number, their number and the losses.
-        **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are compared
-            (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5, input_dropout=0 (of the
-            features), heads=8 and attention="v1" (gat), epochs=200, lr=0.01, weight_decay=5e-4,
-            patience=100, early_stopping=True, head="linear" ("cosine" trains a head on z/|z| at
-            temperature 0.1), prototype_passes=0 (20 remembers classes under dropout).
+        **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
+            compared (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5,
+            input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
+            lr=0.01, weight_decay=5e-4, patience=100, early_stopping=True, head="linear" ("cosine"
+            trains a head on z/|z| at temperature 0.1), prototype_passes=0 (20 remembers classes
+            under dropout).
 
     Returns:
         A model of the old classes, for `discover`.
@@ -83,14 +86,15 @@ def fit(
     Raises:
         SettingError: An encoder or setting is unknown or impossible.
 
-    Example:
+    Examples:
         >>> import nodenova as nova
         >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1, 2])
         >>> nova.fit(old)
         Model(prism, 3 classes, 0 of them discovered)
     """
     check_settings(encoder, settings)
-    place, closed_form = pick_device(device), encoder_kind(encoder).closed_form
+    place = pick_device(device)
+    closed_form = encoder_kind(encoder).closed_form
     lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     with repeatable(seed, "fit", threads), watched_by(watcher):
         if closed_form is not None:
@@ -102,9 +106,11 @@ def _compute(
     old: OldTask, kind: type[PrismEncoder], seed: int, device: torch.device, lda: LDASettings
 ) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
-    views, n = kind.fit(old.graph, device), len(old.class_names)
+    n = len(old.class_names)
+    views = kind.fit(old.graph, device)
     g, z = views.whitened(views(old.graph)[train], y)
-    multirank, memory = g.spec.multirank, Memory.of(z, y, n, g.spec.multirank)
+    multirank = g.spec.multirank
+    memory = Memory.of(z, y, n, multirank)
     scale = learn_view_scale(multirank, z, y, n, g.spec.prior_weight, lda)
     temperature = calibrate_temperature(multirank, z, y, n, scale, lda)
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
@@ -124,11 +130,12 @@ def _train(
     graph = old.graph
     training = TRAINING | {key: value for key, value in settings.items() if key in TRAINING}
     shape = {key: value for key, value in settings.items() if key in SHAPE}
-    spec = GNNSpec(encoder, graph.num_features, row_normalise=_are_counts(graph), **shape)
+    spec = GNNSpec(encoder, graph.num_features, row_normalize=_are_counts(graph), **shape)
     train, y = _tensors(old.train_ids, old.train_y, device)
     val, y_val = _tensors(old.val_ids, old.val_y, device)
     num_classes = len(old.class_names)
-    g, h = GNN(spec).to(device), HEADS[training["head"]](spec.hidden, num_classes).to(device)
+    g = GNN(spec).to(device)
+    h = HEADS[training["head"]](spec.hidden, num_classes).to(device)
 
     def terms(epoch: int) -> dict[str, Tensor]:
         return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
@@ -149,7 +156,8 @@ def _train(
     )
     memory = Memory.remember(g, graph, train, y, num_classes, training["prototype_passes"])
     with torch.no_grad():
-        z, scale = g(graph)[train], memory.classes.view_scale
+        z = g(graph)[train]
+        scale = memory.classes.view_scale
         temperature = calibrate_temperature(spec.multirank, z, y, num_classes, scale, lda)
     memory = Memory(memory.replay, memory.classes.with_temperature(temperature))
     stage = Stage("fit", spec.as_settings() | training | asdict(lda), seed, SEES, history)
@@ -168,7 +176,15 @@ def _model(g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage) -> M
 
 
 def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Settings of `fit` given as text, as on the command line."""
+    """Settings of `fit` given as text, as on the command line.
+
+    Raises:
+        SettingError: A setting is unknown, or its text is no such value.
+
+    Examples:
+        >>> settings_from_text({"hidden": "64", "early_stopping": "false"})
+        {'hidden': 64, 'early_stopping': False}
+    """
     shape = {each.name: each.default for each in fields(GNNSpec) if each.name in SHAPE}
     known = shape | TRAINING | asdict(LDASettings())
     for key in texts:
@@ -178,7 +194,15 @@ def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
-    """Raise, before anything is done, if `fit` would not take these settings for this encoder."""
+    """Raise, before anything is done, if `fit` would not take these settings for this encoder.
+
+    Args:
+        encoder: By name.
+        settings: As `fit` takes them.
+
+    Raises:
+        SettingError: An encoder or setting is unknown or impossible.
+    """
     kind = encoder_kind(encoder)
     LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     own = {key: value for key, value in settings.items() if key not in LDA}
@@ -188,7 +212,8 @@ def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
     if not kind.trainable:
         if own:
             raise SettingError(
-                f"{', '.join(own)}: for encoders that are trained (gcn, gat, sage), and {encoder} is computed"
+                f"{', '.join(own)}: for encoders that are trained (gcn, gat, sage), "
+                f"and {encoder} is computed"
             )
         return
     GNNSpec(encoder, **{key: value for key, value in own.items() if key in SHAPE})
@@ -207,6 +232,9 @@ def _tensors(ids: np.ndarray, y: np.ndarray, device: torch.device) -> tuple[Tens
 
 
 def _are_counts(graph: Graph) -> bool:
-    """Bags of words and other non-negative features are divided by their sum, as the paper does; others are left alone."""
+    """Whether features are bags of words or others that are never negative.
+
+    Those are divided by their sum, as the paper does; others are left alone.
+    """
     values = graph.x if isinstance(graph.x, np.ndarray) else graph.x.data
     return bool((values >= 0).all())

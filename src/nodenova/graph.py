@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, warn_renamed
 
 Features: TypeAlias = "sp.csr_array | np.ndarray"
 
@@ -20,12 +20,20 @@ DENSE_FROM = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with node features. Build one with :meth:`Graph.of`, which checks what it is given.
+    """An undirected graph with node features.
 
-    x:             (N, d) float32, a CSR array when sparse and a plain array when dense.
-    edge_index:    (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
-    node_ids:      (N,) names of the nodes as the user knows them.
-    feature_names: d names, or None.
+    Build one with `Graph.of`, which checks what it is given. There is no field for a label.
+
+    Attributes:
+        x: (N, d) float32, a CSR array when sparse and a plain array when dense.
+        edge_index: (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
+        node_ids: (N,) names of the nodes as the user knows them.
+        feature_names: d names, or None.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> nova.Graph.of([[1, 0], [0, 1], [1, 1]], [[0, 1], [1, 2]])
+        Graph(3 nodes, 4 edges, 2 dense features)
     """
 
     x: Features
@@ -44,50 +52,74 @@ class Graph:
         dense: bool | None = None,
         source: str = "graph",
     ) -> Graph:
-        """Check features and edges and put them into the one form the rest of the package relies on.
+        """Check features and edges, and put them into the one form everything else relies on.
 
-        Edges are made undirected: both directions are stored, duplicates and self-loops are dropped.
-        `dense` keeps the features in that form; without it, their share of non-zero entries decides.
-        `source` is what error messages call the input, usually the file's name.
+        Edges are made undirected: both directions are stored, duplicates and self-loops are
+        dropped.
+
+        Args:
+            x: (N, d) numbers, an array or a SciPy sparse matrix. It is copied.
+            edge_index: (2, edges) whole numbers 0..N-1.
+            node_ids: (N,) different names; 0..N-1 unless given.
+            feature_names: d names.
+            dense: Keeps the features in that form; without it, their share of non-zero entries
+                decides.
+            source: What error messages call the input, usually the file's name.
+
+        Raises:
+            GraphError: Something of it is not as described; the sentence says what and where.
+
+        Examples:
+            >>> graph = Graph.of([[1, 0], [0, 1]], [[0], [1]], node_ids=["a", "b"])
+            >>> graph.edge_index.tolist()
+            [[0, 1], [1, 0]]
         """
         features = _features(x, dense, source)
         n, d = features.shape
         names = _node_ids(node_ids, n, source)
-        if feature_names is not None and len(feature_names) != d:
-            raise GraphError(f"{source}: feature_names has {len(feature_names)} names for {d} features")
-        return cls(
-            x=features,
-            edge_index=_undirected(_edges(edge_index, n, names, source), n),
-            node_ids=names,
-            feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
-        )
+        words = None if feature_names is None else tuple(str(name) for name in feature_names)
+        if words is not None and len(words) != d:
+            raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
+        edges = _undirected(_edges(edge_index, n, names, source), n)
+        return cls(x=features, edge_index=edges, node_ids=names, feature_names=words)
 
     @property
     def num_nodes(self) -> int:
+        """N."""
         return int(self.x.shape[0])
 
     @property
     def num_features(self) -> int:
+        """d."""
         return int(self.x.shape[1])
 
     @property
     def num_edges(self) -> int:
-        """Stored edges, each undirected edge counted in both directions (PyTorch Geometric's convention)."""
+        """E: each undirected edge counted in both directions (PyTorch Geometric's convention)."""
         return int(self.edge_index.shape[1])
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
         """(N, N) symmetric CSR of ones."""
         ones = np.ones(self.num_edges, dtype=np.float32)
-        return sp.csr_array((ones, (self.edge_index[0], self.edge_index[1])), shape=(self.num_nodes,) * 2)
+        places = (self.edge_index[0], self.edge_index[1])
+        return sp.csr_array((ones, places), shape=(self.num_nodes,) * 2)
 
     @cached_property
     def derived(self) -> dict[object, object]:
-        """Where `propagation` keeps the operators it has built for this graph, so that each is built once."""
+        """Where `nn.sparse.once` keeps the operators of this graph, so that each is built once."""
         return {}
 
     def subgraph(self, ids: np.ndarray) -> Graph:
-        """The graph induced by the nodes `ids` (ascending), renumbered 0..len(ids)-1."""
+        """The induced subgraph of some nodes, renumbered 0..len(ids)-1.
+
+        Args:
+            ids: (n,) numbers of nodes, ascending.
+
+        Examples:
+            >>> Graph.of([[1], [2], [3]], [[0, 1], [1, 2]]).subgraph(np.array([0, 1]))
+            Graph(2 nodes, 2 edges, 1 dense features)
+        """
         new_number = np.full(self.num_nodes, -1, dtype=np.int64)
         new_number[ids] = np.arange(len(ids))
         edges = new_number[self.edge_index]
@@ -95,26 +127,50 @@ class Graph:
         return Graph(self.x[ids], edges, self.node_ids[ids], self.feature_names)
 
     def aligned(self, feature_names: Sequence[str]) -> tuple[Graph, int, int]:
-        """The same graph with the features `feature_names`, in that order: those a model knows.
+        """The same graph with other features, in a given order: those a model knows.
 
-        Also how many features of this graph are not among them (ignored), and how many of them it lacks (zero).
+        Args:
+            feature_names: By which features are matched.
+
+        Returns:
+            The graph; how many of its own features are not among them, and are left out; how many
+            of them it lacks, which are zero.
+
+        Raises:
+            GraphError: This graph's features have no names.
         """
         if self.feature_names is None:
-            raise GraphError("features are matched by name, and this graph's features have no names")
+            raise GraphError(
+                "features are matched by name, and this graph's features have no names"
+            )
         own = {name: place for place, name in enumerate(self.feature_names)}
         place = np.array([own.get(name, -1) for name in feature_names], dtype=np.int64)
         there = np.flatnonzero(place >= 0)
-        dense, entries = isinstance(self.x, np.ndarray), np.ones(len(there), dtype=np.float32)
-        moved = sp.csr_array((entries, (place[there], there)), shape=(self.num_features, len(feature_names)))
+        entries = (np.ones(len(there), dtype=np.float32), (place[there], there))
+        moved = sp.csr_array(entries, shape=(self.num_features, len(feature_names)))
+        dense = isinstance(self.x, np.ndarray)
         x = Graph.of(self.x @ moved, self.edge_index[:, :0], dense=dense).x
         graph = Graph(x, self.edge_index, self.node_ids, tuple(feature_names))
         return graph, self.num_features - len(there), len(feature_names) - len(there)
 
-    def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
-        """The graph induced by all nodes within `hops` steps of `ids`, and where `ids` are in it.
+    def k_hop_subgraph(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
+        """The k-hop subgraph: all nodes within `hops` steps of `ids`, and where `ids` are in it.
 
-        With one hop more than an encoder has layers, its z at `ids` is that of the whole graph: every node that speaks in
-        it has all its neighbours here, hence its true degree. If everything is reached, it is this graph itself.
+        With one hop more than an encoder has layers, its z at `ids` is that of the whole graph:
+        every node that speaks in it has all its neighbors here, hence its true degree.
+
+        Args:
+            ids: (n,) numbers of nodes, ascending.
+            hops: How many steps.
+
+        Returns:
+            The subgraph, and (n,) numbers of `ids` in it. If everything is reached, it is this
+            graph itself.
+
+        Examples:
+            >>> path = Graph.of([[1], [2], [3], [4]], [[0, 1, 2], [1, 2, 3]])
+            >>> path.k_hop_subgraph(np.array([3]), hops=1)
+            (Graph(2 nodes, 2 edges, 1 dense features), array([1]))
         """
         reached = np.zeros(self.num_nodes, dtype=bool)
         reached[ids] = True
@@ -129,9 +185,15 @@ class Graph:
         nodes = np.flatnonzero(reached)
         return self.subgraph(nodes), np.searchsorted(nodes, ids)
 
+    def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
+        """The name that `k_hop_subgraph` had."""
+        warn_renamed("Graph.around", "Graph.k_hop_subgraph")
+        return self.k_hop_subgraph(ids, hops)
+
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.x) else "dense"
-        return f"Graph({self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} {kind} features)"
+        counts = f"{self.num_nodes} nodes, {self.num_edges} edges"
+        return f"Graph({counts}, {self.num_features} {kind} features)"
 
 
 def _features(x: object, dense: bool | None, source: str) -> Features:
@@ -142,7 +204,9 @@ def _features(x: object, dense: bool | None, source: str) -> Features:
     else:
         matrix = _numbers(lambda: np.array(x, dtype=np.float32, order="C"), source)
         if matrix.ndim != 2:
-            raise GraphError(f"{source}: x must have two dimensions (nodes, features), it has {matrix.ndim}")
+            raise GraphError(
+                f"{source}: x must have two dimensions (nodes, features), it has {matrix.ndim}"
+            )
         values = matrix
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise GraphError(f"{source}: x is empty, shape {matrix.shape}")
@@ -158,9 +222,13 @@ def _features(x: object, dense: bool | None, source: str) -> Features:
 
 
 def _numbers(convert: Callable[[], Any], source: str) -> Any:
-    """A copy as float32: what the user brought stays as it was, and later changes to it do not reach the graph."""
+    """A copy as float32.
+
+    What the user brought stays as it was, and later changes to it do not reach the graph.
+    """
     try:
-        with np.errstate(over="ignore"):  # too large a number becomes infinite, and is reported as such
+        # Too large a number becomes infinite, and is reported as such.
+        with np.errstate(over="ignore"):
             return convert()
     except (TypeError, ValueError) as error:
         raise GraphError(f"{source}: x is not a table of numbers ({error})") from error
@@ -175,7 +243,8 @@ def _first_not_finite(matrix: Features) -> str:
         rows, columns = np.nonzero(~np.isfinite(matrix))
         bad, row, column = rows, rows[0], columns[0]
         value = matrix[row, column]
-    return f"x has {len(bad)} entries that are not finite numbers, first: node {row}, feature {column} is {value}"
+    first = f"node {row}, feature {column} is {value}"
+    return f"x has {len(bad)} entries that are not finite numbers, first: {first}"
 
 
 def _node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
@@ -189,7 +258,9 @@ def _node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
     values, counts = np.unique(names, return_counts=True)
     if len(values) < n:
         twice = values[counts.argmax()].item()
-        raise GraphError(f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times")
+        raise GraphError(
+            f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times"
+        )
     return names
 
 
@@ -204,7 +275,8 @@ def _edges(edge_index: object, n: int, names: np.ndarray, source: str) -> np.nda
     if outside.any():
         a, b = edges[:, outside.argmax()]
         raise GraphError(
-            f"{source}: {outside.sum()} edges name nodes that are not there (nodes are 0..{n - 1}), first: {a} -> {b}"
+            f"{source}: {outside.sum()} edges name nodes that are not there "
+            f"(nodes are 0..{n - 1}), first: {a} -> {b}"
         )
     return edges
 

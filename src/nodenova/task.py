@@ -12,11 +12,22 @@ from nodenova.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class NewTask:
-    """Unlabelled nodes of new classes.
+    """Unlabelled nodes of new classes: all that phase 2 is given beside a model.
 
-    graph:   what phase 2 may see.
-    ids:     (n,) node numbers, strictly ascending: an order by class would be a leak.
-    num_new: how many new classes to find among them.
+    Attributes:
+        graph: What phase 2 may see.
+        ids: (n,) node numbers, strictly ascending: an order by class would be a leak.
+        num_new: How many new classes to find among them.
+
+    Raises:
+        SettingError: `num_new` is below 1.
+        GraphError: The ids are not ascending, not in the graph, or fewer than `num_new`.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0).graph
+        >>> nova.NewTask(graph, np.array([120, 130, 150]), num_new=2).ids
+        array([120, 130, 150])
     """
 
     graph: Graph
@@ -29,10 +40,14 @@ class NewTask:
         if self.num_new < 1:
             raise SettingError(f"num_new must be at least 1, it is {self.num_new}")
         if ids.ndim != 1 or len(ids) < self.num_new:
-            raise GraphError(f"{self.num_new} new classes need at least as many unlabelled nodes, there are {ids.size}")
+            raise GraphError(
+                f"{self.num_new} new classes need at least as many unlabelled nodes, "
+                f"there are {ids.size}"
+            )
         if (np.diff(ids) <= 0).any():
             raise GraphError("the ids of the new nodes must be strictly ascending")
         if ids[0] < 0 or ids[-1] >= self.graph.num_nodes:
             raise GraphError(
-                f"the ids of the new nodes must lie in 0..{self.graph.num_nodes - 1}, they span {ids[0]}..{ids[-1]}"
+                f"the ids of the new nodes must lie in 0..{self.graph.num_nodes - 1}, "
+                f"they span {ids[0]}..{ids[-1]}"
             )

@@ -1,6 +1,7 @@
-"""The contract of a method: rules that every method keeps, as checks that anybody can run on a method of their own.
+"""The contract of a method: rules that every method keeps, as checks to run on one of your own.
 
-The first of them: does it see labels that it must not see? Scramble them and look whether anything changes.
+The first of them: does it see labels that it must not see? Scramble them and look whether anything
+changes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nodenova.data.labels import Labelled
+from nodenova.data.labels import LabelledGraph
 from nodenova.data.splits import split, with_split
 from nodenova.data.synthetic import synthetic
 from nodenova.discovery import discover
@@ -25,7 +26,18 @@ EPOCHS = 20  # of phase 1: enough to have something to start from
 
 
 def problem(method: Method, check: str, encoder: str) -> str | None:
-    """None if the method keeps the rule, else one sentence. Whatever the method raises is a problem of its own."""
+    """What is wrong with a method under one of the rules.
+
+    Whatever the method raises is a problem of its own.
+
+    Args:
+        method: With its settings.
+        check: One of CHECKS.
+        encoder: By name.
+
+    Returns:
+        None if the method keeps the rule, else one sentence.
+    """
     try:
         return CHECKS[check](method, encoder)
     except Exception as error:
@@ -33,7 +45,7 @@ def problem(method: Method, check: str, encoder: str) -> str | None:
 
 
 def no_label(method: Method, encoder: str) -> str | None:
-    """Predictions stay the same, bit for bit, when the labels of the new nodes are dealt out anew."""
+    """Predictions stay the same, bit for bit, when labels of the new nodes are dealt out anew."""
     return find_leak(method, small(), [0, 1, 2], encoder, EPOCHS)
 
 
@@ -42,10 +54,17 @@ def repeats(method: Method, encoder: str) -> str | None:
     labelled = small()
     model, task = _fitted(labelled, [0, 1, 2], encoder)
     before = model.predict_proba(labelled.graph)
-    first, second = (discover(model, task, method, seed=7).predict_proba(labelled.graph) for _ in range(2))
+    first, second = (
+        discover(model, task, method, seed=7).predict_proba(labelled.graph) for _ in range(2)
+    )
     if not np.array_equal(first, second):
-        return "the same seed gave two different results; random numbers must come from PyTorch's generator"
-    return None if np.array_equal(before, model.predict_proba(labelled.graph)) else "it changed the model it was given"
+        return (
+            "the same seed gave two different results; "
+            "random numbers must come from PyTorch's generator"
+        )
+    if not np.array_equal(before, model.predict_proba(labelled.graph)):
+        return "it changed the model it was given"
+    return None
 
 
 def one_new_class(method: Method, encoder: str) -> str | None:
@@ -54,7 +73,7 @@ def one_new_class(method: Method, encoder: str) -> str | None:
 
 
 def isolated_node(method: Method, encoder: str) -> str | None:
-    """A node without neighbours and without features, among the unlabelled new ones."""
+    """A node without neighbors and without features, among the unlabelled new ones."""
     labelled = small()
     graph, alone = labelled.graph, int(np.flatnonzero(labelled.y == 4)[0])
     x = graph.x.toarray() if not isinstance(graph.x, np.ndarray) else graph.x.copy()
@@ -85,18 +104,18 @@ CHECKS: dict[str, Callable[[Method, str], str | None]] = {
 }
 
 
-def small() -> Labelled:
+def small() -> LabelledGraph:
     """The graph of the checks: 160 nodes, five classes."""
     return synthetic(nodes=160, classes=5, words=80, seed=3)
 
 
-def _fitted(labelled: Labelled, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
+def _fitted(labelled: LabelledGraph, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
     first, task, _ = split(labelled, old)
     settings: dict[str, Any] = {"epochs": EPOCHS} if encoder_kind(encoder).trainable else {}
     return fit(first, encoder, **settings), task
 
 
-def _sound(method: Method, labelled: Labelled, old: Sequence[int], encoder: str) -> str | None:
+def _sound(method: Method, labelled: LabelledGraph, old: Sequence[int], encoder: str) -> str | None:
     model, task = _fitted(labelled, old, encoder)
     probabilities = discover(model, task, method).predict_proba(labelled.graph)
     if probabilities.shape != (labelled.graph.num_nodes, len(old) + task.num_new):
@@ -104,8 +123,14 @@ def _sound(method: Method, labelled: Labelled, old: Sequence[int], encoder: str)
     return None if np.isfinite(probabilities).all() else "some probabilities are not numbers"
 
 
-def scrambled(labelled: Labelled, old: Sequence[int], seed: int = 0) -> Labelled:
-    """The same graph and old labels, with the labels of the new nodes dealt out anew among the new nodes."""
+def scrambled(labelled: LabelledGraph, old: Sequence[int], seed: int = 0) -> LabelledGraph:
+    """The same graph and old labels, with the labels of the new nodes dealt out anew among them.
+
+    Args:
+        labelled: The graph with all labels.
+        old: The old classes, by number.
+        seed: Of the permutation.
+    """
     rng = np.random.default_rng([seed, 77])
     new = np.flatnonzero((labelled.y >= 0) & ~np.isin(labelled.y, list(old)))
     y = labelled.y.copy()
@@ -113,11 +138,34 @@ def scrambled(labelled: Labelled, old: Sequence[int], seed: int = 0) -> Labelled
     return replace(labelled, y=y)
 
 
-def find_leak(method: Method, labelled: Labelled, old: Sequence[int], encoder: str = "gcn", epochs: int = 20) -> str | None:
-    """None if the method gives bit-identical predictions whatever the new nodes' labels are, else what gave it away."""
+def find_leak(
+    method: Method,
+    labelled: LabelledGraph,
+    old: Sequence[int],
+    encoder: str = "gcn",
+    epochs: int = 20,
+) -> str | None:
+    """Whether a method sees labels of new nodes: run it twice, the second time on scrambled ones.
+
+    Args:
+        method: With its settings.
+        labelled: A graph with all labels.
+        old: The old classes, by number.
+        encoder: By name.
+        epochs: Of phase 1, for encoders that are trained.
+
+    Returns:
+        None if predictions and embeddings are the same, bit for bit; else what gave it away.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> nova.find_leak(nova.Prism(restarts=2), graph, old=[0, 1], encoder="prism") is None
+        True
+    """
     labelled = with_split(labelled)
 
-    def outcome(answers: Labelled) -> Model:
+    def outcome(answers: LabelledGraph) -> Model:
         first, new, _ = split(answers, old)
         settings: dict[str, Any] = {"epochs": epochs} if encoder_kind(encoder).trainable else {}
         return discover(fit(first, encoder, **settings), new, method)
@@ -127,5 +175,6 @@ def find_leak(method: Method, labelled: Labelled, old: Sequence[int], encoder: s
         ours, theirs = getattr(a, what)(labelled.graph), getattr(b, what)(labelled.graph)
         if not np.array_equal(ours, theirs):
             nodes = int((ours != theirs).any(axis=1).sum())
-            return f"{what} changed on {nodes} of {len(ours)} nodes when the labels of new nodes were scrambled"
+            where = f"{what} changed on {nodes} of {len(ours)} nodes"
+            return f"{where} when the labels of new nodes were scrambled"
     return None

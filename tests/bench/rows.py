@@ -11,7 +11,16 @@ from nodenova.bench.row import Row
 
 NAMES = ["a", "b", "c"]
 NODES = 10_000  # of each class in the test: a score in hundredths of a percent is a whole number of them
-DEFAULTS = {"alpha1": 0.08, "alpha2": 5.0, "eta": 0.2, "lam": 0.4, "k": 3, "replay": 1.0, "omega": 10.0, "pseudo": 1.0}
+DEFAULTS = {
+    "alpha1": 0.08,
+    "alpha2": 5.0,
+    "eta": 0.2,
+    "lam": 0.4,
+    "k": 3,
+    "replay": 1.0,
+    "omega": 10.0,
+    "pseudo": 1.0,
+}
 
 
 def row(
@@ -65,7 +74,11 @@ def document(
 def failed(**more: Any) -> Row:
     """A run that ended in an error: no counts."""
     said = {"status": "failed", "error": "Traceback:\nRuntimeError: 50% of_it & <b>x</b>"}
-    kept = document(**more) | said | {key: value for key, value in more.items() if key in ("error", "schema")}
+    kept = (
+        document(**more)
+        | said
+        | {key: value for key, value in more.items() if key in ("error", "schema")}
+    )
     for key in ("class_names", "split", "sizes", "predicted_sizes", "confusion", "confusion_fit", "confusion_old",
                 "confusion_new", "settings", "fit_settings", "sees", "versions", "data", "seconds", "nodes", "device",
                 "map"):  # fmt: skip
@@ -82,7 +95,9 @@ def bench() -> list[Row]:
     rows = []
     for dataset in ("cora", "citeseer"):
         for encoder in ("gcn", "gat"):
-            rows += seeds(6, dataset=dataset, encoder=encoder) + seeds(6, "dtc", 40, dataset=dataset, encoder=encoder)
+            rows += seeds(6, dataset=dataset, encoder=encoder) + seeds(
+                6, "dtc", 40, dataset=dataset, encoder=encoder
+            )
         rows += seeds(6, "prism", 70, dataset=dataset, encoder="prism")
         rows += seeds(6, "gem", 90, dataset=dataset, sees=["graph", "new_ids", "new_labels"])
         rows += seeds(6, "sword", 30, dataset=dataset, changed={"alpha1": 0.0})
@@ -90,6 +105,9 @@ def bench() -> list[Row]:
         rows += seeds(6, "sword", 55, dataset=dataset, changed={"eta": 0.5})
         rows += seeds(6, "sword", 35, dataset=dataset, fit_changed={"layers": 8})
         for split in range(6):
-            rows += [row(seed=s, level=40 + split, dataset=dataset, class_split=split, draw="balanced") for s in (0, 1)]
+            rows += [
+                row(seed=s, level=40 + split, dataset=dataset, class_split=split, draw="balanced")
+                for s in (0, 1)
+            ]
             rows += [row("dtc", 0, 30, dataset=dataset, class_split=split, draw="balanced")]
     return rows

@@ -42,7 +42,12 @@ def maps(tmp_path: Path) -> Path:
     folder = tmp_path / "maps"
     folder.mkdir()
     draw = np.random.default_rng(0)
-    np.savez(folder / "sword.npz", z=draw.normal(size=(30, 4)), y=np.arange(30) % 3, features=draw.normal(size=(30, 5)))
+    np.savez(
+        folder / "sword.npz",
+        z=draw.normal(size=(30, 4)),
+        y=np.arange(30) % 3,
+        features=draw.normal(size=(30, 5)),
+    )
     return folder
 
 
@@ -68,7 +73,9 @@ def test_shows_every_table_and_figure(maps: Path) -> None:
 
 def test_tables_say_what_the_rows_say(maps: Path) -> None:
     page = bench_page([*seeds(6), *seeds(6, "dtc", 90), failed(seed=6)], maps)
-    assert re.search(r"<td><b>9\d\.\d ± \d\.\d</b> <abbr title=\"difference \+[^\"]*\">▲</abbr>", page)
+    assert re.search(
+        r"<td><b>9\d\.\d ± \d\.\d</b> <abbr title=\"difference \+[^\"]*\">▲</abbr>", page
+    )
     assert '<span class="paper">(53.5)<sup>1</sup></span>' in page
     text = Tags(page).text
     assert "12 finished runs, 1 failed." in text
@@ -77,13 +84,20 @@ def test_tables_say_what_the_rows_say(maps: Path) -> None:
 
 def test_needs_no_network_and_no_script(maps: Path) -> None:
     page = bench_page(mapped(), maps)
-    own = page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace('<link rel="icon" href="data:,">', "")
-    assert not re.search(r"https?:|\bsrc\s*=|href\s*=\s*\"[^#]|<link|@import|url\(|<iframe|<script|\bon\w+=", own)
+    own = page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace(
+        '<link rel="icon" href="data:,">', ""
+    )
+    assert not re.search(
+        r"https?:|\bsrc\s*=|href\s*=\s*\"[^#]|<link|@import|url\(|<iframe|<script|\bon\w+=", own
+    )
     assert "content=\"default-src 'none'; script-src 'none'; style-src 'sha256-" in page
 
 
 def test_names_are_text_never_markup(tmp_path: Path) -> None:
-    rows = [row(HOSTILE, s, dataset=HOSTILE, class_names=[HOSTILE, *NAMES[1:]], commit=HOSTILE) for s in range(2)]
+    rows = [
+        row(HOSTILE, s, dataset=HOSTILE, class_names=[HOSTILE, *NAMES[1:]], commit=HOSTILE)
+        for s in range(2)
+    ]
     rows += [failed(method=HOSTILE, seed=3, error=HOSTILE)]
     page = Tags(bench_page(rows, tmp_path))
     assert not {"script", "img"} & set(page.tags)
@@ -99,7 +113,9 @@ def test_equal_rows_give_equal_bytes_whatever_their_order(maps: Path, tmp_path: 
     random.Random(1).shuffle(shuffled)
     for name in TABLES:
         first = {path.name: path.read_bytes() for path in write_outputs(name, rows, tmp_path)}
-        assert {path.name: path.read_bytes() for path in write_outputs(name, shuffled, tmp_path)} == first
+        assert {
+            path.name: path.read_bytes() for path in write_outputs(name, shuffled, tmp_path)
+        } == first
         assert {f"{name}.md", f"{name}.tex", f"{name}.csv"} <= set(first)
     page = write_page(rows, tmp_path).read_bytes()
     assert write_page(shuffled, tmp_path).read_bytes() == page
@@ -108,10 +124,18 @@ def test_equal_rows_give_equal_bytes_whatever_their_order(maps: Path, tmp_path: 
 
 def test_figures_are_files_too(maps: Path, tmp_path: Path) -> None:
     names = {path.name for path in write_outputs("tsne", mapped(), tmp_path)}
-    assert names == {"tsne.md", "tsne.tex", "tsne.csv", "tsne-cora-gcn-sword.svg", "tsne-cora-gcn-original-features.svg"}
+    assert names == {
+        "tsne.md",
+        "tsne.tex",
+        "tsne.csv",
+        "tsne-cora-gcn-sword.svg",
+        "tsne-cora-gcn-original-features.svg",
+    }
     names = {path.name for path in write_outputs("sensitivity", mapped(), tmp_path)}
     letters = ("alpha1", "eta", "lambda")
-    assert {f"sensitivity-{d}-{letter}-gcn.svg" for d in ("cora", "citeseer") for letter in letters} <= names
+    assert {
+        f"sensitivity-{d}-{letter}-gcn.svg" for d in ("cora", "citeseer") for letter in letters
+    } <= names
 
 
 def test_figures_whose_names_look_alike_keep_their_own_files(tmp_path: Path) -> None:
@@ -121,10 +145,22 @@ def test_figures_whose_names_look_alike_keep_their_own_files(tmp_path: Path) -> 
 
 
 def test_a_map_without_features_is_drawn_alone(maps: Path, tmp_path: Path) -> None:
-    np.savez(maps / "sword.npz", z=np.random.default_rng(0).normal(size=(30, 4)), y=np.arange(30) % 3)
-    assert [path.name for path in write_outputs("tsne", mapped(), tmp_path) if path.suffix == ".svg"] == [
-        "tsne-cora-gcn-sword.svg"
-    ]
+    np.savez(
+        maps / "sword.npz", z=np.random.default_rng(0).normal(size=(30, 4)), y=np.arange(30) % 3
+    )
+    assert [
+        path.name for path in write_outputs("tsne", mapped(), tmp_path) if path.suffix == ".svg"
+    ] == ["tsne-cora-gcn-sword.svg"]
+
+
+def test_files_and_page_show_what_a_command_asked_for(tmp_path: Path) -> None:
+    moved = seeds(2, changed={"eta": 0.5})
+    asked, rows = {row.key for row in moved}, [*seeds(2), *moved]
+    for path in write_outputs("comparison", rows, tmp_path, asked):
+        said = {".tex": r"SWORD, $\eta$=0.5"}.get(path.suffix, "SWORD, η=0.5")
+        assert said in path.read_text(), path.name
+    assert '<th scope="row">SWORD, η=0.5</th>' in write_page(rows, tmp_path, asked).read_text()
+    assert "SWORD, η=0.5" not in write_page(rows, tmp_path).read_text()
 
 
 def test_a_damaged_map_is_named(maps: Path) -> None:

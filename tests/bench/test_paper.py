@@ -51,7 +51,9 @@ def test_averages_are_those_of_the_four_datasets(table: str) -> None:
         if abs(value - fmean(PAPER[table][encoder, method, d][score] for d in FOUR)) > 0.0151
     }
     # Two that the paper itself adds up wrong.
-    assert wrong == ({("gat", "restune", "af"), ("sage", "restune", "aa")} if table == "forgetting" else set())
+    assert wrong == (
+        {("gat", "restune", "af"), ("sage", "restune", "aa")} if table == "forgetting" else set()
+    )
 
 
 def test_all_is_what_old_and_new_give_but_for_the_cells_that_are_remarked() -> None:
@@ -63,15 +65,20 @@ def test_all_is_what_old_and_new_give_but_for_the_cells_that_are_remarked() -> N
         ("sage", "restune", "cora"), ("sage", "sword", "cora"), ("sage", "sword", "pubmed"),
     }  # fmt: skip
     for encoder, method, dataset in found:
-        assert "contradicts its own Old and New" in " ".join(remarks("comparison", encoder, method, dataset, "all"))
-        assert not any("contradicts" in r for r in remarks("comparison", encoder, method, dataset, "old"))
+        assert "contradicts its own Old and New" in " ".join(
+            remarks("comparison", encoder, method, dataset, "all")
+        )
+        assert not any(
+            "contradicts" in r for r in remarks("comparison", encoder, method, dataset, "old")
+        )
 
 
 def test_aa_is_the_mean_of_old_and_new() -> None:
     wrong = [
         key
         for key, cell in PAPER["forgetting"].items()
-        if key[2] != "average" and abs(cell["aa"] - (COMPARED[key]["old"] + COMPARED[key]["new"]) / 2) > 0.0151
+        if key[2] != "average"
+        and abs(cell["aa"] - (COMPARED[key]["old"] + COMPARED[key]["new"]) / 2) > 0.0151
     ]
     assert wrong == [("sage", "restune", "cora")]
     assert remarks("forgetting", *wrong[0], "aa") == [
@@ -80,15 +87,22 @@ def test_aa_is_the_mean_of_old_and_new() -> None:
 
 
 def test_28_of_72_cells_of_the_baselines_are_constant_predictors() -> None:
-    cells = {key: cell for key, cell in COMPARED.items() if key[1] != "sword" and key[2] in TEST_NODES}
+    cells = {
+        key: cell for key, cell in COMPARED.items() if key[1] != "sword" and key[2] in TEST_NODES
+    }
     constant = {key: constant_class(cell, key[2]) for key, cell in cells.items()}
     assert len(cells) == 72
     assert sum(c is not None for c in constant.values()) == 28
     assert constant["gcn", "ncl", "cora"] == 3
     assert constant["gat", "twp", "pubmed"] == 2
-    assert all(constant_class(cell, key[2]) is None for key, cell in COMPARED.items() if key[1] == "sword")
+    assert all(
+        constant_class(cell, key[2]) is None for key, cell in COMPARED.items() if key[1] == "sword"
+    )
     (text,) = remarks("comparison", "gcn", "ncl", "cora", "new")
-    assert text == "The paper's cell equals a constant predictor: every test node of cora is called class 3."
+    assert (
+        text
+        == "The paper's cell equals a constant predictor: every test node of cora is called class 3."
+    )
     assert remarks("forgetting", "gcn", "ncl", "cora", "af")
 
 
@@ -107,7 +121,9 @@ def test_fractions_of_validation_nodes_give_the_printed_numbers(
 
 
 def test_what_is_as_it_claims_has_no_remark() -> None:
-    assert not any(remarks("comparison", "gcn", "sword", d, s) for d in FOUR[:3] for s in ("old", "new", "all"))
+    assert not any(
+        remarks("comparison", "gcn", "sword", d, s) for d in FOUR[:3] for s in ("old", "new", "all")
+    )
     assert remarks("comparison", "gcn", "prism", "cora", "all") == []
 
 
@@ -125,8 +141,12 @@ def test_every_block_of_facts_says_where_it_is_from() -> None:
     for block in FACTS.values():
         assert len(block["source"].split()) > 8  # a sentence, not a word
     assert "CIKM 2024" in FACTS["paper"]["source"]
-    assert all("github.com/name-is-what/NC2D" in FACTS[name]["source"] for name in ("released", "rerun"))
-    assert {cell["dataset"] for cells in list(FACTS["rerun"].values())[1:] for cell in cells} <= set(FOUR)
+    assert all(
+        "github.com/name-is-what/NC2D" in FACTS[name]["source"] for name in ("released", "rerun")
+    )
+    assert {
+        cell["dataset"] for cells in list(FACTS["rerun"].values())[1:] for cell in cells
+    } <= set(FOUR)
 
 
 def test_the_re_run_has_every_cell_that_is_known_also_the_unfavourable_ones() -> None:
@@ -149,20 +169,29 @@ def test_of_two_measurements_of_a_cell_the_later_counts() -> None:
     assert cell["old"] == Measured(56.1, 2.8, 6)  # measured once
 
 
-@pytest.mark.parametrize("table", [FACTS["rerun"]["without_leak"], FACTS["rerun"]["with_leak"]], ids=["without", "with"])
+@pytest.mark.parametrize(
+    "table", [FACTS["rerun"]["without_leak"], FACTS["rerun"]["with_leak"]], ids=["without", "with"]
+)
 def test_what_was_measured_together_adds_up(table: list[dict[str, Any]]) -> None:
     """All is the mean of Old and New by their test nodes, and that holds for means over seeds too."""
     whole = [cell for cell in table if "old" in cell]
     assert whole
     for cell in whole:
         share = OLD_SHARE[cell["dataset"]]
-        assert share * cell["old"][0] + (1 - share) * cell["new"][0] == pytest.approx(cell["all"][0], abs=0.1)
-    assert {(cell["dataset"], cell["encoder"]) for cell in FACTS["rerun"]["without_leak"] if "old" in cell} == set(
-        paper.SWORD_RERUN
-    )
+        assert share * cell["old"][0] + (1 - share) * cell["new"][0] == pytest.approx(
+            cell["all"][0], abs=0.1
+        )
+    assert {
+        (cell["dataset"], cell["encoder"])
+        for cell in FACTS["rerun"]["without_leak"]
+        if "old" in cell
+    } == set(paper.SWORD_RERUN)
 
 
 def test_names_used_by_tools() -> None:
     assert paper.SWORD_PAPER["cora", "gcn"] == (60.67, 37.97, 53.50)
     assert len(paper.SWORD_PAPER) == 9
-    assert paper.SWORD_PAPER_NOTES["cora", "sage"] == "Old equals 230/333, an accuracy on validation nodes"
+    assert (
+        paper.SWORD_PAPER_NOTES["cora", "sage"]
+        == "Old equals 230/333, an accuracy on validation nodes"
+    )

@@ -50,7 +50,9 @@ def test_compressed_rows_are_read_too(tmp_path: Path) -> None:
         RowFile(path).read()
 
 
-def test_a_torn_last_line_is_a_run_under_way_and_is_cut_off_before_writing_goes_on(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_a_run_under_way_and_is_cut_off_before_writing_goes_on(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(as_line(A) + as_line(B)[:40])
     file = RowFile(path)
@@ -66,12 +68,23 @@ def test_a_torn_last_line_is_a_run_under_way_and_is_cut_off_before_writing_goes_
         (b"{broken\n", "line 2 is damaged, not readable as JSON"),
         (b"[1]\n", "line 2 is not a result row, it has no key"),
         (b'{"key": "a"}\n', "line 2 is not a result row, it has no dataset"),
-        (lines(document(confusion=[[1, 2]])), "line 2 is a damaged result row: its confusion is not of its classes, 3 × 3"),
-        (lines(document() | {"seed": "first"}), r"line 2 is a damaged result row \(invalid literal for int"),
-        (lines(document(schema=3)), "line 2 is a row of schema 3, and this version of nodenova knows schemas up to 2"),
+        (
+            lines(document(confusion=[[1, 2]])),
+            "line 2 is a damaged result row: its confusion is not of its classes, 3 × 3",
+        ),
+        (
+            lines(document() | {"seed": "first"}),
+            r"line 2 is a damaged result row \(invalid literal for int",
+        ),
+        (
+            lines(document(schema=3)),
+            "line 2 is a row of schema 3, and this version of nodenova knows schemas up to 2",
+        ),
     ],
 )
-def test_damage_in_the_middle_is_named_and_nothing_is_written(tmp_path: Path, line: bytes, sentence: str) -> None:
+def test_damage_in_the_middle_is_named_and_nothing_is_written(
+    tmp_path: Path, line: bytes, sentence: str
+) -> None:
     path = tmp_path / "rows.jsonl"
     content = as_line(A) + line + as_line(B)
     path.write_bytes(content)
@@ -82,7 +95,11 @@ def test_damage_in_the_middle_is_named_and_nothing_is_written(tmp_path: Path, li
 
 def test_a_second_writer_is_refused_and_the_lock_ends_with_the_first(tmp_path: Path) -> None:
     first, second = RowFile(tmp_path / "rows.jsonl"), RowFile(tmp_path / "rows.jsonl")
-    with first.writing(), pytest.raises(StorageError, match="another bench is writing there"), second.writing():
+    with (
+        first.writing(),
+        pytest.raises(StorageError, match="another bench is writing there"),
+        second.writing(),
+    ):
         pass
     with second.writing():
         second.append(A)

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.contenders import contender
 from nodenova.bench.folder import RunFolder
 from nodenova.bench.plan import Plan
+from nodenova.bench.registry import get_method
 from nodenova.bench.run_page import write_report
 from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.drawing.curves import loss_curves
 from nodenova.errors import StorageError
 from nodenova.fitting import TRAINING
-from nodenova.review.html import policy_hash
+from nodenova.pages.html import policy_hash
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous" / "graded"
-SCORES = ("old", "new", "all", "h", "gate", "nmi", "ari", "old_n", "new_n", "all_n")
+SCORES = ("old", "new", "all", "h", "old_new_accuracy", "nmi", "ari", "old_n", "new_n", "all_n")
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(2)>",
@@ -87,14 +87,28 @@ def numbers(page: Page, key: str) -> list[int]:
 
 
 def run(
-    path: Path, *, method: str = "sword", num_new: int = 2, seeds: tuple[int, ...] = (0,), hostile: bool = False
+    path: Path,
+    *,
+    method: str = "sword",
+    num_new: int = 2,
+    seeds: tuple[int, ...] = (0,),
+    hostile: bool = False,
 ) -> RunFolder:
     labelled = nova.synthetic(nodes=300)
     if hostile:
         ids = np.array([f"<i>{i}</i>" for i in range(300)])
-        labelled = replace(labelled, class_names=HOSTILE, graph=replace(labelled.graph, node_ids=ids))
-    chosen = contender(method, {"epochs": "5"} if method == "sword" else {})
-    plan = Plan("<u>data</u>" if hostile else "synthetic", chosen, "gcn", (0, 1, 2, 3), num_new, (("epochs", 5),))
+        labelled = replace(
+            labelled, class_names=HOSTILE, graph=replace(labelled.graph, node_ids=ids)
+        )
+    chosen = get_method(method, {"epochs": "5"} if method == "sword" else {})
+    plan = Plan(
+        "<u>data</u>" if hostile else "synthetic",
+        chosen,
+        "gcn",
+        (0, 1, 2, 3),
+        num_new,
+        (("epochs", 5),),
+    )
     folder = RunFolder.create(path, plan, "synthetic")
     folder.run(labelled, plan, seeds, lambda seed, phase: None, lambda row: None)
     return folder
@@ -130,7 +144,19 @@ def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
         return f"{fmean(values):.1f} ± {stdev(values):.1f}".replace("-", "−")
 
     head, *lines = page.tables["scores"]
-    assert head == ["Matching", "Old", "New", "All", "H", "Gate", "NMI", "ARI", "Old-N", "New-N", "All-N"]
+    assert head == [
+        "Matching",
+        "Old",
+        "New",
+        "All",
+        "H",
+        "Gate",
+        "NMI",
+        "ARI",
+        "Old-N",
+        "New-N",
+        "All-N",
+    ]
     assert [line[0] for line in lines] == ["block (headline)", "identity", "global"]
     for line, matching in zip(lines, ("block", "identity", "global"), strict=True):
         assert line[1:] == [cell(score, matching) for score in SCORES]
@@ -155,7 +181,9 @@ def test_draws_losses_confusion_and_map(finished: RunFolder) -> None:
     page, row = Page(finished.path / "report.html"), finished.rows()[0]
     for number, stage in enumerate(finished.model().stages, start=1):
         assert loss_curves(stage.history, f"Losses of phase {number}") in page.source
-    drawn = before_and_after_matching(np.array(row.confusion), row.class_names, 4, row.sizes, row.predicted_sizes)
+    drawn = before_and_after_matching(
+        np.array(row.confusion), row.class_names, 4, row.sizes, row.predicted_sizes
+    )
     assert list(drawn) == ["Before matching", "After matching (block)"]
     for drawing in drawn.values():
         assert drawing in page.source
@@ -170,7 +198,10 @@ def test_draws_losses_confusion_and_map(finished: RunFolder) -> None:
         f"new-{predicted} = class-{t}" for t, predicted in enumerate(page.map["trueAs"]) if t > 3
     }
     assert page.map["p"] is None  # probabilities were not kept, and none is shown
-    assert {attrs["value"] for tag, attrs in page.tags if attrs.get("name") == "view"} == {"class", "true"}
+    assert {attrs["value"] for tag, attrs in page.tags if attrs.get("name") == "view"} == {
+        "class",
+        "true",
+    }
 
 
 def test_needs_no_network_and_runs_only_its_own_scripts(finished: RunFolder) -> None:
@@ -190,8 +221,13 @@ def test_needs_no_network_and_runs_only_its_own_scripts(finished: RunFolder) -> 
 
 
 def test_equal_folders_give_equal_pages(finished: RunFolder, tmp_path: Path) -> None:
-    shutil.copytree(finished.path, tmp_path / "elsewhere", ignore=shutil.ignore_patterns("report.html"))
-    assert write_report(RunFolder.open(tmp_path / "elsewhere")).read_bytes() == (finished.path / "report.html").read_bytes()
+    shutil.copytree(
+        finished.path, tmp_path / "elsewhere", ignore=shutil.ignore_patterns("report.html")
+    )
+    assert (
+        write_report(RunFolder.open(tmp_path / "elsewhere")).read_bytes()
+        == (finished.path / "report.html").read_bytes()
+    )
 
 
 def test_names_are_text_never_markup(tmp_path: Path) -> None:
@@ -220,7 +256,10 @@ def test_one_seed_without_a_map(copy: RunFolder) -> None:
 def test_scores_that_are_not_there_are_dashes(copy: RunFolder) -> None:
     for seed in (0, 1):
         row = copy.rows()[seed]
-        nothing = [*row.confusion[:4], *([0] * len(line) for line in row.confusion[4:])]  # no test node of a new class
+        nothing = [
+            *row.confusion[:4],
+            *([0] * len(line) for line in row.confusion[4:]),
+        ]  # no test node of a new class
         change_row(copy, seed, confusion=nothing, confusion_new=None, stored={})
     page = Page(write_report(copy))
     head = page.tables["scores"][0]
@@ -243,7 +282,9 @@ def test_a_method_that_trains_nothing_and_finds_nothing(tmp_path: Path) -> None:
     (1, (r"class-[45] = new-4", r"class-[45], not found")),
     (4, (r"class-4 = new-\d", r"class-5 = new-\d", r"new-\d, no partner")),
 ])  # fmt: skip
-def test_another_number_of_classes_than_there_are(tmp_path: Path, num_new: int, notes: tuple[str, ...]) -> None:
+def test_another_number_of_classes_than_there_are(
+    tmp_path: Path, num_new: int, notes: tuple[str, ...]
+) -> None:
     page = Page(write_report(run(tmp_path / "run", num_new=num_new)))
     for note in notes:
         assert re.search(note, page.text)
@@ -287,25 +328,44 @@ def test_no_finished_seed(tmp_path: Path) -> None:
 def test_a_run_of_the_previous_version_is_read_and_reported(tmp_path: Path) -> None:
     shutil.copytree(PREVIOUS, tmp_path / "run")
     folder = RunFolder.open(tmp_path / "run")
-    page, stored = Page(write_report(folder)), json.loads((PREVIOUS / "seed-0" / "row.json").read_text())
+    page, stored = (
+        Page(write_report(folder)),
+        json.loads((PREVIOUS / "seed-0" / "row.json").read_text()),
+    )
     assert [row.seed for row in folder.rows()] == [0, 1]
     assert folder.rows()[0].score("old") == pytest.approx(stored["scores"]["block"]["old"])
     assert page.tables["seeds"][1][1] == f"{stored['scores']['block']['old']:.1f}"
     assert len(page.map["names"]) == len(np.load(PREVIOUS / "map.npz")["y"])
 
 
-def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_refused(tmp_path: Path) -> None:
+def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_refused(
+    tmp_path: Path,
+) -> None:
     shutil.copytree(PREVIOUS, tmp_path / "run")
     document = json.loads((PREVIOUS / "run.json").read_text())
     asked = document["plan"]
-    same = Plan(asked["dataset"], contender("sword", {"epochs": "3"}), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
+    same = Plan(
+        asked["dataset"],
+        get_method("sword", {"epochs": "3"}),
+        "gcn",
+        (0, 1),
+        2,
+        (("hidden", 4), ("epochs", 5)),
+    )
     with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
         RunFolder.create(tmp_path / "run", same, document["data"])
-    document["phase_1"] = TRAINING | {"hidden": 4, "epochs": 5}  # as the version between the two wrote it
+    document["phase_1"] = TRAINING | {
+        "hidden": 4,
+        "epochs": 5,
+    }  # as the version between the two wrote it
     (tmp_path / "run/run.json").write_text(json.dumps(document))
     assert len(RunFolder.create(tmp_path / "run", same, document["data"]).rows()) == 2
-    other = replace(same, method=contender("sword", {"epochs": "4"}))
-    with pytest.raises(StorageError, match=r"holds another run \(method_settings: epochs: 3 there, 4 now\)"):
+    other = replace(same, method=get_method("sword", {"epochs": "4"}))
+    with pytest.raises(
+        StorageError, match=r"holds another run \(method_settings: epochs: 3 there, 4 now\)"
+    ):
         RunFolder.create(tmp_path / "run", other, document["data"])
-    with pytest.raises(StorageError, match=r"holds another run \(data: '1ff1d086a3e23311' there, 'x' now\)"):
+    with pytest.raises(
+        StorageError, match=r"holds another run \(data: '1ff1d086a3e23311' there, 'x' now\)"
+    ):
         RunFolder.create(tmp_path / "run", same, "x")

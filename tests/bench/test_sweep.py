@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import nodenova as nova
-from nodenova.bench.contenders import contender
-from nodenova.bench.grid import Cell, Choice, cells_of
+from nodenova.bench.grid import BenchConfig, RunSpec, runs_of
+from nodenova.bench.registry import get_method
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
-from nodenova.bench.sweep import Epoch, News, Source, sweep, unfinished
+from nodenova.bench.sweep import Epoch, Event, Source, sweep, unfinished
 
 DATA = "synthetic:nodes=80,classes=4,words=40"
 METHODS = """
@@ -50,15 +50,18 @@ class Dies:
 """
 
 
-def cells(methods: list[str], seeds: int = 2) -> list[Cell]:
-    graph, values = nova.load_dataset(DATA), [contender(name, {}) for name in methods]
-    return cells_of("comparison", Choice([(graph, 2)], ["gcn"], values, range(seeds), (("epochs", 5),)))
+def cells(methods: list[str], seeds: int = 2) -> list[RunSpec]:
+    graph, values = nova.load_dataset(DATA), [get_method(name, {}) for name in methods]
+    return runs_of(
+        "comparison", BenchConfig([(graph, 2)], ["gcn"], values, range(seeds), (("epochs", 5),))
+    )
 
 
 def lasting(row: Row) -> str:
     """A row without what differs from run to run: how long it took, and whether somebody commits meanwhile."""
     return json.dumps(
-        {key: value for key, value in row.to_json().items() if key not in ("seconds", "commit")}, sort_keys=True
+        {key: value for key, value in row.to_json().items() if key not in ("seconds", "commit")},
+        sort_keys=True,
     )
 
 
@@ -69,12 +72,14 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "own.py"
 
 
-def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(tmp_path: Path, own: Path) -> None:
+def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(
+    tmp_path: Path, own: Path
+) -> None:
     file = RowFile(tmp_path / "rows.jsonl")
     names = ["never_new", f"{own}:Fails", f"{own}:DiesOnce", f"{own}:Dies", "frozen_kmeans"]
-    wanted, news = cells(names), list[News]()
+    wanted, news = cells(names), list[Event]()
     with file.writing():
-        sweep(wanted, Source(), file, jobs=2, tell=news.append)
+        sweep(wanted, Source(), file, jobs=2, collect=news.append)
     rows = {row.key: row for row in file.read()}
     assert len(file.read()) == len(rows) == len(wanted)
     for cell in wanted:
@@ -104,13 +109,34 @@ def test_maps_are_kept_for_cells_that_ask_for_them(tmp_path: Path) -> None:
 
 
 def bench(folder: Path, seeds: int) -> list[str]:
-    options = ["--datasets", DATA, "--encoders", "gcn", "--methods", "frozen_kmeans,never_new,prism", "--num-old", "2"]
-    where = ["--seeds", str(seeds), "--fit-epochs", "5", "--jobs", "2", "--out", str(folder), "--quiet"]
+    options = [
+        "--datasets",
+        DATA,
+        "--encoders",
+        "gcn",
+        "--methods",
+        "frozen_kmeans,never_new,prism",
+        "--num-old",
+        "2",
+    ]
+    where = [
+        "--seeds",
+        str(seeds),
+        "--fit-epochs",
+        "5",
+        "--jobs",
+        "2",
+        "--out",
+        str(folder),
+        "--quiet",
+    ]
     return [sys.executable, "-m", "nodenova", "bench", "comparison", *options, *where]
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_and_resumed_the_rows_are_those_of_an_undisturbed_run(tmp_path: Path, kills: int) -> None:
+def test_killed_at_random_moments_and_resumed_the_rows_are_those_of_an_undisturbed_run(
+    tmp_path: Path, kills: int
+) -> None:
     rng, seeds = random.Random(kills), max(kills, 4)
     subprocess.run(bench(tmp_path / "calm", seeds), check=True, timeout=300)
     calm = [lasting(row) for row in RowFile(tmp_path / "calm" / "rows.jsonl").read()]

@@ -19,14 +19,22 @@ HOSTILE = r"my_method|a & b $x$ 100% #1 ~^ \input{/etc/passwd} <b>é 木</b>"
 
 
 def test_markdown_says_what_the_cells_say() -> None:
-    rows = [*seeds(6), failed(seed=6), *seeds(6, "dtc", 90), *seeds(6, "gem", 95, sees=["graph", "new_labels"])]
+    rows = [
+        *seeds(6),
+        failed(seed=6),
+        *seeds(6, "dtc", 90),
+        *seeds(6, "gem", 95, sees=["graph", "new_labels"]),
+    ]
     text = to_markdown(comparison(rows))
     sword = next(line for line in text.splitlines() if line.startswith("| SWORD"))
     assert re.search(r"<u>5\d\.\d ± \d\.\d</u> \(53\.5\) 1 failed¹", sword)
     dtc = next(line for line in text.splitlines() if line.startswith("| DTC"))
     assert re.search(r"\*\*9\d\.\d ± \d\.\d\*\* ▲ \(46\.9\)", dtc)
     assert "| GEM † |" in text
-    assert "1. Failed: cora, sword on gcn, seed 6: RuntimeError: 50% of\\_it \\& \\<b\\>x\\</b\\>" in text
+    assert (
+        "1. Failed: cora, sword on gcn, seed 6: RuntimeError: 50% of\\_it \\& \\<b\\>x\\</b\\>"
+        in text
+    )
     assert to_markdown(comparison([])) == "No runs of this table yet.\n"
 
 
@@ -58,7 +66,9 @@ def test_latex_is_sound(name: str) -> None:
     assert plain.count("$") % 2 == 0
     assert text.isascii()
     assert text.count(r"\begin{") == text.count(r"\end{")
-    for body in re.findall(r"\\begin\{tabular\}\{@\{\}(l+r+)@\{\}\}\n(.*?)\\end\{tabular\}", text, flags=re.DOTALL):
+    for body in re.findall(
+        r"\\begin\{tabular\}\{@\{\}(l+r+)@\{\}\}\n(.*?)\\end\{tabular\}", text, flags=re.DOTALL
+    ):
         for line in re.findall(r"^(.*) \\\\$", body[1], flags=re.MULTILINE):
             wide = sum(int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line))
             assert len(re.findall(r"(?<!\\)&", line)) + 1 + wide == len(body[0])
@@ -78,7 +88,10 @@ def test_latex_marks() -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_latex_compiles(tmp_path: Path) -> None:
     rows = [*bench(), row(HOSTILE), failed(seed=77, method="ncl")]
-    parts = [to_latex(name, TABLES[name](rows)) for name in ("comparison", "ablation", "sensitivity", "class-splits")]
+    parts = [
+        to_latex(name, TABLES[name](rows))
+        for name in ("comparison", "ablation", "sensitivity", "class-splits")
+    ]
     head = "\\documentclass{article}\n\\usepackage{booktabs,graphicx,amssymb}\n\\begin{document}\n"
     (tmp_path / "x.tex").write_text(head + "\n".join(parts) + "\\end{document}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
@@ -90,13 +103,24 @@ def test_csv_has_a_line_for_every_cell_and_score() -> None:
     tables = comparison(bench())
     lines = list(csv.DictReader(io.StringIO(to_csv(tables))))
     assert len(lines) == sum(len(table.lines) * len(table.columns) for table in tables)
-    prism = next(line for line in lines if line["line"] == "Prism (own encoder)" and line["score"] == "h")
+    prism = next(
+        line for line in lines if line["line"] == "Prism (own encoder)" and line["score"] == "h"
+    )
     cell = tables[0].lines[3].cells[3]
     assert float(prism["mean"]) == cell.mean
     assert cell.tests is not None
     assert float(prism["p_t_holm"]) == cell.tests.t_holm
-    assert (prism["matching"], prism["n"], prism["mark"], prism["sees"]) == ("block", "6", "best", "graph new_ids")
-    noted = next(line for line in lines if line["block"] == "GAT" and line["line"] == "SWORD" and line["score"] == "new")
+    assert (prism["matching"], prism["n"], prism["mark"], prism["sees"]) == (
+        "block",
+        "6",
+        "best",
+        "graph new_ids",
+    )
+    noted = next(
+        line
+        for line in lines
+        if line["block"] == "GAT" and line["line"] == "SWORD" and line["score"] == "new"
+    )
     assert noted["paper"] == "30.54"
     assert noted["notes"] == "The paper's number is 51/167, an accuracy on validation nodes."
 

@@ -9,8 +9,8 @@ import numpy as np
 from typer.testing import CliRunner
 
 import nodenova as nova
-from nodenova.bench.contenders import CONTENDERS
-from nodenova.bench.grid import Choice, cells_of
+from nodenova.bench.grid import BenchConfig, runs_of
+from nodenova.bench.registry import ALL_METHODS
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
 from nodenova.cli import app
@@ -21,14 +21,16 @@ def write_data_json(root: Path, nodes: int = 150) -> None:
     """Ten classes, dense features with both signs, links in one direction, two published splits, as Wiki-CS has them."""
     rng = np.random.default_rng(0)
     y = np.arange(nodes) % 10
-    centres = rng.normal(size=(10, 12))
+    centers = rng.normal(size=(10, 12))
     links = []
     for i in range(nodes):
         alike = rng.choice(np.flatnonzero(y == y[i]), 3)
         links.append([int(j) for j in alike if j != i] + [int(rng.integers(nodes))])
-    part = (np.arange(nodes) // 10) % 5  # of every class: two fifths for training, one for each other purpose
+    part = (
+        np.arange(nodes) // 10
+    ) % 5  # of every class: two fifths for training, one for each other purpose
     document = {
-        "features": (centres[y] + 0.5 * rng.normal(size=(nodes, 12))).tolist(),
+        "features": (centers[y] + 0.5 * rng.normal(size=(nodes, 12))).tolist(),
         "labels": y.tolist(),
         "links": links,
         "train_masks": [(part <= 1).tolist(), (part == 1).tolist()],
@@ -43,13 +45,29 @@ def write_data_json(root: Path, nodes: int = 150) -> None:
 
 def test_the_bench_runs_wikics_by_the_same_code(tmp_path: Path) -> None:
     write_data_json(tmp_path)
-    options = ["--datasets", "wikics", "--data-root", tmp_path, "--encoders", "gcn", "--methods", "prism,never_new"]
+    options = [
+        "--datasets",
+        "wikics",
+        "--data-root",
+        tmp_path,
+        "--encoders",
+        "gcn",
+        "--methods",
+        "prism,never_new",
+    ]
     more = ["--seeds", 1, "--out", tmp_path / "out", "--quiet"]
-    result = CliRunner().invoke(app, [str(a) for a in ["bench", "comparison", *options, *more]], catch_exceptions=False)
+    result = CliRunner().invoke(
+        app, [str(a) for a in ["bench", "comparison", *options, *more]], catch_exceptions=False
+    )
     assert result.exit_code == 0, result.output
     rows = RowFile(tmp_path / "out/rows.jsonl").read()
-    assert [(row.dataset, row.status, row.num_old, row.num_new) for row in rows] == [("wikics", "done", 7, 3)] * 2
-    assert {row.method: row.fit_settings.get("hidden") for row in rows} == {"never_new": 128, "prism": None}
+    assert [(row.dataset, row.status, row.num_old, row.num_new) for row in rows] == [
+        ("wikics", "done", 7, 3)
+    ] * 2
+    assert {row.method: row.fit_settings.get("hidden") for row in rows} == {
+        "never_new": 128,
+        "prism": None,
+    }
     assert "| Wiki-CS Old |" in (tmp_path / "out/comparison.md").read_text()
 
 
@@ -65,9 +83,15 @@ def test_phase_1_stops_on_its_stopping_nodes(tmp_path: Path) -> None:
 def test_every_method_runs_on_it(tmp_path: Path) -> None:
     write_data_json(tmp_path)
     labelled = nova.load_dataset("wikics", tmp_path, split=1)
-    methods = [kind(epochs=3) if hasattr(kind, "epochs") else kind() for kind in CONTENDERS.values()]
-    choice = Choice([(labelled, DATASETS["wikics"].num_old)], ["gcn"], methods, [0], (("epochs", 5),))
-    for cell in cells_of("heads", choice):
+    methods = [
+        kind(epochs=3) if hasattr(kind, "epochs") else kind() for kind in ALL_METHODS.values()
+    ]
+    choice = BenchConfig(
+        [(labelled, DATASETS["wikics"].num_old)], ["gcn"], methods, [0], (("epochs", 5),)
+    )
+    for cell in runs_of("heads", choice):
         row = run_one(labelled, cell.plan, 0).row
         assert np.array(row.confusion).sum() == 30
-        assert (cell.plan.method_name in nova.LABELLED) == bool({"new_labels", "old_labels"} & set(row.sees))
+        assert (cell.plan.method_name in nova.LABELLED) == bool(
+            {"new_labels", "old_labels"} & set(row.sees)
+        )

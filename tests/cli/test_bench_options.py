@@ -14,9 +14,9 @@ import nodenova as nova
 from nodenova import cli
 from nodenova.bench import schedules
 from nodenova.bench import sweep as sweep_module
-from nodenova.bench.grid import ABLATION, LAYERS, SENSITIVITY, Cell
+from nodenova.bench.grid import ABLATION, LAYERS, SENSITIVITY, RunSpec
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.run import Learnt, learn, run_one
+from nodenova.bench.run import Fitted, learn, run_one
 
 DATA = "synthetic:nodes=60,classes=4,words=40"
 SMALL = ["--datasets", DATA, "--encoders", "gcn", "--num-old", "2", "--seeds", "1", "--quiet"]
@@ -26,12 +26,12 @@ SMALL = ["--datasets", DATA, "--encoders", "gcn", "--num-old", "2", "--seeds", "
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The command with its runs done here and now, or, unless run=True, not at all. Returns the cells it asked for."""
 
-    def call(*arguments: str, run: bool = False) -> list[Cell]:
-        cells: list[Cell] = []
+    def call(*arguments: str, run: bool = False) -> list[RunSpec]:
+        cells: list[RunSpec] = []
 
-        def here(todo: list[Cell], source: Any, rows: RowFile, jobs: int, tell: Any) -> None:
+        def here(todo: list[RunSpec], source: Any, rows: RowFile, jobs: int, collect: Any) -> None:
             cells.extend(todo)
-            learnt: dict[object, Learnt] = {}
+            learnt: dict[object, Fitted] = {}
             for cell in todo if run else ():
                 graph = source.load(cell.plan.dataset)
                 if cell.phase_1 not in learnt:
@@ -41,7 +41,9 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
         monkeypatch.setattr(sweep_module, "sweep", here)
         result = CliRunner().invoke(
-            cli.app, ["bench", *arguments, *SMALL, "--out", str(tmp_path / "out")], catch_exceptions=False
+            cli.app,
+            ["bench", *arguments, *SMALL, "--out", str(tmp_path / "out")],
+            catch_exceptions=False,
         )
         assert result.exit_code == 0, result.output
         return cells
@@ -51,28 +53,43 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 def test_hidden_schedule_and_visibility_reach_every_run(bench) -> None:
     plain = bench("comparison", "--methods", "sword,prism")
-    assert {(cell.plan.fit_settings, cell.plan.visibility) for cell in plain} == {((), "transductive")}
-    wide = bench("comparison", "--methods", "sword,prism", "--hidden", "64", "--visibility", "induced")
-    assert {cell.plan.method_name: (dict(cell.plan.fit_settings), cell.plan.visibility) for cell in wide} == {
-        "sword": ({"hidden": 64}, "induced"),
-        "prism": ({}, "induced"),
+    assert {(cell.plan.fit_settings, cell.plan.visibility) for cell in plain} == {
+        ((), "transductive")
+    }
+    wide = bench(
+        "comparison", "--methods", "sword,prism", "--hidden", "64", "--setting", "inductive"
+    )
+    assert {
+        cell.plan.method_name: (dict(cell.plan.fit_settings), cell.plan.visibility) for cell in wide
+    } == {
+        "sword": ({"hidden": 64}, "inductive"),
+        "prism": ({}, "inductive"),
     }
     assert not {cell.key for cell in plain} & {cell.key for cell in wide}
-    assert [cell.key for cell in bench("comparison", "--methods", "sword,prism", "--hidden", "paper")] == [
-        cell.key for cell in plain
-    ]
+    assert [
+        cell.key for cell in bench("comparison", "--methods", "sword,prism", "--hidden", "paper")
+    ] == [cell.key for cell in plain]
 
 
 def test_settings_of_phase_1_reach_every_run_that_trains(bench) -> None:
-    cells = bench("comparison", "--methods", "sword,prism", "--fit-set", "head=cosine", "--fit-set", "weight_decay=0.002")
+    cells = bench(
+        "comparison",
+        "--methods",
+        "sword,prism",
+        "--fit-set",
+        "head=cosine",
+        "--fit-set",
+        "weight_decay=0.002",
+    )
     assert {cell.plan.method_name: dict(cell.plan.fit_settings) for cell in cells} == {
         "sword": {"head": "cosine", "weight_decay": 0.002},
         "prism": {},
     }
     both = bench("layers", "--fit-set", "dropout=0.3", "--hidden", "8")
-    assert {(dict(cell.plan.fit_settings)["dropout"], dict(cell.plan.fit_settings)["hidden"]) for cell in both} == {
-        (0.3, 8)
-    }
+    assert {
+        (dict(cell.plan.fit_settings)["dropout"], dict(cell.plan.fit_settings)["hidden"])
+        for cell in both
+    } == {(0.3, 8)}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +100,9 @@ def test_settings_of_phase_1_reach_every_run_that_trains(bench) -> None:
         ("layers", len(LAYERS)),
     ],
 )
-def test_set_and_hidden_are_on_top_of_what_a_table_of_sword_varies(bench, table: str, runs: int) -> None:
+def test_set_and_hidden_are_on_top_of_what_a_table_of_sword_varies(
+    bench, table: str, runs: int
+) -> None:
     cells = bench(table, "--set", "reading=printed", "--set", "draws=7", "--hidden", "8")
     assert len(cells) == runs
     assert {cell.plan.method_name for cell in cells} == {"sword"}
@@ -100,33 +119,58 @@ def test_a_setting_that_the_table_varies_is_varied(bench) -> None:
     assert values == {0.3, *SENSITIVITY["eta"]}
 
 
-def test_epochs_that_were_asked_for_stand_over_the_released_schedule(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_epochs_that_were_asked_for_stand_over_the_released_schedule(
+    bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where they are what SWORD has by default."""
     monkeypatch.setitem(schedules.RELEASED_FIT, (DATA, "gcn"), {"epochs": 3})
     monkeypatch.setitem(schedules.RELEASED_EPOCHS, (DATA, "gcn"), 2)
     options = ["comparison", "--methods", "sword", "--schedule", "released"]
     assert [cell.plan.method for cell in bench(*options)] == [nova.Sword(epochs=2)]
-    assert [cell.plan.method for cell in bench(*options, "--set", "eta=0.3")] == [nova.Sword(epochs=2, eta=0.3)]
+    assert [cell.plan.method for cell in bench(*options, "--set", "eta=0.3")] == [
+        nova.Sword(epochs=2, eta=0.3)
+    ]
     assert [cell.plan.method for cell in bench(*options, "--set", "epochs=600")] == [nova.Sword()]
 
 
-def test_an_ablation_with_set_and_hidden_has_its_own_block_in_the_table(bench, tmp_path: Path) -> None:
+def test_an_ablation_with_set_and_hidden_has_its_own_block_in_the_table(
+    bench, tmp_path: Path
+) -> None:
     bench("ablation", "--set", "epochs=2", "--set", "draws=7", "--hidden", "8", run=True)
     rows = RowFile(tmp_path / "out/rows.jsonl").read()
-    assert {(row.changed["epochs"], row.changed["draws"], row.fit_changed["hidden"]) for row in rows} == {(2, 7, 8)}
+    assert {
+        (row.changed["epochs"], row.changed["draws"], row.fit_changed["hidden"]) for row in rows
+    } == {(2, 7, 8)}
     text = (tmp_path / "out/ablation.md").read_text()
     assert "GCN, epochs=2, draws=7" in text
 
 
+def test_a_comparison_with_set_shows_its_runs_as_lines_of_their_own(bench, tmp_path: Path) -> None:
+    options = ["comparison", "--methods", "sword"]
+    bench(*options, "--set", "epochs=2", "--set", "draws=7", run=True)
+    for name in ("comparison.md", "comparison.csv", "bench.html"):
+        assert "SWORD, epochs=2, draws=7" in (tmp_path / "out" / name).read_text(), name
+    bench(*options)
+    assert "draws=7" not in (tmp_path / "out/comparison.md").read_text()
+    bench("ablation", "--set", "epochs=2", "--set", "draws=7", run=True)
+    page = (tmp_path / "out/bench.html").read_text()
+    assert (
+        "SWORD, epochs=2, draws=7" not in page
+    )  # that row is the ablation's, in a block of its own
+    assert "GCN, epochs=2, draws=7" in page
+
+
 def test_induced_runs_are_in_a_table_of_their_own(bench, tmp_path: Path) -> None:
     bench("comparison", "--methods", "never_new", run=True)
-    assert "induced" not in (tmp_path / "out/comparison.md").read_text()
-    bench("comparison", "--methods", "never_new", "--visibility", "induced", run=True)
-    first, _, third = (tmp_path / "out/comparison.md").read_text().partition("Comparison, induced")
+    assert "inductive" not in (tmp_path / "out/comparison.md").read_text()
+    bench("comparison", "--methods", "never_new", "--setting", "inductive", run=True)
+    first, _, third = (
+        (tmp_path / "out/comparison.md").read_text().partition("Comparison, inductive")
+    )
     assert "never new" in first
     assert "never new" in third
     rows = RowFile(tmp_path / "out/rows.jsonl").read()
-    assert [row.visibility for row in rows] == ["transductive", "induced"]
+    assert [row.visibility for row in rows] == ["transductive", "inductive"]
     assert nova.load_dataset(DATA).fingerprint() == rows[0].data
 
 
@@ -139,8 +183,15 @@ def test_the_newer_tables_are_run_and_written(bench, table: str, tmp_path: Path)
     assert "Prism (own encoder)" in text
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["nodenova", "bench", *arguments, "--out", str(folder / "out")])
+def refused(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    *arguments: str,
+) -> str:
+    monkeypatch.setattr(
+        sys, "argv", ["nodenova", "bench", *arguments, "--out", str(folder / "out")]
+    )
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 2
@@ -153,31 +204,47 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 NAMES_OTHERS = "--set is a setting of SWORD in {}, and --methods names others"
 ONE_METHOD = "--set is for one method: name it with --methods, in a table that is not all"
 HIDDEN = "--hidden is a number of dimensions, or paper; it is {!r}"
-NO_SCHEDULE = f"there is no released schedule for {DATA} with gcn; there is one for cora, citeseer, pubmed"
+NO_SCHEDULE = (
+    f"there is no released schedule for {DATA} with gcn; there is one for cora, citeseer, pubmed"
+)
 REFUSED = [
     (["ablation", "--methods", "dtc", "--set", "eta=1"], NAMES_OTHERS.format("ablation")),
     (["layers", "--methods", "sword,dtc", "--set", "eta=1"], NAMES_OTHERS.format("layers")),
     (["comparison", "--set", "eta=1"], ONE_METHOD),
     (["all", "--methods", "sword", "--set", "eta=1"], ONE_METHOD),
-    (["sensitivity", "--set", "reading=mine"], "unknown reading of sword 'mine'; known: printed, released"),
+    (
+        ["sensitivity", "--set", "reading=mine"],
+        "unknown reading of sword 'mine'; known: printed, released",
+    ),
     (["ablation", "--set", "eta"], "--set takes name=value, not 'eta'"),
     (["ablation", "--set", "gamma=1"], "unknown setting of sword 'gamma'; known: alpha1"),
-    *((["comparison", "--hidden", text], HIDDEN.format(text)) for text in ("many", "0", "1.5", "²")),
+    *(
+        (["comparison", "--hidden", text], HIDDEN.format(text))
+        for text in ("many", "0", "1.5", "²")
+    ),
     (["comparison", "--hidden", "70000"], "hidden must lie in 1..65536, it is 70000"),
-    (["comparison", "--fit-set", "hidden=8"], "--fit-set hidden=…: the size of the representation is --hidden"),
+    (
+        ["comparison", "--fit-set", "hidden=8"],
+        "--fit-set hidden=…: the size of the representation is --hidden",
+    ),
     (["comparison", "--fit-set", "head"], "--fit-set takes name=value, not 'head'"),
     (["comparison", "--fit-set", "head=odd"], "unknown head 'odd'; known: cosine, linear"),
     (["comparison", "--fit-set", "eta=1"], "unknown setting of fit 'eta'; known: attention"),
-    (["comparison", "--visibility", "seen"], "unknown visibility 'seen'; known: induced, transductive"),
+    (["comparison", "--setting", "seen"], "unknown setting 'seen'; known: inductive, transductive"),
     (["comparison", "--schedule", "mine"], "unknown schedule 'mine'; known: paper, released"),
     (["comparison", "--schedule", "released"], NO_SCHEDULE),
-    (["comparison", "--encoders", "prism"], "--encoders takes gcn, gat and sage; methods that prefer prism's run on it"),
+    (
+        ["comparison", "--encoders", "prism"],
+        "--encoders takes gcn, gat and sage; methods that prefer prism's run on it",
+    ),
     (["collaps"], "unknown table 'collaps'; known: ablation, all, class-splits, collapse"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), REFUSED)
-def test_what_is_refused(monkeypatch, capsys, tmp_path: Path, arguments: list[str], sentence: str) -> None:
+def test_what_is_refused(
+    monkeypatch, capsys, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
     data = [option for option in SMALL if option != "--quiet"]
     given = [*data[:2], *data[4:]] if "--encoders" in arguments else data
     assert sentence in refused(monkeypatch, capsys, tmp_path, *arguments, *given)

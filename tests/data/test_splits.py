@@ -41,9 +41,9 @@ def test_old_classes_in_any_order_are_the_same_split(labelled) -> None:
             assert one is other or np.array_equal(one, other), field.name
 
 
-@pytest.mark.parametrize("visibility", ["transductive", "induced"])
+@pytest.mark.parametrize("visibility", ["transductive", "inductive"])
 def test_ids_are_ascending(labelled, visibility: str) -> None:
-    old, new, exam = split(labelled, [1, 3], visibility=visibility)
+    old, new, exam = split(labelled, [1, 3], setting=visibility)
     for ids in (old.train_ids, old.val_ids, new.ids, exam.ids):
         assert len(ids) > 1
         assert (np.diff(ids) > 0).all()
@@ -53,9 +53,18 @@ def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
     new = tasks[1]
     assert {field.name for field in dataclasses.fields(new)} == {"graph", "ids", "num_new"}
     assert set(vars(new)) == {"graph", "ids", "num_new"}
-    assert set(vars(new.graph)) <= {"x", "edge_index", "node_ids", "feature_names", "adjacency", "derived"}
+    assert set(vars(new.graph)) <= {
+        "x",
+        "edge_index",
+        "node_ids",
+        "feature_names",
+        "adjacency",
+        "derived",
+    }
     for part in (new.graph.edge_index, new.graph.node_ids, new.ids):
-        assert part.base is None or part.base.size == part.size  # no view into an array that knows more
+        assert (
+            part.base is None or part.base.size == part.size
+        )  # no view into an array that knows more
 
 
 def test_a_node_of_unknown_class_is_nowhere(tiny) -> None:
@@ -65,7 +74,7 @@ def test_a_node_of_unknown_class_is_nowhere(tiny) -> None:
         old, new, exam = split(tiny, old_classes)
         for ids in (old.train_ids, old.val_ids, new.ids, exam.ids):
             assert 9 not in ids
-        induced = split(tiny, old_classes, visibility="induced")
+        induced = split(tiny, old_classes, setting="inductive")
         assert induced[1].graph.num_nodes == 9
 
 
@@ -85,17 +94,19 @@ def test_transductive_shows_the_whole_graph_to_both_phases(labelled) -> None:
 
 
 def test_induced_shows_a_phase_only_the_classes_met_so_far(labelled) -> None:
-    old, news, exams = split_stages(labelled, [0], [[1], [2, 3]], visibility="induced")
+    old, news, exams = split_stages(labelled, [0], [[1], [2, 3]], setting="inductive")
     for graph, known in [(old.graph, [0]), (news[0].graph, [0, 1]), (news[1].graph, [0, 1, 2, 3])]:
         kept = np.flatnonzero(np.isin(labelled.y, known))
         assert graph.node_ids.tolist() == labelled.graph.node_ids[kept].tolist()
-        assert (graph.adjacency.toarray() == labelled.graph.adjacency.toarray()[np.ix_(kept, kept)]).all()
+        assert (
+            graph.adjacency.toarray() == labelled.graph.adjacency.toarray()[np.ix_(kept, kept)]
+        ).all()
         assert (graph.x.toarray() == labelled.graph.x.toarray()[kept]).all()
     assert exams[0].graph is news[0].graph
 
 
 def test_induced_and_transductive_are_about_the_same_nodes(labelled) -> None:
-    whole, part = split(labelled, [0, 1]), split(labelled, [0, 1], visibility="induced")
+    whole, part = split(labelled, [0, 1]), split(labelled, [0, 1], setting="inductive")
     for task, other, ids in [(0, 0, "train_ids"), (0, 0, "val_ids"), (1, 1, "ids"), (2, 2, "ids")]:
         names = whole[task].graph.node_ids[getattr(whole[task], ids)]
         assert part[other].graph.node_ids[getattr(part[other], ids)].tolist() == names.tolist()
@@ -146,7 +157,11 @@ def test_num_new_zero_is_refused_not_replaced_by_the_truth(labelled) -> None:
 
 
 def test_a_seeded_split_is_a_function_of_the_seed(labelled) -> None:
-    a, b, c = with_split(labelled, seed=1), with_split(labelled, seed=1), with_split(labelled, seed=2)
+    a, b, c = (
+        with_split(labelled, seed=1),
+        with_split(labelled, seed=1),
+        with_split(labelled, seed=2),
+    )
     for mask in ("train", "val", "test"):
         assert (getattr(a, mask) == getattr(b, mask)).all()
     assert (a.train != c.train).any()
@@ -175,9 +190,11 @@ def test_a_split_without_validation_nodes(tiny) -> None:
     assert len(old.val_ids) == 0
 
 
-def lonely() -> nova.Labelled:
+def lonely() -> nova.LabelledGraph:
     graph = nova.Graph.of(np.ones((7, 2)), [[0], [1]])
-    return nova.Labelled(graph, np.array([0, 0, 1, 1, 2, -1, -1]), ("a", "b", "rare", "none"), name="lonely")
+    return nova.LabelledGraph(
+        graph, np.array([0, 0, 1, 1, 2, -1, -1]), ("a", "b", "rare", "none"), name="lonely"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +223,9 @@ def test_an_empty_stage(labelled) -> None:
 
 
 def test_a_class_with_one_node_is_named() -> None:
-    with pytest.raises(SplitError, match="lonely: class 'rare' has 1 labelled node; each class needs at least 2"):
+    with pytest.raises(
+        SplitError, match="lonely: class 'rare' has 1 labelled node; each class needs at least 2"
+    ):
         split_stages(lonely(), [0], [[1, 2]])
 
 
@@ -230,17 +249,21 @@ def test_an_old_class_without_training_node_is_named(tiny) -> None:
 def test_new_classes_without_training_node(tiny) -> None:
     train = tiny.train.copy()
     train[0] = False
-    with pytest.raises(SplitError, match=r"tiny: none of the new classes .* has a node in train_mask"):
+    with pytest.raises(
+        SplitError, match=r"tiny: none of the new classes .* has a node in train_mask"
+    ):
         split(dataclasses.replace(tiny, train=train), [0, 1])
 
 
 def test_a_later_stage_without_training_node_is_a_split_error(labelled) -> None:
     drawn = with_split(labelled)
     with pytest.raises(SplitError):
-        split_stages(dataclasses.replace(drawn, train=drawn.train & (labelled.y != 3)), [0], [[1, 2], [3]])
+        split_stages(
+            dataclasses.replace(drawn, train=drawn.train & (labelled.y != 3)), [0], [[1, 2], [3]]
+        )
 
 
-@pytest.mark.parametrize("settings", [{"visibility": "blind"}, {"per_class": 0}])
+@pytest.mark.parametrize("settings", [{"setting": "blind"}, {"per_class": 0}])
 def test_impossible_settings(labelled, settings: dict[str, object]) -> None:
     with pytest.raises(SettingError, match=next(iter(settings))):
         split(labelled, [0, 1], **settings)
@@ -264,14 +287,18 @@ def test_redrawn_keeps_the_test_and_draws_other_training_nodes(labelled) -> None
 def test_redrawn_from_a_graph_without_a_test_draws_from_all_of_it(balanced: bool) -> None:
     sizes = [40] * 30 + [400, 10]
     y = np.repeat(np.arange(len(sizes)), sizes)
-    labelled = nova.Labelled(
-        nova.Graph.of(np.ones((len(y), 1)), np.zeros((2, 0), int)), y, tuple(map(str, range(len(sizes))))
+    labelled = nova.LabelledGraph(
+        nova.Graph.of(np.ones((len(y), 1)), np.zeros((2, 0), int)),
+        y,
+        tuple(map(str, range(len(sizes)))),
     )
     drawn = redrawn(labelled, list(range(20)), seed=3, balanced=balanced)
     got = np.bincount(y[drawn.train], minlength=len(sizes))
     assert got[:20].tolist() == [20] * 20  # not the half of what a test had left
     assert got[20:].sum() == 20 * 11 + 5
-    assert got[30] == 20 if balanced else got[30] > 70  # as they come: half of all new nodes are of that class
+    assert (
+        got[30] == 20 if balanced else got[30] > 70
+    )  # as they come: half of all new nodes are of that class
     assert drawn.test is not None
     assert drawn.val is not None
     assert not (drawn.train & (drawn.val | drawn.test)).any()

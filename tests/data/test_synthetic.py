@@ -28,7 +28,9 @@ def test_every_class_has_two_nodes_however_many_classes_there_are() -> None:
     assert (np.bincount(labelled.y, minlength=10) == 2).all()
 
 
-@pytest.mark.parametrize(("homophily", "expected"), [(1.0, 1.0), (0.8, 0.8 + 0.2 / 4), (0.0, 1 / 4)])
+@pytest.mark.parametrize(
+    ("homophily", "expected"), [(1.0, 1.0), (0.8, 0.8 + 0.2 / 4), (0.0, 1 / 4)]
+)
 def test_homophily_is_what_was_asked_for(homophily: float, expected: float) -> None:
     labelled = synthetic(nodes=3000, classes=4, homophily=homophily)
     a, b = labelled.graph.edge_index
@@ -46,7 +48,9 @@ def test_words_are_zero_or_one_and_speak_of_the_class() -> None:
     x = labelled.graph.x.tocoo()
     assert set(x.data) == {1.0}
     assert (x.coords[1] % 4 == labelled.y[x.coords[0]]).all()
-    noise = synthetic(nodes=2000, classes=4, words=400, words_per_node=10, topic_share=0.0).graph.x.tocoo()
+    noise = synthetic(
+        nodes=2000, classes=4, words=400, words_per_node=10, topic_share=0.0
+    ).graph.x.tocoo()
     shares = np.bincount(noise.coords[1] % 4) / noise.nnz
     assert np.allclose(shares, 0.25, atol=0.02)
 
@@ -73,13 +77,19 @@ def test_by_name_with_options() -> None:
     assert labelled.graph.num_nodes == 50
     assert labelled.num_classes == 5
     assert labelled.name == "synthetic:nodes=50,classes=5,homophily=0.5,seed=2"
-    assert labelled.fingerprint() == synthetic(nodes=50, classes=5, homophily=0.5, seed=2).fingerprint()
+    assert (
+        labelled.fingerprint()
+        == synthetic(nodes=50, classes=5, homophily=0.5, seed=2).fingerprint()
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("synthetic:node=50", "unknown option of synthetic 'node'; known: classes, degree, .*nodes"),
+        (
+            "synthetic:node=50",
+            "unknown option of synthetic 'node'; known: classes, degree, .*nodes",
+        ),
         ("synthetic:nodes=many", "nodes must be a number, it is 'many'"),
         ("synthetic:nodes", "nodes must be a number"),
         ("synthetic:nodes=5.5", "nodes must be a number"),

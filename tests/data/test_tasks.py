@@ -8,26 +8,28 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.tasks import numbered_labels, own_tasks
+from nodenova.data.tasks import numbered_labels, tasks_from_labels
 from nodenova.errors import GraphError, SplitError
 
 
 @pytest.fixture(scope="module")
-def own() -> nova.Loaded:
+def own() -> nova.UserGraph:
     """Four classes of 120 nodes; the last two are known only among the new nodes."""
     data = nova.synthetic(nodes=120, classes=4, words=60, words_per_node=8)
     graph = nx.Graph()
     for node in range(120):
         graph.add_node(
-            node, label=data.class_names[data.y[node]], words=" ".join(f"w{w}" for w in data.graph.x[[node]].indices)
+            node,
+            label=data.class_names[data.y[node]],
+            words=" ".join(f"w{w}" for w in data.graph.x[[node]].indices),
         )
     graph.add_edges_from(data.graph.edge_index.T.tolist())
     new = np.flatnonzero(data.y >= 2)
     return nova.load_graph(graph, text_columns=["words"], features=[], new_nodes=new.tolist())
 
 
-def test_a_users_graph_becomes_tasks(own: nova.Loaded) -> None:
-    old, new, exam = own_tasks(own, 2)
+def test_a_users_graph_becomes_tasks(own: nova.UserGraph) -> None:
+    old, new, exam = tasks_from_labels(own, 2)
     assert old.class_names == ("class-0", "class-1")
     assert not np.isin(np.concatenate([old.train_ids, old.val_ids]), own.new_ids).any()
     assert not np.isin(old.train_ids, old.val_ids).any()
@@ -38,10 +40,14 @@ def test_a_users_graph_becomes_tasks(own: nova.Loaded) -> None:
     assert nova.grade(model, exam).scores("block")["new"] > 60
 
 
-def test_labels_of_new_nodes_do_not_reach_the_tasks(own: nova.Loaded) -> None:
+def test_labels_of_new_nodes_do_not_reach_the_tasks(own: nova.UserGraph) -> None:
     scrambled = own.y.copy()
     scrambled[own.new_ids] = np.random.default_rng(0).permutation(scrambled[own.new_ids])
-    for a, b in zip(own_tasks(own, 2)[:2], own_tasks(replace(own, y=scrambled), 2)[:2], strict=True):
+    for a, b in zip(
+        tasks_from_labels(own, 2)[:2],
+        tasks_from_labels(replace(own, y=scrambled), 2)[:2],
+        strict=True,
+    ):
         for field in ("train_ids", "train_y", "val_ids", "val_y", "ids"):
             assert not hasattr(a, field) or (getattr(a, field) == getattr(b, field)).all()
 
@@ -52,17 +58,19 @@ def test_labels_of_new_nodes_do_not_reach_the_tasks(own: nova.Loaded) -> None:
     (["red", "red", "blue", "blue", "blue"], "there is nothing to discover in"),
 ])  # fmt: skip
 def test_a_graph_that_gives_no_task(tmp_path: Path, labels: list[str], expected: str) -> None:
-    (tmp_path / "nodes.csv").write_text("id,label\n" + "".join(f"n{i},{label}\n" for i, label in enumerate(labels)))
+    (tmp_path / "nodes.csv").write_text(
+        "id,label\n" + "".join(f"n{i},{label}\n" for i, label in enumerate(labels))
+    )
     with pytest.raises(SplitError, match=expected):
-        own_tasks(nova.load_graph(nodes=tmp_path / "nodes.csv"), 1)
+        tasks_from_labels(nova.load_graph(nodes=tmp_path / "nodes.csv"), 1)
 
 
 def test_classes_that_no_node_has_are_left_out() -> None:
     """A file may name ten classes of which the labelled nodes have some; numbers of classes may have gaps."""
     data = nova.synthetic(nodes=60, classes=4, words=40)
     y = np.array([4, 7, -1, -1])[data.y]
-    loaded = nova.load_graph(nova.Labelled(data.graph, y, tuple("abcdefghij")))
-    old, new, exam = own_tasks(loaded, 2)
+    loaded = nova.load_graph(nova.LabelledGraph(data.graph, y, tuple("abcdefghij")))
+    old, new, exam = tasks_from_labels(loaded, 2)
     assert old.class_names == ("e", "h")
     assert set(old.train_y) == {0, 1}
     assert (y[old.train_ids] == np.array([4, 7])[old.train_y]).all()

@@ -21,14 +21,18 @@ MAKER = ROOT / "tools/make_wordnet.py"
 
 
 @pytest.fixture(scope="module")
-def wordnet() -> nova.Labelled:
+def wordnet() -> nova.LabelledGraph:
     return load_dataset("wordnet")
 
 
 def test_its_counts_are_those_it_is_listed_with(wordnet) -> None:
     listed = DATASETS["wordnet"]
     graph = wordnet.graph
-    assert (graph.num_nodes, graph.num_edges, graph.num_features) == (listed.nodes, listed.edges, listed.features)
+    assert (graph.num_nodes, graph.num_edges, graph.num_features) == (
+        listed.nodes,
+        listed.edges,
+        listed.features,
+    )
     assert wordnet.num_classes == listed.classes == 10
     assert wordnet.class_names[listed.num_old :] == ("plant", "food", "location")
     assert np.bincount(wordnet.y).min() >= 990
@@ -40,7 +44,9 @@ def test_it_is_words_that_people_can_read(wordnet) -> None:
     assert sp.issparse(graph.x)
     assert {"dog", "rose", "cheese", "Paris"} <= set(names)
     assert all(re.fullmatch("[a-z]{3,}", word) for word in graph.feature_names)
-    assert set(np.unique(graph.x.data)) == {1.0}  # who has which word, no order: no gloss can be read off it
+    assert set(np.unique(graph.x.data)) == {
+        1.0
+    }  # who has which word, no order: no gloss can be read off it
     assert wordnet.class_names[wordnet.y[names.index("dog")]] == "animal"
     assert names == sorted(
         names, key=lambda name: re.sub(r" \(\d+\)$", "", name).lower()
@@ -54,7 +60,9 @@ def test_relations_stay_mostly_within_a_class(wordnet) -> None:
 
 
 def test_it_is_the_file_its_source_note_names_and_its_licence_is_beside_it() -> None:
-    (recorded,) = re.findall(r"# wordnet\.npz\n.*?\b([0-9a-f]{64})\b", (SHIPPED / "SOURCE.md").read_text(), re.DOTALL)
+    (recorded,) = re.findall(
+        r"# wordnet\.npz\n.*?\b([0-9a-f]{64})\b", (SHIPPED / "SOURCE.md").read_text(), re.DOTALL
+    )
     content = (SHIPPED / "wordnet.npz").read_bytes()
     assert hashlib.sha256(content).hexdigest() == recorded
     assert len(content) < 1_500_000
@@ -99,7 +107,9 @@ def made(tmp_path: Path):
     for part in ("verb", "adj", "adv"):
         (tmp_path / f"data.{part}").write_text("  1 a licence\n")
     (tmp_path / "data.noun").write_text(NOUNS)
-    (tmp_path / "cntlist.rev").write_text("dog%1:05:00:: 1 42\ndomestic_dog%1:05:01:: 1 3\ndog%1:20:01:: 2 1\n")
+    (tmp_path / "cntlist.rev").write_text(
+        "dog%1:05:00:: 1 42\ndomestic_dog%1:05:01:: 1 3\ndog%1:20:01:: 2 1\n"
+    )
     yield maker, maker.read_synsets(tmp_path)
     del sys.modules["make_wordnet"]
 
@@ -118,7 +128,9 @@ def test_the_script_takes_the_familiar_and_what_is_above_it(made) -> None:
     maker, synsets = made
     assert maker.familiar(synsets, "noun.animal", 2) == {("n", "00000001"), ("n", "00000002")}
     assert len(maker.familiar(synsets, "noun.animal", 10)) == 3
-    assert maker.familiar(synsets, "noun.animal", 1) == set()  # a node never comes without its parents
+    assert (
+        maker.familiar(synsets, "noun.animal", 1) == set()
+    )  # a node never comes without its parents
 
 
 def test_the_script_makes_a_graph_that_loads(made, tmp_path: Path) -> None:
@@ -129,7 +141,13 @@ def test_the_script_makes_a_graph_that_loads(made, tmp_path: Path) -> None:
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     labelled = nova.load_graph(tmp_path / "a.npz")
     graph = labelled.graph
-    assert graph.node_ids.tolist() == ["animal", "dog", "dog (2)", "Rover", "zoology"]  # the more familiar dog first
+    assert graph.node_ids.tolist() == [
+        "animal",
+        "dog",
+        "dog (2)",
+        "Rover",
+        "zoology",
+    ]  # the more familiar dog first
     assert labelled.y.tolist() == [0, 0, 1, 0, 2]
     assert graph.feature_names == ("living", "thing")  # in three glosses or more, stop words out
     assert np.asarray(graph.x.sum(axis=0)).tolist() == [4, 4]  # a bag: a word counts once a node

@@ -32,7 +32,9 @@ def lines(figure: str) -> list[str]:
 
 
 def test_losses_that_break_off_leave_gaps() -> None:
-    drawn = loss_curves({"a < b": [1.0, math.nan, 0.5, 0.25], "c": [3.0, 2.0, 1.0, math.inf]}, "Losses")
+    drawn = loss_curves(
+        {"a < b": [1.0, math.nan, 0.5, 0.25], "c": [3.0, 2.0, 1.0, math.inf]}, "Losses"
+    )
     assert [line.count("M") for line in lines(drawn)] == [2, 1]
     assert [line.count("L") for line in lines(drawn)] == [1, 2]
     assert "nan" not in drawn
@@ -43,7 +45,9 @@ def test_losses_that_break_off_leave_gaps() -> None:
 def test_losses_far_apart_are_drawn_on_a_logarithmic_scale() -> None:
     (line,) = lines(loss_curves({"a": [100.0, 10.0, 0.0, 1.0]}, "Losses"))
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line)]
-    assert heights[1] - heights[0] == pytest.approx(heights[2] - heights[1], abs=0.11)  # 100, 10, 1; 0 is a gap
+    assert heights[1] - heights[0] == pytest.approx(
+        heights[2] - heights[1], abs=0.11
+    )  # 100, 10, 1; 0 is a gap
     (line,) = lines(loss_curves({"a": [1.0, -1.0, 0.0]}, "Losses"))
     assert line.count("L") == 2
 
@@ -56,7 +60,9 @@ def test_one_epoch_is_a_dot_and_no_epoch_is_nothing() -> None:
 
 def test_curves_leave_out_what_was_not_measured() -> None:
     cells = [Cell(50.0, 2.0), Cell(), Cell(120.0)]
-    drawing = ElementTree.fromstring(score_curves("x", "k", ["1", "2 (default)", "<3>"], {"Old": cells, "H": cells[:0]}))
+    drawing = ElementTree.fromstring(
+        score_curves("x", "k", ["1", "2 (default)", "<3>"], {"Old": cells, "H": cells[:0]})
+    )
     texts = [t.text for t in drawing.iter(f"{SVG}text")]
     assert {"1", "2", "<3>", "default", "Old", "H"} <= set(texts)
     assert "nan" not in ElementTree.tostring(drawing, "unicode")
@@ -77,15 +83,25 @@ def test_shades_go_from_light_to_dark() -> None:
 
 
 def cells(drawing: str) -> list[str]:
-    return [t.text or "" for t in ElementTree.fromstring(drawing).iter(f"{SVG}text") if t.get("pointer-events") == "none"]
+    return [
+        t.text or ""
+        for t in ElementTree.fromstring(drawing).iter(f"{SVG}text")
+        if t.get("pointer-events") == "none"
+    ]
 
 
 def test_a_confusion_is_drawn_before_and_after_matching() -> None:
-    counts = np.array([[5, 0, 0, 1], [0, 0, 7, 0], [1, 1234, 0, 0]])  # three true classes, one old; three found
-    before, after = before_and_after_matching(counts, [HOSTILE, "b", "c"], 1, (1, 2), (1, 3)).values()
+    counts = np.array(
+        [[5, 0, 0, 1], [0, 0, 7, 0], [1, 1234, 0, 0]]
+    )  # three true classes, one old; three found
+    before, after = before_and_after_matching(
+        counts, [HOSTILE, "b", "c"], 1, (1, 2), (1, 3)
+    ).values()
     assert cells(before) == ["5", "1", "7", "1", "1,234"]
     matched = metrics.match_block(counts, (1, 2), (1, 3))
-    assert cells(after) == [f"{n:,}" for n in metrics.matched_confusion(counts, matched).ravel() if n]
+    assert cells(after) == [
+        f"{n:,}" for n in metrics.matched_confusion(counts, matched).ravel() if n
+    ]
     texts = [t.text for t in ElementTree.fromstring(after).iter(f"{SVG}text")]
     assert {"b = new-2", "c = new-1", "new-3, no partner"} <= set(texts)
     hints = [t.text for t in ElementTree.fromstring(before).iter(f"{SVG}title")]
@@ -93,8 +109,12 @@ def test_a_confusion_is_drawn_before_and_after_matching() -> None:
 
 
 def test_a_class_that_was_not_found_is_said_to_be_so() -> None:
-    after = before_and_after_matching(np.array([[5, 0], [0, 7], [0, 2]]), ["a", "b", "c"], 1, (1, 2), (1, 1))
-    texts = [t.text for t in ElementTree.fromstring(after["After matching (block)"]).iter(f"{SVG}text")]
+    after = before_and_after_matching(
+        np.array([[5, 0], [0, 7], [0, 2]]), ["a", "b", "c"], 1, (1, 2), (1, 1)
+    )
+    texts = [
+        t.text for t in ElementTree.fromstring(after["After matching (block)"]).iter(f"{SVG}text")
+    ]
     assert {"a", "b = new-1", "c, not found"} <= set(texts)
 
 
@@ -111,7 +131,9 @@ def test_names_in_drawings_are_text() -> None:
 
 
 def test_what_is_not_known_of_a_map_is_not_in_its_data() -> None:
-    data = map_data(["a", "b"], np.zeros((2, 2)), [(0, "x", False, 1), (5, "y", True, 1)], np.array([[0], [1]]))
+    data = map_data(
+        ["a", "b"], np.zeros((2, 2)), [(0, "x", False, 1), (5, "y", True, 1)], np.array([[0], [1]])
+    )
     assert data["p"] is None
     assert data["true"] is None
     assert data["classes"][1] == {"id": 5, "name": "y", "isNew": True, "size": 1}

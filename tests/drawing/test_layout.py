@@ -15,7 +15,9 @@ def groups(n: int, d: int = 12, k: int = 4, seed: int = 0) -> tuple[np.ndarray, 
 
 
 @pytest.mark.parametrize(("spacing", "most"), [(0.5, 0.2), (0.25, 0.06)])
-def test_repulsion_is_that_of_all_pairs(monkeypatch: pytest.MonkeyPatch, spacing: float, most: float) -> None:
+def test_repulsion_is_that_of_all_pairs(
+    monkeypatch: pytest.MonkeyPatch, spacing: float, most: float
+) -> None:
     monkeypatch.setattr(layout, "SPACING", spacing)
     y = np.random.default_rng(0).normal(scale=8, size=(300, 2))
     away = y[:, None] - y[None]
@@ -39,7 +41,9 @@ def test_nearest_of_many_are_nearly_the_nearest(monkeypatch: pytest.MonkeyPatch)
     plain = np.argsort(distance, axis=1)[:, :15]
     found = layout._nearest(z, 15)
     assert not (found == np.arange(1500)[:, None]).any()
-    assert np.mean([len(np.intersect1d(a, b)) / 15 for a, b in zip(plain, found, strict=True)]) > 0.9
+    assert (
+        np.mean([len(np.intersect1d(a, b)) / 15 for a, b in zip(plain, found, strict=True)]) > 0.9
+    )
 
 
 def test_groups_stay_together_and_the_map_is_the_same_every_time() -> None:
@@ -56,7 +60,13 @@ def test_groups_stay_together_and_the_map_is_the_same_every_time() -> None:
 
 @pytest.mark.parametrize(
     "z",
-    [np.ones((1, 3)), np.ones((50, 3)), np.arange(6.0)[:, None], np.full((40, 2), np.nan), groups(33)[0]],
+    [
+        np.ones((1, 3)),
+        np.ones((50, 3)),
+        np.arange(6.0)[:, None],
+        np.full((40, 2), np.nan),
+        groups(33)[0],
+    ],
     ids=["one", "equal", "few, one column", "nan", "33"],
 )
 def test_anything_gets_a_place(z: np.ndarray) -> None:

@@ -26,7 +26,7 @@ def dense(graph: Graph) -> np.ndarray:
 def as_pyg_runs_it(encoder: GNN, graph: Graph) -> Tensor:
     """The same parameters through each layer's own forward."""
     x = torch.from_numpy(dense(graph))
-    if encoder.spec.row_normalise:
+    if encoder.spec.row_normalize:
         x = x / x.sum(dim=1, keepdim=True).where(x.sum(dim=1, keepdim=True) != 0, torch.ones(1))
     edges = torch.from_numpy(graph.edge_index)
     for depth, conv in enumerate(encoder.convs):
@@ -43,7 +43,9 @@ def make(name: str, graph: Graph, **settings: object) -> GNN:
     return GNN(GNNSpec(name, graph.num_features, **{"hidden": 8, "heads": 4, **settings})).eval()  # type: ignore[arg-type]
 
 
-def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: float | None = None) -> None:
+def assert_close(
+    ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: float | None = None
+) -> None:
     ours, theirs = ours.detach(), theirs.detach()
     scale = float(theirs.abs().max()) if scale is None else scale
     assert scale > 0
@@ -52,36 +54,41 @@ def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-5, scale: f
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @every_kind
-def test_z_of_some_nodes_needs_only_the_graph_around_them(make_graph, name: str, layers: int) -> None:
+def test_z_of_some_nodes_needs_only_the_graph_around_them(
+    make_graph, name: str, layers: int
+) -> None:
     graph = make_graph(nodes=200, edges=220)
     encoder = make(name, graph, layers=layers)
     ids = np.array([3, 50, 120, 199])  # 199 is isolated
-    field, where = graph.around(ids, layers + 1)
+    field, where = graph.k_hop_subgraph(ids, layers + 1)
     assert field.num_nodes < graph.num_nodes
     with torch.no_grad():
         assert torch.allclose(encoder(field)[where], encoder(graph)[ids], atol=1e-6)
-        alone, zero = graph.around(ids[-1:], layers + 1)
+        alone, zero = graph.k_hop_subgraph(ids[-1:], layers + 1)
         assert alone.num_nodes == 1
         assert torch.allclose(encoder(alone)[zero], encoder(graph)[ids[-1:]], atol=1e-6)
 
 
-@pytest.mark.parametrize("row_normalise", [True, False])
+@pytest.mark.parametrize("row_normalize", [True, False])
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("layers", [1, 2, 8])
 @every_kind
-def test_value_and_gradient_are_pygs(make_graph, name: str, layers: int, sparse: bool, row_normalise: bool) -> None:
+def test_value_and_gradient_are_pygs(
+    make_graph, name: str, layers: int, sparse: bool, row_normalize: bool
+) -> None:
     graph = make_graph(sparse=sparse)
-    encoder = make(name, graph, layers=layers, row_normalise=row_normalise)
+    encoder = make(name, graph, layers=layers, row_normalize=row_normalize)
     with torch.no_grad():
-        for parameter in encoder.parameters():  # PyG starts biases at zero, where a wrong one would not show
+        # PyG starts biases at zero, where a wrong one would not show.
+        for parameter in encoder.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
     upstream = torch.randn(graph.num_nodes, 8)
     ours, theirs = encoder(graph), as_pyg_runs_it(encoder, graph)
     assert ours.shape == (graph.num_nodes, 8)
     tolerance = 1e-5 if layers < 8 else 1e-4
     assert_close(ours, theirs, tolerance)
-    # Layer by layer: in a deep encoder gradients differ by orders of magnitude from one layer to the next, and within
-    # one those of GAT's target attention nearly cancel.
+    # Layer by layer: in a deep encoder gradients differ by orders of magnitude from one layer to
+    # the next, and within one those of GAT's target attention nearly cancel.
     for conv in encoder.convs:
         parameters = list(conv.parameters())
         gradients = torch.autograd.grad(ours, parameters, upstream, retain_graph=True)
@@ -136,7 +143,9 @@ def test_dropout_is_on_in_training_and_off_in_eval(make_graph, name: str) -> Non
 
 @pytest.mark.parametrize("sparse", [True, False])
 @every_kind
-def test_dropout_of_the_features_is_on_in_training_and_off_in_eval(make_graph, name: str, sparse: bool) -> None:
+def test_dropout_of_the_features_is_on_in_training_and_off_in_eval(
+    make_graph, name: str, sparse: bool
+) -> None:
     graph = make_graph(sparse=sparse)
     encoder = make(name, graph, layers=1, input_dropout=0.5)
     assert torch.equal(encoder(graph), make(name, graph, layers=1)(graph))
@@ -148,21 +157,24 @@ def test_dropout_of_the_features_is_on_in_training_and_off_in_eval(make_graph, n
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_dropout_of_the_features_is_right_on_average(make_graph, sparse: bool) -> None:
-    """A single layer of GCN is linear in its features, so the mean of z is the z without dropout."""
+    """A layer of GCN is linear in its features, so the mean of z is the z without dropout."""
     graph = make_graph(sparse=sparse)
     encoder = make("gcn", graph, layers=1, input_dropout=0.5).train()
     with torch.no_grad():
         z = torch.stack([encoder(graph) for _ in range(3000)])
         assert_close(z.mean(0), encoder.eval()(graph), 0.06)
-    assert float(z.std(0).max()) > 0.1 * float(z.mean(0).abs().max())  # and single passes are far from it
+    # And single passes are far from it.
+    assert float(z.std(0).max()) > 0.1 * float(z.mean(0).abs().max())
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 @every_kind
-def test_with_dropout_of_the_features_value_and_gradient_are_pygs(make_graph, name: str, sparse: bool) -> None:
+def test_with_dropout_of_the_features_value_and_gradient_are_pygs(
+    make_graph, name: str, sparse: bool
+) -> None:
     """PyG is shown the features that were left, so that only the dropout is random."""
     graph = make_graph(sparse=sparse)
-    encoder = make(name, graph, dropout=0.0, input_dropout=0.5, row_normalise=False).train()
+    encoder = make(name, graph, dropout=0.0, input_dropout=0.5, row_normalize=False).train()
     torch.manual_seed(1)
     ours = encoder(graph)
     torch.manual_seed(1)
@@ -189,12 +201,12 @@ def test_no_activation_after_the_last_layer(make_graph) -> None:
     assert float(make("gcn", graph)(graph).detach().min()) < 0
 
 
-def test_row_normalise_makes_the_scale_of_a_node_irrelevant(make_graph) -> None:
+def test_row_normalize_makes_the_scale_of_a_node_irrelevant(make_graph) -> None:
     graph = make_graph(sparse=False)
     louder = Graph.of(graph.x * np.arange(1, graph.num_nodes + 1)[:, None], graph.edge_index)
-    encoder = make("gcn", graph, row_normalise=True)
+    encoder = make("gcn", graph, row_normalize=True)
     assert_close(encoder(louder), encoder(graph))
-    plain = make("gcn", graph, row_normalise=False)
+    plain = make("gcn", graph, row_normalize=False)
     assert not torch.allclose(plain(louder), plain(graph))
 
 
@@ -245,7 +257,15 @@ def test_settings_name_heads_and_attention_only_where_they_matter() -> None:
 
 
 def test_a_spec_saved_before_a_field_existed_is_one_without_it() -> None:
-    saved = {"name": "gat", "num_features": 5, "hidden": 4, "layers": 2, "dropout": 0.5, "heads": 2, "row_normalise": True}
+    saved = {
+        "name": "gat",
+        "num_features": 5,
+        "hidden": 4,
+        "layers": 2,
+        "dropout": 0.5,
+        "heads": 2,
+        "row_normalize": True,
+    }
     spec = GNNSpec(**saved)
     assert (spec.input_dropout, spec.attention) == (0.0, "v1")
     assert all(isinstance(conv, GATConv) for conv in GNN(spec).convs)

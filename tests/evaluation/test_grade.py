@@ -53,7 +53,7 @@ def test_scores_by_hand() -> None:
     assert scores["new"] == 75.0
     assert scores["all"] == pytest.approx(100 * 23 / 30)
     assert scores["h"] == pytest.approx(2 * 80 * 75 / 155)
-    assert scores["gate"] == pytest.approx(100 * 27 / 30)
+    assert scores["old_new_accuracy"] == pytest.approx(100 * 27 / 30)
     assert scores["new_n"] == 75.0
     assert graded.scores("identity")["new"] == 20.0
     assert graded.scores("identity")["new_n"] == 25.0
@@ -67,13 +67,17 @@ def test_scores_when_old_and_new_are_told_by_hand() -> None:
     told = {matching: graded.scores(matching) for matching in ("block", "identity", "global")}
     assert [told[m]["old_n"] for m in told] == pytest.approx([35.0, 35.0, 65.0])
     assert [told[m]["new_n"] for m in told] == pytest.approx([75.0, 25.0, 75.0])
-    assert [told[m]["all_n"] for m in told] == pytest.approx([100 * 22 / 40, 100 * 12 / 40, 100 * 28 / 40])
+    assert [told[m]["all_n"] for m in told] == pytest.approx(
+        [100 * 22 / 40, 100 * 12 / 40, 100 * 28 / 40]
+    )
 
 
 def test_all_told_counts_nodes_and_is_not_the_mean_of_two_percentages() -> None:
     graded = Grade(np.ones((2, 2), dtype=int), np.array([[1]]), (1, 1), (1, 1), np.array([[9]]))
     assert graded.scores()["all_n"] == 100.0
-    graded = Grade(np.ones((3, 3), dtype=int), np.array([[1]]), (2, 1), (2, 1), np.array([[0, 9], [0, 0]]))
+    graded = Grade(
+        np.ones((3, 3), dtype=int), np.array([[1]]), (2, 1), (2, 1), np.array([[0, 9], [0, 0]])
+    )
     assert (graded.scores()["old_n"], graded.scores()["new_n"]) == (0.0, 100.0)
     assert graded.scores()["all_n"] == pytest.approx(10.0)
 
@@ -97,7 +101,9 @@ def test_confusion_old_counts_old_nodes_among_old_classes(discovered, tasks) -> 
     assert graded.confusion_old.sum() == (exam.y < 2).sum()
 
 
-def test_old_classes_are_told_apart_where_a_new_one_has_all_the_probability(discovered, tasks) -> None:
+def test_old_classes_are_told_apart_where_a_new_one_has_all_the_probability(
+    discovered, tasks
+) -> None:
     """Its logit is a thousand above theirs: as probabilities both old classes are 0, and equal."""
     exam, head = tasks[2], discovered.head()
     with torch.no_grad():
@@ -106,7 +112,9 @@ def test_old_classes_are_told_apart_where_a_new_one_has_all_the_probability(disc
     assert (loud.predict_proba(exam.graph)[:, :2] == 0).all()
     assert loud.predict(exam.graph).tolist() == [2] * 120
     assert len(np.unique(discovered.predict_proba(exam.graph)[exam.ids][:, :2].argmax(axis=1))) == 2
-    assert grade(loud, exam).confusion_old.tolist() == grade(discovered, exam).confusion_old.tolist()
+    assert (
+        grade(loud, exam).confusion_old.tolist() == grade(discovered, exam).confusion_old.tolist()
+    )
 
 
 def test_an_old_class_of_several_columns_has_their_sum(discovered, tasks) -> None:
@@ -123,7 +131,10 @@ def test_an_old_class_of_several_columns_has_their_sum(discovered, tasks) -> Non
 
 def test_collapse_of_a_grade_by_hand() -> None:
     confusion = np.array([[5, 0, 2, 0], [0, 5, 0, 1], [1, 0, 4, 2], [0, 0, 3, 0]])
-    assert Grade(confusion, None, (2, 2), (2, 2)).collapse == {"new_used": 2, "new_largest": pytest.approx(75.0)}
+    assert Grade(confusion, None, (2, 2), (2, 2)).collapse == {
+        "new_used": 2,
+        "new_largest": pytest.approx(75.0),
+    }
     # More classes discovered than there are, and a stage in between: what came before the newest stage is old.
     wide = np.array([[5, 0, 0, 0], [0, 0, 7, 0]])
     assert Grade(wide, None, (1, 1), (1, 3)).collapse == {"new_used": 1, "new_largest": 100.0}
@@ -166,16 +177,22 @@ def test_forgetting_of_two_phases_by_hand() -> None:
 
 
 def test_forgetting_of_three_phases_by_hand() -> None:
-    first = Grade(np.array([[9, 0], [10, 0]]) + np.array([[0, 1], [0, 0]]), None, (1, 1), (1, 1))  # M = [90]
+    first = Grade(
+        np.array([[9, 0], [10, 0]]) + np.array([[0, 1], [0, 0]]), None, (1, 1), (1, 1)
+    )  # M = [90]
     second = Grade(np.array([[8, 2], [4, 6]]), None, (1, 1), (1, 1))  # M = [80, 60]
-    third = Grade(np.array([[5, 5, 0], [0, 7, 3], [9, 0, 1]]), None, (1, 1, 1), (1, 1, 1))  # M = [50, 70, 10]
+    third = Grade(
+        np.array([[5, 5, 0], [0, 7, 3], [9, 0, 1]]), None, (1, 1, 1), (1, 1, 1)
+    )  # M = [50, 70, 10]
     aa, af = forgetting([first, second, third])
     assert aa == pytest.approx((50 + 70 + 10) / 3)
     assert af == pytest.approx(((50 - 90) + (70 - 60)) / 2)
 
 
 def test_unknown_matching_lists_the_known_ones() -> None:
-    with pytest.raises(SettingError, match="unknown matching 'hungarian'; known: block, global, identity"):
+    with pytest.raises(
+        SettingError, match="unknown matching 'hungarian'; known: block, global, identity"
+    ):
         Grade(np.eye(2, dtype=int), None, (1, 1), (1, 1)).scores("hungarian")
 
 
@@ -194,7 +211,9 @@ def test_a_model_that_was_told_to_find_fewer_classes_than_there_are(labelled, fi
     assert graded.confusion_new.shape == (2, 1)
 
 
-def test_a_model_with_edited_classes_is_graded_where_its_classes_came_from(discovered, tasks) -> None:
+def test_a_model_with_edited_classes_is_graded_where_its_classes_came_from(
+    discovered, tasks
+) -> None:
     """Labelled classes count at their own places, however they were merged; parts of one count for it."""
     exam = tasks[2]
     whole = grade(discovered, exam)

@@ -16,13 +16,13 @@ from nodenova.evaluation.metrics import (
     average_accuracy,
     average_forgetting,
     confusion_matrix,
-    gate,
     harmonic_mean,
     match_block,
     match_global,
     match_identity,
     matched_confusion,
     nmi,
+    old_new_accuracy,
     percent,
 )
 
@@ -35,7 +35,9 @@ def sides(confusion: np.ndarray, n_old: int) -> tuple[tuple[int, int], tuple[int
     return (n_old, n_true - n_old), (n_old, n_predicted - n_old)
 
 
-def labels(seed: int, n: int = 60, true: int = 5, predicted: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def labels(
+    seed: int, n: int = 60, true: int = 5, predicted: int = 5
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     return rng.integers(true, size=n), rng.integers(predicted, size=n)
 
@@ -47,7 +49,10 @@ def test_confusion_matrix_is_scikit_learns(seed: int) -> None:
 
 
 def test_confusion_matrix_keeps_rows_and_columns_nobody_has() -> None:
-    assert confusion_matrix(np.array([0, 0]), np.array([1, 1]), 2, 4).tolist() == [[0, 2, 0, 0], [0, 0, 0, 0]]
+    assert confusion_matrix(np.array([0, 0]), np.array([1, 1]), 2, 4).tolist() == [
+        [0, 2, 0, 0],
+        [0, 0, 0, 0],
+    ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -119,7 +124,9 @@ def test_block_is_brute_force_among_the_new_classes_only(seed: int, predicted: i
     confusion = np.random.default_rng(seed).integers(20, size=(5, predicted))
     matched = match_block(confusion, *sides(confusion, 2))
     assert matched[:2].tolist() == [0, 1]
-    assert accuracies_right(confusion, matched) == confusion[0, 0] + confusion[1, 1] + brute_force(confusion[2:, 2:])
+    assert accuracies_right(confusion, matched) == confusion[0, 0] + confusion[1, 1] + brute_force(
+        confusion[2:, 2:]
+    )
 
 
 # Old classes 0 and 1, new classes 2 and 3; the two discovered classes came out in the other order.
@@ -127,11 +134,19 @@ SWAPPED = np.array([[8, 1, 1, 0], [0, 9, 0, 1], [1, 0, 2, 7], [0, 2, 6, 2]])
 
 
 def test_three_matchings_by_hand() -> None:
-    block, identity = match_block(SWAPPED, *sides(SWAPPED, 2)), match_identity(SWAPPED, *sides(SWAPPED, 2))
+    block, identity = (
+        match_block(SWAPPED, *sides(SWAPPED, 2)),
+        match_identity(SWAPPED, *sides(SWAPPED, 2)),
+    )
     assert block.tolist() == [0, 1, 3, 2]
     assert identity.tolist() == [0, 1, 2, 3]
     assert match_global(SWAPPED, *sides(SWAPPED, 2)).tolist() == [0, 1, 3, 2]
-    assert accuracies(SWAPPED, 2, block) == {"old": 85.0, "new": 65.0, "all": 75.0, "h": pytest.approx(2 * 85 * 65 / 150)}
+    assert accuracies(SWAPPED, 2, block) == {
+        "old": 85.0,
+        "new": 65.0,
+        "all": 75.0,
+        "h": pytest.approx(2 * 85 * 65 / 150),
+    }
     assert accuracies(SWAPPED, 2, identity)["new"] == 20.0
 
 
@@ -166,7 +181,11 @@ def test_fewer_predicted_than_true_new_classes() -> None:
     narrow = confusion[:, :2]  # the same without the column that nobody was put into
     assert accuracies(narrow, 1, match_block(narrow, *sides(narrow, 1)))["new"] == 60.0
     assert accuracies(narrow, 1, match_identity(narrow, *sides(narrow, 1)))["new"] == 40.0
-    assert matched_confusion(narrow, match_block(narrow, *sides(narrow, 1))).tolist() == [[10, 0, 0], [0, 0, 4], [0, 0, 6]]
+    assert matched_confusion(narrow, match_block(narrow, *sides(narrow, 1))).tolist() == [
+        [10, 0, 0],
+        [0, 0, 4],
+        [0, 0, 6],
+    ]
 
 
 def test_one_new_class_leaves_nothing_to_match() -> None:
@@ -189,7 +208,7 @@ def test_nothing_out_of_nothing_is_nan_not_zero() -> None:
 
 def test_scores_of_no_test_node_at_all_are_nan_without_a_warning() -> None:
     empty = np.zeros((2, 2), dtype=int)
-    assert math.isnan(gate(empty, 1, 1))
+    assert math.isnan(old_new_accuracy(empty, 1, 1))
     assert math.isnan(nmi(empty))
 
 
@@ -208,8 +227,8 @@ def test_harmonic_mean() -> None:
 
 
 def test_gate_asks_only_for_the_side() -> None:
-    assert gate(SWAPPED, 2, 2) == pytest.approx(100 * (18 + 17) / 40)
-    assert gate(np.array([[0, 5, 0], [5, 0, 0], [0, 0, 5]]), 2, 2) == 100.0
+    assert old_new_accuracy(SWAPPED, 2, 2) == pytest.approx(100 * (18 + 17) / 40)
+    assert old_new_accuracy(np.array([[0, 5, 0], [5, 0, 0], [0, 0, 5]]), 2, 2) == 100.0
 
 
 def test_collapse_by_hand() -> None:
@@ -223,7 +242,10 @@ def test_collapse_by_hand() -> None:
 
 
 def test_collapse_where_nobody_is_called_new_or_there_is_no_new_class() -> None:
-    for confusion, n_old in ((np.array([[5, 1, 0, 0], [2, 3, 0, 0]]), 2), (np.eye(2, dtype=int), 2)):
+    for confusion, n_old in (
+        (np.array([[5, 1, 0, 0], [2, 3, 0, 0]]), 2),
+        (np.eye(2, dtype=int), 2),
+    ):
         assert metrics.new_used(confusion, n_old) == 0
         assert math.isnan(metrics.new_largest(confusion, n_old))
 
@@ -256,11 +278,13 @@ def test_block_matches_each_stage_by_itself() -> None:
     assert matched.tolist() == [0, -1, 1, 2, 4, 3]
     assert accuracies(confusion, 3, matched)["all"] == 100.0
     assert match_identity(confusion, (1, 2, 2), (1, 3, 2)).tolist() == [0, 1, 2, -1, 3, 4]
-    assert gate(confusion, 3, 4) == 100.0
+    assert old_new_accuracy(confusion, 3, 4) == 100.0
 
 
 def test_expected_calibration_error_by_hand() -> None:
     confidence, right = np.array([0.95, 0.95, 0.55, 0.55]), np.array([True, False, True, False])
     # Two bins hold two nodes each: |0.95 - 0.5| and |0.55 - 0.5|, half the nodes each.
-    assert metrics.expected_calibration_error(confidence, right, bins=10) == pytest.approx(100 * (0.45 + 0.05) / 2)
+    assert metrics.expected_calibration_error(confidence, right, bins=10) == pytest.approx(
+        100 * (0.45 + 0.05) / 2
+    )
     assert metrics.expected_calibration_error(np.ones(3), np.ones(3, dtype=bool)) == 0.0

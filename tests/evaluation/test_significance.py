@@ -27,7 +27,9 @@ def test_agree_with_scipy(n: int, shift: float) -> None:
     a = np.random.default_rng([n, int(10 * shift) + 100]).normal(size=n)
     b = a + shift + 0.3 * np.random.default_rng([n, 7]).normal(size=n)
     assert paired_t(b - a) == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
-    assert signed_rank(b - a) == pytest.approx(stats.wilcoxon(b - a, method="exact").pvalue, rel=1e-12)
+    assert signed_rank(b - a) == pytest.approx(
+        stats.wilcoxon(b - a, method="exact").pvalue, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -44,7 +44,8 @@ def test_the_shipped_citeseer_has_its_published_counts() -> None:
     assert labelled.graph.num_edges == 9104
     assert labelled.graph.num_features == 3703
     assert labelled.num_classes == 6
-    assert [int(mask.sum()) for mask in (labelled.train, labelled.val, labelled.test)] == [120, 500, 1000]
+    masks = (labelled.train, labelled.val, labelled.test)
+    assert [int(mask.sum()) for mask in masks] == [120, 500, 1000]
     assert np.bincount(labelled.y[labelled.train]).tolist() == [20] * 6
     assert sp.issparse(labelled.graph.x)
     assert labelled.name == "citeseer"
@@ -53,7 +54,8 @@ def test_the_shipped_citeseer_has_its_published_counts() -> None:
 
 
 def test_the_shipped_citeseer_is_the_file_its_source_note_names() -> None:
-    (recorded,) = set(re.findall(r"citeseer\.npz\W.*?\b([0-9a-f]{64})\b", (SHIPPED / "SOURCE.md").read_text(), re.DOTALL))
+    note = (SHIPPED / "SOURCE.md").read_text()
+    (recorded,) = set(re.findall(r"citeseer\.npz\W.*?\b([0-9a-f]{64})\b", note, re.DOTALL))
     assert hashlib.sha256((SHIPPED / "citeseer.npz").read_bytes()).hexdigest() == recorded
 
 
@@ -64,9 +66,8 @@ def test_the_shipped_citeseer_needs_no_data_root_even_where_one_is_set(tmp_path:
 
 def test_unknown_datasets_list_the_known_ones() -> None:
     for name in ("coar", "cora:nodes=5", ""):
-        with pytest.raises(
-            NodenovaError, match=r"unknown dataset '.*'; known: citeseer, cora, pubmed, synthetic, wikics, wordnet"
-        ):
+        known = "citeseer, cora, pubmed, synthetic, wikics, wordnet"
+        with pytest.raises(NodenovaError, match=rf"unknown dataset '.*'; known: {known}"):
             load_dataset(name)
 
 
@@ -79,9 +80,12 @@ def test_without_a_data_root(name: str) -> None:
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", ["cora", "pubmed", "wikics"])
 @pytest.mark.parametrize("root", ["", "new", "new/deep"])
-def test_a_failed_download_names_the_folder_and_leaves_nothing_behind(tmp_path: Path, name: str, root: str) -> None:
+def test_a_failed_download_names_the_folder_and_leaves_nothing_behind(
+    tmp_path: Path, name: str, root: str
+) -> None:
     where = tmp_path / root / DATASETS[name].folder
-    with pytest.raises(DatasetError, match=rf"{name}: .*are not in {re.escape(str(where))}.*the network is unreachable"):
+    said = rf"{name}: .*are not in {re.escape(str(where))}.*the network is unreachable"
+    with pytest.raises(DatasetError, match=said):
         load_dataset(name, tmp_path / root)
     assert everything_below(tmp_path) == set()
 
@@ -100,7 +104,9 @@ def test_a_failed_download_keeps_what_was_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-def test_the_data_root_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_root_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(datasets.DATA_ROOT, str(tmp_path))
     with pytest.raises(DatasetError, match=re.escape(str(tmp_path))):
         load_dataset("cora")
@@ -109,7 +115,8 @@ def test_the_data_root_may_come_from_the_environment(tmp_path: Path, monkeypatch
 def test_a_data_root_that_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("hello")
-    with pytest.raises(DatasetError, match=rf"cora: the data root {re.escape(str(path))} is not a folder"):
+    said = rf"cora: the data root {re.escape(str(path))} is not a folder"
+    with pytest.raises(DatasetError, match=said):
         load_dataset("cora", path)
 
 
@@ -119,7 +126,7 @@ PLANETOID = {"nodes": 515, "features": 5, "classes": 3}
 
 @pytest.fixture
 def planetoid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data root with a small Planetoid dataset called Tiny, in the raw form of the published ones."""
+    """A data root with a small Planetoid dataset, Tiny, in the raw form of the published ones."""
     nodes, features, classes = PLANETOID.values()
     raw = tmp_path / "Planetoid/Tiny/raw"
     raw.mkdir(parents=True)
@@ -141,7 +148,8 @@ def planetoid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (raw / f"ind.tiny.{name}").write_bytes(pickle.dumps(part))
     (raw / "ind.tiny.test.index").write_text("".join(f"{i}\n" for i in shuffled))
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setitem(DATASETS, "tiny", datasets._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, hidden=16))
+    tiny = datasets._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, hidden=16)
+    monkeypatch.setitem(DATASETS, "tiny", tiny)
     return tmp_path
 
 
@@ -156,7 +164,8 @@ def test_planetoid_files_are_read_and_nothing_is_written_beside_them(planetoid: 
     assert labelled.val.sum() == 500
     assert np.flatnonzero(labelled.test).tolist() == list(range(506, 515))
     assert labelled.class_names == ("0", "1", "2")
-    assert {name: (planetoid / name).stat().st_mtime_ns for name in everything_below(planetoid)} == before
+    after = {name: (planetoid / name).stat().st_mtime_ns for name in everything_below(planetoid)}
+    assert after == before
 
 
 def test_planetoid_files_can_be_read_where_nothing_may_be_written(planetoid: Path) -> None:
@@ -172,7 +181,8 @@ def test_planetoid_files_can_be_read_where_nothing_may_be_written(planetoid: Pat
 
 def test_damaged_planetoid_files_are_named(planetoid: Path) -> None:
     (planetoid / "Planetoid/Tiny/raw/ind.tiny.allx").write_bytes(b"damaged")
-    with pytest.raises(DatasetError, match=rf"tiny: the raw files in .*{re.escape('Planetoid/Tiny/raw')} cannot be read"):
+    said = rf"tiny: the raw files in .*{re.escape('Planetoid/Tiny/raw')} cannot be read"
+    with pytest.raises(DatasetError, match=said):
         load_dataset("tiny", planetoid)
 
 
@@ -205,7 +215,8 @@ def test_wikics_is_read_through_pygs_loader(wikics: Path) -> None:
     assert labelled.graph.num_edges == 10  # 0-1, 0-2, 1-2, 3-4, 0-5, in both directions
     assert labelled.y.tolist() == [0, 1, 2, 0, 1, 2]
     assert np.flatnonzero(labelled.train).tolist() == [2, 3]
-    assert np.flatnonzero(labelled.val).tolist() == [1]  # its stopping mask, not its validation mask
+    # Its stopping mask, not its validation mask.
+    assert np.flatnonzero(labelled.val).tolist() == [1]
     assert np.flatnonzero(labelled.test).tolist() == [4, 5]
     assert np.allclose(labelled.graph.x[3], [0.3, -0.2, 1.0])
     assert everything_below(wikics) == before

@@ -42,7 +42,10 @@ def test_the_lines(folder: Path) -> None:
     assert lines[0] == f"{folder.name}: 6 nodes, 4 edges"
     assert "classes    2 known: blue 2, red 2" in lines
     assert "new        2 nodes to discover in; answer key, for grading alone: green 1" in lines
-    assert "homophily  67% of the edges between labelled nodes stay within a class (50% would by chance)" in lines
+    assert (
+        "homophily  67% of the edges between labelled nodes stay within a class "
+        "(50% would by chance)"
+    ) in lines
     assert lines[-1] == "Nothing looks wrong."
 
 
@@ -53,12 +56,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(stop.value.code or 0)
 
 
-def test_inspect_on_the_command_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_inspect_on_the_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     (folder / "new.txt").write_text("e\nf\n")
     files = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
-    options = ["--id-column", "id", "--label-column", "label", "--features", "size", "--new-nodes", str(folder / "new.txt")]
+    new = ["--new-nodes", str(folder / "new.txt")]
+    options = ["--id-column", "id", "--label-column", "label", "--features", "size", *new]
     columns = ["--source-column", "source", "--target-column", "target", "--delimiter", "comma"]
-    assert run(monkeypatch, "inspect", *files, *options, *columns, "--json", str(folder / "d.json")) == 0
+    given = [*files, *options, *columns, "--json", str(folder / "d.json")]
+    assert run(monkeypatch, "inspect", *given) == 0
     assert "6 nodes, 4 edges" in capsys.readouterr().out
     document = json.loads((folder / "d.json").read_text())
     assert document["old_classes"] == [["blue", 2], ["red", 2]]
@@ -66,7 +73,9 @@ def test_inspect_on_the_command_line(folder: Path, monkeypatch: pytest.MonkeyPat
     assert capsys.readouterr().out == ""
 
 
-def test_inspect_shows_markup_as_text(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_inspect_shows_markup_as_text(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     (folder / "nodes.csv").write_text(NODES.replace("red", "[red]x[/]").replace("blue", "<script>"))
     assert run(monkeypatch, "inspect", "--graph", str(folder)) == 0
     shown = capsys.readouterr().out
@@ -74,13 +83,22 @@ def test_inspect_shows_markup_as_text(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "<script> 2" in shown
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    ([], "give either --graph FILE, or --nodes FILE and --edges FILE"),
-    (["--graph", "a.csv", "--nodes", "b.csv"], "give either --graph FILE, or --nodes FILE and --edges FILE"),
-    (["--graph", "gone.csv"], "gone.csv: no such file"),
-])  # fmt: skip
+EITHER = "give either --graph FILE, or --nodes FILE and --edges FILE"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], EITHER),
+        (["--graph", "a.csv", "--nodes", "b.csv"], EITHER),
+        (["--graph", "gone.csv"], "gone.csv: no such file"),
+    ],
+)
 def test_inspect_refuses(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, arguments: list[str], expected: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    arguments: list[str],
+    expected: str,
 ) -> None:
     assert run(monkeypatch, "inspect", *arguments) == 2
     assert expected in capsys.readouterr().err
@@ -89,9 +107,8 @@ def test_inspect_refuses(
 def test_inspecting_does_not_wait_for_torch_or_pandas(folder: Path) -> None:
     code = (
         "import sys, nodenova as nova; from nodenova.io.describe import describe; "
-        f"describe(nova.load_graph({str(folder)!r})); sys.exit(bool({{'torch', 'pandas'}} & set(sys.modules)))"
+        f"describe(nova.load_graph({str(folder)!r})); "
+        "sys.exit(bool({'torch', 'pandas'} & set(sys.modules)))"
     )
-    assert (
-        subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(Path(nova.__file__).parent.parent)}).returncode
-        == 0
-    )
+    environment = {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0

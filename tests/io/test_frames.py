@@ -83,7 +83,7 @@ def categories(columns: dict[str, list[Any]], path: Path) -> pl.DataFrame:
     return made.with_columns(pl.col("venue").cast(pl.Categorical)) if "venue" in columns else made
 
 
-DOORS: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
+ENTRANCES: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
     "parquet": write_parquet,
     "pandas": lambda columns, path: pd.DataFrame(columns),
     "pandas, nullable types": nullable,
@@ -109,8 +109,8 @@ def entries(graph: nova.Graph) -> np.ndarray:
 
 
 @pytest.mark.parametrize("has_text", [True, False], ids=["with words", "numbers"])
-@pytest.mark.parametrize("door", DOORS)
-def test_the_same_content_is_the_same_graph(tmp_path: Path, door: str, has_text: bool) -> None:
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_the_same_content_is_the_same_graph(tmp_path: Path, entrance: str, has_text: bool) -> None:
     columns = content()
     if not has_text:
         for name in ("open", "venue", "day", "flag", "same", "row", "title"):
@@ -118,7 +118,7 @@ def test_the_same_content_is_the_same_graph(tmp_path: Path, door: str, has_text:
     tables = {"nodes": columns, "edges": links()}
     options: dict[str, Any] = {"weight_column": "w", "min_weight": 0.1}
     files = {name: write_csv(table, tmp_path / f"{name}.csv") for name, table in tables.items()}
-    typed = {name: DOORS[door](table, files[name]) for name, table in tables.items()}
+    typed = {name: ENTRANCES[entrance](table, files[name]) for name, table in tables.items()}
     plain, loaded = nova.load_graph(**files, **options), nova.load_graph(**typed, **options)
     assert loaded.fingerprint() == plain.fingerprint()
     assert loaded.graph.feature_names == plain.graph.feature_names
@@ -134,11 +134,11 @@ def test_the_same_content_is_the_same_graph(tmp_path: Path, door: str, has_text:
         assert dict(describe(loaded).features).keys() == {"number", "category", "yes/no", "words"}
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_recipe_is_the_same_from_text_and_types(tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_a_recipe_is_the_same_from_text_and_types(tmp_path: Path, entrance: str) -> None:
     columns = content()
     csv = write_csv(columns, tmp_path / "nodes.csv")
-    typed = DOORS[door](columns, csv)
+    typed = ENTRANCES[entrance](columns, csv)
     plain, first = nova.load_graph(nodes=csv), nova.load_graph(nodes=typed)
     assert first.recipe == plain.recipe
     for later in (

@@ -12,7 +12,12 @@ from nodenova.io.npz import load_graph
 X = np.zeros((6, 20), dtype=np.float32)
 X[range(6), [0, 3, 5, 19, 7, 7]] = [1, 2, 3, 4, 5, 6]
 CSR = sp.csr_array(X)
-CSR_PARTS = {"x_data": CSR.data, "x_indices": CSR.indices, "x_indptr": CSR.indptr, "x_shape": np.array(CSR.shape)}
+CSR_PARTS = {
+    "x_data": CSR.data,
+    "x_indices": CSR.indices,
+    "x_indptr": CSR.indptr,
+    "x_shape": np.array(CSR.shape),
+}
 EDGES = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
 Y = np.array([0, 0, 1, 1, 2, -1])
 
@@ -29,7 +34,11 @@ def test_dense_and_csr_forms_give_equal_graphs(tmp_path: Path) -> None:
     assert (sparse.graph.x.toarray() == X).all()
     assert (dense.graph.edge_index == sparse.graph.edge_index).all()
     assert dense.fingerprint() == sparse.fingerprint()
-    narrow = {**CSR_PARTS, "x_data": CSR.data.astype(np.uint8), "x_indices": CSR.indices.astype(np.uint16)}
+    narrow = {
+        **CSR_PARTS,
+        "x_data": CSR.data.astype(np.uint8),
+        "x_indices": CSR.indices.astype(np.uint16),
+    }
     assert load_graph(write(tmp_path, **narrow)).fingerprint() == dense.fingerprint()
 
 
@@ -121,7 +130,10 @@ NAN[0, 0] = np.nan
         ({"x": X, "val_mask": np.array([0.0] * 6)}, "val_mask must be 6 booleans"),
         ({"x": X, "node_ids": np.array(list("abcdea"))}, "unique"),
         ({"x": X, "node_ids": np.arange(5)}, "node_ids"),
-        ({"x": X, "feature_names": np.array(["a", "b"])}, "feature_names has 2 names for 20 features"),
+        (
+            {"x": X, "feature_names": np.array(["a", "b"])},
+            "feature_names has 2 names for 20 features",
+        ),
     ],
 )
 def test_every_bad_array_gives_an_error_that_names_the_file(
@@ -144,7 +156,9 @@ def test_a_folder(tmp_path: Path) -> None:
         load_graph(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello, I am no archive\n", b"PK\x03\x04 and then nothing", b"\x93NUMPY"])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello, I am no archive\n", b"PK\x03\x04 and then nothing", b"\x93NUMPY"]
+)
 def test_not_an_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "mine.npz"
     path.write_bytes(content)
@@ -159,7 +173,9 @@ def test_a_truncated_archive(tmp_path: Path) -> None:
         load_graph(path)
 
 
-def test_a_damaged_byte_anywhere_gives_nothing_worse_than_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_a_damaged_byte_anywhere_gives_nothing_worse_than_an_error_that_names_the_file(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, x=np.random.default_rng(0).random((6, 20)))
     whole = path.read_bytes()
     sentences = []

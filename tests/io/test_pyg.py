@@ -18,7 +18,8 @@ def data(**parts: object) -> Data:
 
 def test_a_data_object_becomes_a_labelled_graph() -> None:
     masks = {
-        name: torch.tensor([i == at for i in range(5)]) for at, name in enumerate(["train_mask", "val_mask", "test_mask"])
+        name: torch.tensor([i == at for i in range(5)])
+        for at, name in enumerate(["train_mask", "val_mask", "test_mask"])
     }
     labelled = from_pyg(data(**masks), name="mine")
     assert np.allclose(labelled.graph.x, X.numpy())
@@ -39,7 +40,9 @@ def test_without_y_and_masks() -> None:
 
 
 def test_class_names_and_a_column_of_labels() -> None:
-    labelled = from_pyg(data(y=torch.tensor([[0], [1], [1], [0], [1]])), class_names=["cat", "dog", "fox"])
+    labelled = from_pyg(
+        data(y=torch.tensor([[0], [1], [1], [0], [1]])), class_names=["cat", "dog", "fox"]
+    )
     assert labelled.y.tolist() == [0, 1, 1, 0, 1]
     assert labelled.class_names == ("cat", "dog", "fox")
 
@@ -57,7 +60,8 @@ def test_one_of_several_published_splits() -> None:
 
 def test_nodes_that_are_set_apart_for_stopping_stand_for_validation() -> None:
     masks = {
-        name: torch.tensor([i == at for i in range(5)]) for at, name in enumerate(["train_mask", "val_mask", "test_mask"])
+        name: torch.tensor([i == at for i in range(5)])
+        for at, name in enumerate(["train_mask", "val_mask", "test_mask"])
     }
     stopping = torch.tensor([[0, 0], [0, 0], [0, 0], [1, 0], [0, 1]]).bool()
     assert np.flatnonzero(from_pyg(data(**masks)).val).tolist() == [1]

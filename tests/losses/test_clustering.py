@@ -53,7 +53,9 @@ def test_student_t_is_the_naive_twin(alpha: float) -> None:
 
 def test_student_t_gradient_also_where_a_node_lies_on_a_centre() -> None:
     z, mu = random(4, 3), random(2, 3, seed=1)
-    assert torch.autograd.gradcheck(student_t, (z.clone().requires_grad_(), mu.clone().requires_grad_()))
+    assert torch.autograd.gradcheck(
+        student_t, (z.clone().requires_grad_(), mu.clone().requires_grad_())
+    )
     z.requires_grad_()
     student_t(z, z.detach()[:2])[0, 0].backward()
     assert torch.isfinite(z.grad).all()

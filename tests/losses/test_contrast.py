@@ -1,4 +1,4 @@
-"""Neighbours, mixed negatives and the contrastive loss, against loops that say what they mean."""
+"""Neighbors, mixed negatives and the contrastive loss, against loops that say what they mean."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def dot(a: list[float], b: list[float]) -> float:
 
 def naive_same_direction(z: Tensor, threshold: float) -> Tensor:
     rows = z.tolist()
-    same = [[1.0 if dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) > threshold else 0.0 for b in rows] for a in rows]
+    same = [
+        [1.0 if dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) > threshold else 0.0 for b in rows]
+        for a in rows
+    ]
     return torch.tensor(same, dtype=z.dtype)
 
 
@@ -58,7 +61,11 @@ def naive_l_contrast(s: Tensor, positive: Tensor) -> float:
     total = 0.0
     for row, mask in zip(s.tolist(), positive.tolist(), strict=True):
         everything = sum(math.exp(value) for value in row)
-        chosen = [-math.log(math.exp(value) / everything) for value, yes in zip(row, mask, strict=True) if yes]
+        chosen = [
+            -math.log(math.exp(value) / everything)
+            for value, yes in zip(row, mask, strict=True)
+            if yes
+        ]
         total += sum(chosen) / len(chosen) if chosen else 0.0
     return total / len(s)
 
@@ -88,10 +95,14 @@ def test_nearest_of_a_single_node_is_nobody() -> None:
 @pytest.mark.parametrize("hard", [1, 4, 6, 99])
 def test_mixed_negatives_are_the_naive_twins(hard: int) -> None:
     z, memory, old = unit(5, 4), unit(9, 4, seed=1), unit(3, 4, seed=2)
-    assert torch.allclose(mixed_negatives(z, memory, old, hard), naive_mixed_negatives(z, memory, old, hard))
+    assert torch.allclose(
+        mixed_negatives(z, memory, old, hard), naive_mixed_negatives(z, memory, old, hard)
+    )
 
 
-def test_mixed_negatives_have_unit_length_no_gradient_and_need_no_more_memory_than_there_is() -> None:
+def test_mixed_negatives_have_unit_length_no_gradient_and_need_no_more_memory_than_there_is() -> (
+    None
+):
     z, memory, old = unit(2, 3).requires_grad_(), unit(2, 3, seed=1), unit(7, 3, seed=2)
     mixed = mixed_negatives(z, memory, old, 99)
     assert mixed.shape == (2, 4, 3)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.losses.contrast import mixed_negatives
-from nodenova.losses.neighbourhood import l_neighbourhood, l_same_class
+from nodenova.losses.neighborhood import l_neighborhood, l_same_class
 
 TAU = 0.5
 
@@ -20,15 +20,21 @@ def unit(*shape: int, seed: int = 0) -> Tensor:
     return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
 
 
-def naive_losses(z: Tensor, z_prime: Tensor, i: int, negatives: Tensor) -> tuple[float, dict[int, float]]:
+def naive_losses(
+    z: Tensor, z_prime: Tensor, i: int, negatives: Tensor
+) -> tuple[float, dict[int, float]]:
     """l(z_i, z'_i), and l(z_i, z_j) of every other node j."""
     others = {j: math.exp(float(z[i] @ z[j]) / TAU) for j in range(len(z)) if j != i}
     view = math.exp(float(z[i] @ z_prime[i]) / TAU)
-    everything = view + sum(others.values()) + sum(math.exp(float(z[i] @ one) / TAU) for one in negatives)
-    return -math.log(view / everything), {j: -math.log(value / everything) for j, value in others.items()}
+    everything = (
+        view + sum(others.values()) + sum(math.exp(float(z[i] @ one) / TAU) for one in negatives)
+    )
+    return -math.log(view / everything), {
+        j: -math.log(value / everything) for j, value in others.items()
+    }
 
 
-def naive_neighbourhood(z: Tensor, z_prime: Tensor, old: Tensor, m: int, alpha: float) -> float:
+def naive_neighborhood(z: Tensor, z_prime: Tensor, old: Tensor, m: int, alpha: float) -> float:
     total = 0.0
     for i in range(len(z)):
         hard = mixed_negatives(z, z, old, len(old))[i] if len(old) else z[:0]
@@ -50,12 +56,13 @@ def naive_same_class(z: Tensor, z_prime: Tensor, y: list[int]) -> float:
 @pytest.mark.parametrize(("m", "alpha", "e"), [(1, 0.2, 0), (3, 0.2, 4), (3, 1.0, 4), (50, 0.0, 2)])
 def test_l_neighbourhood_is_the_naive_twin(m: int, alpha: float, e: int) -> None:
     z, z_prime, old = unit(7, 3), unit(7, 3, seed=1), unit(e, 3, seed=2)
-    expected = naive_neighbourhood(z, z_prime, old, m, alpha)
-    assert float(l_neighbourhood(z, z_prime, old, m, alpha, TAU)) == pytest.approx(expected)
+    expected = naive_neighborhood(z, z_prime, old, m, alpha)
+    assert float(l_neighborhood(z, z_prime, old, m, alpha, TAU)) == pytest.approx(expected)
 
 
 def test_l_same_class_is_the_naive_twin() -> None:
-    z, z_prime, y = unit(6, 3), unit(6, 3, seed=1), [0, 1, 0, 2, 1, 0]  # class 2 has one node: its view is all it has
+    z, z_prime = unit(6, 3), unit(6, 3, seed=1)
+    y = [0, 1, 0, 2, 1, 0]  # class 2 has one node: its view is all it has
     expected = naive_same_class(z, z_prime, y)
     assert float(l_same_class(z, z_prime, torch.tensor(y), TAU)) == pytest.approx(expected)
 
@@ -67,7 +74,9 @@ def test_gradient_flows_into_z_only_and_a_single_node_is_no_trouble() -> None:
             unit(n, 3, seed=1).requires_grad_(),
             unit(2, 3, seed=2).requires_grad_(),
         )
-        loss = l_neighbourhood(z, z_prime, old, 2, 0.2, TAU) + l_same_class(z, z_prime, torch.zeros(n), TAU)
+        loss = l_neighborhood(z, z_prime, old, 2, 0.2, TAU) + l_same_class(
+            z, z_prime, torch.zeros(n), TAU
+        )
         loss.backward()
         assert torch.isfinite(z.grad).all()
         assert z.grad.abs().sum() > 0

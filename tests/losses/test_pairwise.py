@@ -74,13 +74,18 @@ def test_eq_2_softmax_is_the_naive_twin() -> None:
 
 def test_eq_2_sigmoid_is_the_naive_twin() -> None:
     a, b = random(7, 4), random(7, 4, seed=1)
-    twin = [[1 / (1 + math.exp(-sum(x * y for x, y in zip(r, s, strict=True)))) for s in b.tolist()] for r in a.tolist()]
+    twin = [
+        [1 / (1 + math.exp(-sum(x * y for x, y in zip(r, s, strict=True)))) for s in b.tolist()]
+        for r in a.tolist()
+    ]
     assert torch.allclose(similarity_sigmoid(a, b), torch.tensor(twin, dtype=a.dtype))
 
 
 @pytest.mark.parametrize("similarity", [similarity_softmax, similarity_sigmoid])
 def test_eq_2_gradient(similarity) -> None:  # type: ignore[no-untyped-def]
-    assert torch.autograd.gradcheck(similarity, (random(4, 3).requires_grad_(), random(4, 3, seed=1).requires_grad_()))
+    assert torch.autograd.gradcheck(
+        similarity, (random(4, 3).requires_grad_(), random(4, 3, seed=1).requires_grad_())
+    )
 
 
 def test_eq_4_value_and_gradient_are_the_naive_twins() -> None:

@@ -33,7 +33,9 @@ def naive_l_distill_global(z_old: Tensor, z: Tensor) -> Tensor:
     n, hidden = z.shape
     length_old = sum(z_old[i, k] ** 2 for i in range(n) for k in range(hidden)) ** 0.5
     length = sum(z[i, k] ** 2 for i in range(n) for k in range(hidden)) ** 0.5
-    apart = [(z_old[i, k] / length_old - z[i, k] / length) ** 2 for i in range(n) for k in range(hidden)]
+    apart = [
+        (z_old[i, k] / length_old - z[i, k] / length) ** 2 for i in range(n) for k in range(hidden)
+    ]
     return torch.stack(apart).sum() ** 0.5
 
 
@@ -43,7 +45,9 @@ def naive_l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float)
         sum_new = sum(math.exp(value / temperature) for value in new)
         sum_old = sum(math.exp(value / temperature) for value in old)
         for a, b in zip(new, old, strict=True):
-            total -= math.exp(b / temperature) / sum_old * math.log(math.exp(a / temperature) / sum_new)
+            total -= (
+                math.exp(b / temperature) / sum_old * math.log(math.exp(a / temperature) / sum_new)
+            )
     return total / len(logits)
 
 
@@ -51,7 +55,9 @@ def test_eq_10_value_and_gradient_are_the_naive_twins() -> None:
     logits, y = random(9, 5).requires_grad_(), torch.arange(9) % 5
     ours, twin = l_replay(logits, y), naive_l_replay(logits, y)
     assert torch.allclose(ours, twin)
-    assert torch.allclose(torch.autograd.grad(ours, logits)[0], torch.autograd.grad(twin, logits)[0])
+    assert torch.allclose(
+        torch.autograd.grad(ours, logits)[0], torch.autograd.grad(twin, logits)[0]
+    )
 
 
 def test_eq_11_value_and_gradient_are_the_naive_twins() -> None:
@@ -64,7 +70,9 @@ def test_eq_11_value_and_gradient_are_the_naive_twins() -> None:
 
 def test_eq_11_by_hand() -> None:
     """Distances 5 and 0: their mean, not the norm of everything (5) nor the mean square."""
-    assert float(l_distill(torch.zeros(2, 2), torch.tensor([[3.0, 4.0], [0.0, 0.0]]))) == pytest.approx(2.5, abs=1e-5)
+    assert float(
+        l_distill(torch.zeros(2, 2), torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    ) == pytest.approx(2.5, abs=1e-5)
 
 
 def test_eq_11_has_a_plus_sign_a_step_down_the_gradient_brings_the_encoders_together() -> None:
@@ -91,7 +99,10 @@ def test_eq_11_as_a_whole_value_and_gradient_are_the_naive_twins() -> None:
 
 
 def test_eq_11_as_a_whole_by_hand() -> None:
-    """Lengths 5 and 10 of the whole: (3, 4)/5 and (6, 0, 0, 8)/10 lie |(0.6 - 0.6, 0.8, 0, -0.8)| apart."""
+    """Lengths 5 and 10 of the whole.
+
+    (3, 4)/5 and (6, 0, 0, 8)/10 lie |(0.6 - 0.6, 0.8, 0, -0.8)| apart.
+    """
     z_old, z = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.tensor([[6.0, 0.0], [0.0, 8.0]])
     assert float(l_distill_global(z_old, z)) == pytest.approx(math.sqrt(2 * 0.8**2))
 
@@ -113,8 +124,12 @@ def test_eq_11_as_a_whole_has_a_finite_gradient_where_training_starts() -> None:
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 def test_l_soft_targets_is_the_naive_twin(temperature: float) -> None:
     new, old = random(6, 4), random(6, 4, seed=1)
-    assert float(l_soft_targets(new, old, temperature)) == pytest.approx(naive_l_soft_targets(new, old, temperature))
-    assert torch.autograd.gradcheck(lambda t: l_soft_targets(t, old, temperature), new.requires_grad_())
+    assert float(l_soft_targets(new, old, temperature)) == pytest.approx(
+        naive_l_soft_targets(new, old, temperature)
+    )
+    assert torch.autograd.gradcheck(
+        lambda t: l_soft_targets(t, old, temperature), new.requires_grad_()
+    )
 
 
 def test_l_soft_targets_is_least_where_nothing_changed() -> None:

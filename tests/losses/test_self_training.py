@@ -37,7 +37,8 @@ def naive_perturbed(z: Tensor, noise: Tensor, eta: float) -> Tensor:
 def naive_perturbed_logits(logits: Tensor, everywhere: Tensor, noise: Tensor, eta: float) -> Tensor:
     values = everywhere.flatten().tolist()
     mean = sum(values) / len(values)
-    sigma = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))  # torch.std, as released
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    sigma = math.sqrt(variance)  # torch.std, as released
     out = torch.empty_like(logits)
     for i in range(logits.shape[0]):
         for c in range(logits.shape[1]):
@@ -58,7 +59,9 @@ def test_eq_6_value_and_gradient_are_the_naive_twins() -> None:
     logits, y = random(9, 5).requires_grad_(), torch.arange(9) % 5
     ours, twin = l_self(logits, y), naive_l_self(logits, y)
     assert torch.allclose(ours, twin)
-    assert torch.allclose(torch.autograd.grad(ours, logits)[0], torch.autograd.grad(twin, logits)[0])
+    assert torch.allclose(
+        torch.autograd.grad(ours, logits)[0], torch.autograd.grad(twin, logits)[0]
+    )
 
 
 def test_eq_6_by_hand() -> None:
@@ -90,12 +93,16 @@ def test_eq_7_on_logits_is_the_naive_twin() -> None:
     everywhere, noise = random(11, 4), random(5, 4, seed=1)
     logits = everywhere[:5]
     assert torch.allclose(
-        perturbed_logits(logits, everywhere, noise, 0.2), naive_perturbed_logits(logits, everywhere, noise, 0.2)
+        perturbed_logits(logits, everywhere, noise, 0.2),
+        naive_perturbed_logits(logits, everywhere, noise, 0.2),
     )
 
 
 def test_eq_7_on_logits_by_hand() -> None:
-    """All logits of all nodes are 0, 0, 3 and 3: their standard deviation is sqrt(3), whichever class they are of."""
+    """All logits of all nodes are 0, 0, 3 and 3.
+
+    Their standard deviation is sqrt(3), whichever class they are of.
+    """
     everywhere = torch.tensor([[0.0, 3.0], [0.0, 3.0]])
     moved = perturbed_logits(everywhere[:1], everywhere, torch.ones(1, 2), 0.5)
     assert moved.tolist() == [pytest.approx([0.5 * math.sqrt(3), 3 + 0.5 * math.sqrt(3)])]
@@ -111,7 +118,9 @@ def test_eq_8_value_and_gradient_are_the_naive_twins() -> None:
     a, b = random(6, 4).requires_grad_(), random(6, 4, seed=1).requires_grad_()
     ours, twin = l_perturb(a, b), naive_l_perturb(a, b)
     assert torch.allclose(ours, twin)
-    for one, other in zip(torch.autograd.grad(ours, (a, b)), torch.autograd.grad(twin, (a, b)), strict=True):
+    for one, other in zip(
+        torch.autograd.grad(ours, (a, b)), torch.autograd.grad(twin, (a, b)), strict=True
+    ):
         assert torch.allclose(one, other)
     assert torch.autograd.gradcheck(l_perturb, (a, b))
 

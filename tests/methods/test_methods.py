@@ -1,4 +1,4 @@
-"""What every method promises, whatever it does inside; and the doors methods come through."""
+"""What every method promises, whatever it does inside; and the entrances methods come through."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_a_method_is_a_frozen_dataclass_of_plain_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(METHODS))
-def test_a_method_adds_the_classes_it_was_asked_for_and_leaves_the_model_alone(name: str, fitted, tasks) -> None:
+def test_a_method_adds_the_classes_it_was_asked_for_and_leaves_the_model_alone(
+    name: str, fitted, tasks
+) -> None:
     new = tasks[1]
     before, state = fitted.predict_proba(new.graph), torch.get_rng_state()
     model = nova.discover(fitted, new, quick(name))
@@ -79,7 +81,10 @@ def test_the_default_is_prism_on_its_own_encoder(tasks) -> None:
 
 
 def test_a_method_that_trains_says_so_on_an_encoder_that_is_computed(tasks) -> None:
-    with pytest.raises(SettingError, match="sword needs an encoder that is trained: fit with gcn, gat or sage, not prism"):
+    with pytest.raises(
+        SettingError,
+        match="sword needs an encoder that is trained: fit with gcn, gat or sage, not prism",
+    ):
         nova.discover(nova.fit(tasks[0]), tasks[1], nova.Sword())
 
 
@@ -113,7 +118,9 @@ class Mine:
     extra: int = 0
 
     def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
-        return nova.NeverNew().discover(model, nova.NewTask(task.graph, task.ids, task.num_new + self.extra))
+        return nova.NeverNew().discover(
+            model, nova.NewTask(task.graph, task.ids, task.num_new + self.extra)
+        )
 
 
 def test_a_users_own_method_needs_no_registration(fitted, tasks) -> None:
@@ -141,7 +148,10 @@ def test_what_is_no_method_is_refused_before_it_runs(fitted, tasks, method: obje
 def test_the_watcher_sees_every_epoch(fitted, tasks) -> None:
     seen: list[tuple[int, int]] = []
     nova.discover(
-        fitted, tasks[1], nova.Sword(epochs=3), watcher=lambda epoch, epochs, losses: seen.append((epoch, epochs))
+        fitted,
+        tasks[1],
+        nova.Sword(epochs=3),
+        watcher=lambda epoch, epochs, losses: seen.append((epoch, epochs)),
     )
     assert seen == [(1, 3), (2, 3), (3, 3)]
 

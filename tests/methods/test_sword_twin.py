@@ -1,5 +1,6 @@
-"""SWORD's loss, all of it, against a twin written from the text a node at a time: the default, as printed, as released.
+"""SWORD's loss, all of it, against a twin written from the text a node at a time.
 
+The default, as printed, as released.
 The twin begins where SWORD begins and draws the same noise, and goes three epochs its own way.
 """
 
@@ -16,10 +17,21 @@ import nodenova as nova
 from nodenova.methods import make_method
 from nodenova.methods import sword as sword_module
 from nodenova.nn.training import History
-from tests.recorded import Recorded, apart, cross_entropy, far_as_a_whole, on_sphere, ramp, record, train
+from tests.recorded import (
+    Recorded,
+    apart,
+    cross_entropy,
+    far_as_a_whole,
+    on_sphere,
+    ramp,
+    record,
+    train,
+)
 
 EPOCHS, HIDDEN, OLD, NEW = 3, 6, 3, 2
-ETA, RAMP = 2.0, 2  # ten times the noise and a short ramp: what they weigh must show in three epochs
+# Ten times the noise and a short ramp: what they weigh must show in three epochs.
+ETA = 2.0
+RAMP = 2
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +44,10 @@ def begun() -> tuple[nova.Model, nova.NewTask]:
 
 def same_sets(z: list[Tensor], i: int, j: int) -> bool:
     """Eq. 3: are the three most active dimensions the same?"""
-    tops = [set(sorted(range(HIDDEN), key=lambda d, at=at: -float(z[at][d].detach()))[:3]) for at in (i, j)]
+    tops = [
+        set(sorted(range(HIDDEN), key=lambda d, at=at: -float(z[at][d].detach()))[:3])
+        for at in (i, j)
+    ]
     return tops[0] == tops[1]
 
 
@@ -53,7 +68,9 @@ def sigmas(z: Tensor) -> Tensor:
     return (z - z.mean(0)).square().mean(0).sqrt()
 
 
-def replayed(model: nova.Model, noise: Tensor, sigma: Callable[[int], Tensor]) -> tuple[list[Tensor], list[int]]:
+def replayed(
+    model: nova.Model, noise: Tensor, sigma: Callable[[int], Tensor]
+) -> tuple[list[Tensor], list[int]]:
     mean, found, y = model.memory.replay.mean, [], []
     for draw in range(len(noise)):
         for c in range(OLD):
@@ -68,7 +85,9 @@ def softmax_rows(rows: list[Tensor]) -> list[Tensor]:
 
 def default(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
     g, h_a, h_u = seen.modules
-    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.memory.replay.var
+    z_old = model.frozen_encoder()(task.graph)
+    noise = iter(seen.noise)
+    var = model.memory.replay.var
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(task.graph)
@@ -92,7 +111,9 @@ def default(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
 
 def printed(model: nova.Model, task: nova.NewTask, seen: Recorded) -> History:
     g, h_a, h_u = seen.modules
-    z_old, noise, var = model.frozen_encoder()(task.graph), iter(seen.noise), model.memory.replay.var
+    z_old = model.frozen_encoder()(task.graph)
+    noise = iter(seen.noise)
+    var = model.memory.replay.var
 
     def terms(epoch: int) -> dict[str, Tensor]:
         everybody = g(task.graph)
@@ -141,12 +162,16 @@ READINGS = {"": (default, 20), "printed": (printed, 20), "released": (released, 
 
 
 @pytest.mark.parametrize("reading", list(READINGS))
-def test_every_term_of_every_epoch_is_the_twins(begun, reading: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_term_of_every_epoch_is_the_twins(
+    begun, reading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, task = begun
     settings = {"epochs": str(EPOCHS), "eta": str(ETA), "rampup_epochs": str(RAMP)}
     settings |= {"reading": reading} if reading else {}
     method = make_method("sword", settings)
-    found, seen = record(monkeypatch, sword_module, lambda: nova.discover(model, task, method, seed=1))
+    found, seen = record(
+        monkeypatch, sword_module, lambda: nova.discover(model, task, method, seed=1)
+    )
     twin, draws = READINGS[reading]
     assert [tuple(noise.shape) for noise in seen.noise[1::2]] == [(draws, OLD, HIDDEN)] * EPOCHS
     history = twin(model, task, seen)

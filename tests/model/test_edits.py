@@ -26,11 +26,13 @@ def columns_by_hand(model: Model, graph: nova.Graph) -> np.ndarray:
 
 
 def test_an_unedited_models_classes_are_its_columns(case) -> None:
-    assert case.model.columns == (0, 1, 2, 3)
+    assert case.model.column_class_ids == (0, 1, 2, 3)
     assert case.model.num_columns == 4
     assert case.model.next_id == 4
     assert case.model.edits == ()
-    assert np.allclose(case.model.predict_proba(case.graph), columns_by_hand(case.model, case.graph), atol=1e-6)
+    assert np.allclose(
+        case.model.predict_proba(case.graph), columns_by_hand(case.model, case.graph), atol=1e-6
+    )
 
 
 def test_rename_changes_a_name_and_nothing_else(case) -> None:
@@ -39,7 +41,8 @@ def test_rename_changes_a_name_and_nothing_else(case) -> None:
     assert case.model.class_names[2] == "new-2"
     assert (renamed.predict_proba(case.graph) == case.model.predict_proba(case.graph)).all()
     assert renamed.edits == (Rename(2, "plants", was="new-2", after=2),)
-    assert renamed.rename(2, "plants").class_of(2).name == "plants"  # its own name is not taken by another
+    # Its own name is not taken by another.
+    assert renamed.rename(2, "plants").class_of(2).name == "plants"
 
 
 def test_merge_adds_probabilities_up(case) -> None:
@@ -57,7 +60,8 @@ def test_merge_takes_the_oldest_id_whatever_the_order_and_a_name(case) -> None:
     merged = case.model.merge([3, 2], "both")
     assert merged.class_of(2) == nova.NodeClass(2, "both", 1)
     assert merged.class_names == ("class-0", "class-1", "both")
-    assert case.model.merge([2, 3], "new-3").class_of(2).name == "new-3"  # the name of one that goes is free
+    # The name of one that goes is free.
+    assert case.model.merge([2, 3], "new-3").class_of(2).name == "new-3"
 
 
 def test_reject_leaves_the_rest_renormalised_and_every_node_in_a_class(case) -> None:
@@ -76,9 +80,13 @@ def test_split_gives_fresh_ids_that_divide_the_nodes_of_the_class(case) -> None:
     before = case.model.predict(case.graph)
     parted = case.model.split(2, case.graph)
     assert ids_of(parted) == [0, 1, 3, 4, 5]
-    assert [parted.class_of(i) for i in (4, 5)] == [nova.NodeClass(4, "new-4", 1), nova.NodeClass(5, "new-5", 1)]
+    assert [parted.class_of(i) for i in (4, 5)] == [
+        nova.NodeClass(4, "new-4", 1),
+        nova.NodeClass(5, "new-5", 1),
+    ]
     after = parted.predict(case.graph)
-    assert np.isin(after, [4, 5]).sum() == (before == 2).sum()  # as many nodes in the parts as in the class
+    # As many nodes in the parts as in the class.
+    assert np.isin(after, [4, 5]).sum() == (before == 2).sum()
     assert min((after == 4).sum(), (after == 5).sum()) > 0
     assert (np.isin(after, [4, 5]) == (before == 2)).mean() > 0.9
     assert len(parted.memory.replay.mean) == parted.num_columns == 5
@@ -86,10 +94,15 @@ def test_split_gives_fresh_ids_that_divide_the_nodes_of_the_class(case) -> None:
 
 
 def test_split_finds_classes_that_were_thrown_together(cases) -> None:
-    """Of the true classes 2, 3 and 4 the model knows two, and they are merged; three parts are the three again."""
+    """Of the true classes 2, 3 and 4 the model knows two, and they are merged.
+
+    Three parts are the three again.
+    """
     case = cases["prism"]
     after = case.model.merge([2, 3]).split(2, case.graph, into=3).predict(case.graph)
-    together = np.array([[((case.y == a) & (after == b)).sum() for b in (4, 5, 6)] for a in (2, 3, 4)])
+    together = np.array(
+        [[((case.y == a) & (after == b)).sum() for b in (4, 5, 6)] for a in (2, 3, 4)]
+    )
     assert sorted(together.argmax(axis=1)) == [0, 1, 2]
     assert together.max(axis=1).sum() / np.isin(case.y, [2, 3, 4]).sum() > 0.85
 
@@ -97,13 +110,23 @@ def test_split_finds_classes_that_were_thrown_together(cases) -> None:
 def test_parts_of_a_labelled_class_stay_old_and_keep_its_name(case) -> None:
     parted = case.model.split(0, case.graph, into=3)
     assert ids_of(parted) == [1, 4, 5, 6, 2, 3]  # by stage, then by id
-    assert parted.class_names == ("class-1", "class-0 1", "class-0 2", "class-0 3", "new-2", "new-3")
-    assert parted.sizes == (4, 2)
+    assert parted.class_names == (
+        "class-1",
+        "class-0 1",
+        "class-0 2",
+        "class-0 3",
+        "new-2",
+        "new-3",
+    )
+    assert parted.classes_per_stage == (4, 2)
 
 
 def test_a_plain_linear_head_is_split_on_z_as_long_as_it_is(cases) -> None:
     """What `fit` returns. Read on unit length, the parts would be rows for another z."""
-    labelled, graph = nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10), cases["gcn"].graph
+    labelled, graph = (
+        nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10),
+        cases["gcn"].graph,
+    )
     model = nova.fit(nova.split(labelled, [0, 1, 2])[0], "gcn", hidden=16, epochs=60)
     before = model.predict(graph)
     parted = model.split(0, graph)
@@ -113,7 +136,9 @@ def test_a_plain_linear_head_is_split_on_z_as_long_as_it_is(cases) -> None:
     assert (np.isin(after, [3, 4]) == (before == 0)).mean() > 0.98
     assert min((after == 3).sum(), (after == 4).sum()) > 5
     rows, means = parted.head().linear.weight.detach()[-2:], parted.memory.replay.mean[-2:]
-    assert float(torch.cosine_similarity(rows[0] - rows[1], means[0] - means[1], dim=0)) == pytest.approx(1.0, abs=1e-4)
+    assert float(
+        torch.cosine_similarity(rows[0] - rows[1], means[0] - means[1], dim=0)
+    ) == pytest.approx(1.0, abs=1e-4)
     merged = parted.merge([3, 4])
     p = columns_by_hand(parted, graph)
     assert np.allclose(merged.predict_proba(graph)[:, -1], p[:, 2] + p[:, 3], atol=1e-6)
@@ -143,7 +168,7 @@ def test_edits_survive_save_and_load(case, edit: str, tmp_path) -> None:
     edited.save(tmp_path / "m")
     loaded = nova.load_model(tmp_path / "m")
     assert loaded.classes == edited.classes
-    assert loaded.columns == edited.columns
+    assert loaded.column_class_ids == edited.column_class_ids
     assert loaded.edits == edited.edits
     assert loaded.next_id == edited.next_id
     assert (loaded.predict_proba(case.graph) == edited.predict_proba(case.graph)).all()
@@ -159,16 +184,19 @@ def test_ids_and_names_survive_further_discovery(case, edit: str) -> None:
     newest = later.classes[-1]
     assert newest == nova.NodeClass(edited.next_id, f"new-{edited.next_id}", 2)
     assert newest.id not in {id_ for model in (case.model, edited) for id_ in ids_of(model)}
-    assert later.columns == (*edited.columns, newest.id)
+    assert later.column_class_ids == (*edited.column_class_ids, newest.id)
     assert later.edits == edited.edits
     assert set(np.unique(later.predict(case.graph))) <= set(ids_of(later))
     assert (later.predict_new(case.graph) == newest.id).all()
     assert "named" in later.class_names
 
 
-def test_sword_and_the_taught_gnn_discover_on_edited_models(cases) -> None:
-    for case, method in ((cases["gcn"], nova.Sword(epochs=2)), (cases["prism"], nova.Taught(epochs=2, hidden=8)),
-                         (cases["gcn"], nova.NeverNew())):  # fmt: skip
+def test_sword_and_the_distilled_gnn_discover_on_edited_models(cases) -> None:
+    for case, method in (
+        (cases["gcn"], nova.Sword(epochs=2)),
+        (cases["prism"], nova.DistilledGNN(epochs=2, hidden=8)),
+        (cases["gcn"], nova.NeverNew()),
+    ):
         edited = EDITS["merge"](case)
         later = nova.discover(edited, case.later, method)
         assert ids_of(later) == [0, 1, 2, 4]
@@ -181,8 +209,9 @@ def test_an_id_is_never_given_out_again(case) -> None:
     assert case.model.merge([2, 3]).next_id == 4
     assert case.model.split(3, case.graph).reject(5).next_id == 6
     later = nova.discover(case.model.reject(3).reject(2), case.later, case.method)
-    assert later.classes[-1] == nova.NodeClass(4, "new-4", 2)  # the second stage, though the first left nothing
-    assert later.sizes == (2, 0, 1)
+    # The second stage, though the first left nothing.
+    assert later.classes[-1] == nova.NodeClass(4, "new-4", 2)
+    assert later.classes_per_stage == (2, 0, 1)
     assert later.num_old == 2
 
 
@@ -191,12 +220,16 @@ def test_a_discovered_class_does_not_take_a_name_that_is_taken(case) -> None:
     assert later.class_of(4).name == "new-4 (2)"
 
 
-def test_h_u_is_dropped_when_its_classes_change_and_kept_otherwise(discovered: Model, labelled) -> None:
+def test_h_u_is_dropped_when_its_classes_change_and_kept_otherwise(
+    discovered: Model, labelled
+) -> None:
     assert discovered.novel_head() is not None
     assert discovered.rename(2, "x").novel_head() is not None
     for edited in (discovered.merge([1, 2]), discovered.reject(2)):
         assert edited.novel_head() is None
-        assert set(np.unique(edited.predict_new(labelled.graph))) <= {c.id for c in edited.classes if c.is_new}
+        assert set(np.unique(edited.predict_new(labelled.graph))) <= {
+            c.id for c in edited.classes if c.is_new
+        }
 
 
 def test_unsure_nodes_and_embedding_in_one_pass_know_of_edits(case) -> None:
@@ -206,14 +239,17 @@ def test_unsure_nodes_and_embedding_in_one_pass_know_of_edits(case) -> None:
     assert (p == edited.predict_proba(case.graph)).all()
     least = float(np.median(p.max(axis=1)))
     sure = p.max(axis=1) >= least
-    said = edited.predict(case.graph, unsure_below=least)
+    said = edited.predict(case.graph, min_confidence=least)
     assert (said[~sure] == -1).all()
     assert (said[sure] == np.array(ids_of(edited))[p.argmax(axis=1)][sure]).all()
 
 
 def test_a_prior_that_the_method_was_given_is_the_splits_too(cases) -> None:
     case = cases["prism"]
-    stages = (*case.model.stages[:-1], dataclasses.replace(case.model.stages[-1], settings={"prior": 5.0}))
+    stages = (
+        *case.model.stages[:-1],
+        dataclasses.replace(case.model.stages[-1], settings={"prior": 5.0}),
+    )
     other = dataclasses.replace(case.model, stages=stages)
     a, b = (m.split(2, case.graph).head().linear.weight for m in (case.model, other))
     assert not torch.allclose(a[3:], b[3:])
@@ -263,4 +299,6 @@ def test_a_table_of_predictions_names_classes_by_their_ids(case) -> None:
     edited = case.model.reject(2).rename(3, "plants")
     table = Predictions.of(edited, case.graph).columns()
     assert table["class"] == edited.predict(case.graph).tolist()
-    assert {name for name, c in zip(table["name"], table["class"], strict=True) if c == 3} == {"plants"}
+    assert {name for name, c in zip(table["name"], table["class"], strict=True) if c == 3} == {
+        "plants"
+    }

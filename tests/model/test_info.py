@@ -17,7 +17,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def test_sizes_confidence_and_unsure_are_those_of_predict(case) -> None:
     p, said = case.model.predict_proba(case.graph), case.model.predict(case.graph)
-    infos = case.model.class_info(case.graph, unsure_below=0.7)
+    infos = case.model.class_info(case.graph, min_confidence=0.7)
     assert [i.id for i in infos] == [0, 1, 2, 3]
     assert [i.kind for i in infos] == ["old", "old", "new", "new"]
     assert [i.stage for i in infos] == [0, 0, 1, 1]
@@ -33,7 +33,11 @@ def test_sizes_confidence_and_unsure_are_those_of_predict(case) -> None:
 def test_cohesion_nearest_and_representatives_by_hand(cases) -> None:
     """On the cosine head, where what the head reads is z/|z|."""
     model, graph = cases["gcn"].model, cases["gcn"].graph
-    z, said, p = unit(model.embed(graph).astype(float)), model.predict(graph), model.predict_proba(graph).max(axis=1)
+    z, said, p = (
+        unit(model.embed(graph).astype(float)),
+        model.predict(graph),
+        model.predict_proba(graph).max(axis=1),
+    )
     means = unit(np.stack([z[said == c].mean(axis=0) for c in range(4)]))
     cosine = z @ means.T
     for info in class_info(model, graph, representatives=3):
@@ -49,17 +53,22 @@ def test_cohesion_nearest_and_representatives_by_hand(cases) -> None:
         assert info.representative_nodes[0] == best
         assert len(info.representatives) == len(info.representative_nodes) == 3
         assert set(info.representative_nodes) <= set(sure)
-        assert graph.adjacency[list(info.representative_nodes)][:, list(info.representative_nodes)].sum() == 0
+        assert (
+            graph.adjacency[list(info.representative_nodes)][
+                :, list(info.representative_nodes)
+            ].sum()
+            == 0
+        )
 
 
 def test_neighbours_are_counted_edge_by_edge(case) -> None:
     said, (a, b) = case.model.predict(case.graph), case.graph.edge_index
-    for info in class_info(case.model, case.graph, neighbours=2):
+    for info in class_info(case.model, case.graph, neighbors=2):
         from_me = said[b[said[a] == info.id]]
         assert info.own_edges == pytest.approx((from_me == info.id).mean())
-        assert len(info.neighbours) == 2
-        assert info.neighbours[0].share >= info.neighbours[1].share
-        for other in info.neighbours:
+        assert len(info.neighbors) == 2
+        assert info.neighbors[0].share >= info.neighbors[1].share
+        for other in info.neighbors:
             assert other.id != info.id
             assert other.share == pytest.approx((from_me == other.id).mean())
             assert other.expected == pytest.approx((said[b] == other.id).mean())
@@ -76,7 +85,9 @@ def test_features_have_names_and_name_the_class() -> None:
     assert all(len(info.features) == 4 for info in infos)
     for info in infos:
         assert info.auto_name == ", ".join(f.name for f in info.features[:3])
-        assert [f.weight for f in info.features] == sorted((f.weight for f in info.features), reverse=True)
+        assert [f.weight for f in info.features] == sorted(
+            (f.weight for f in info.features), reverse=True
+        )
         has = graph.x[:, [names.index(info.features[0].name)]].toarray()[:, 0] > 0
         mine = model.predict(graph) == info.id
         assert has[mine].mean() > has[~mine].mean()
@@ -86,16 +97,25 @@ def test_features_have_names_and_name_the_class() -> None:
 def test_a_class_is_called_by_its_features_until_somebody_names_it(case) -> None:
     plain = case.model.class_info(case.graph)
     assert plain[2].name == plain[2].auto_name != "new-2"
-    assert [i.name for i in case.model.class_info()] == list(case.model.class_names)  # no features, no automatic names
+    # No features, no automatic names.
+    assert [i.name for i in case.model.class_info()] == list(case.model.class_names)
     named = case.model.rename(2, "fish").rename(1, plain[3].auto_name).class_info(case.graph)
     assert [i.name for i in named[1:]] == [plain[3].auto_name, "fish", f"{plain[3].auto_name} (2)"]
     assert [i.auto_name for i in named] == [i.auto_name for i in plain]
 
 
 def test_names_where_some_are_missing_or_taken() -> None:
-    classes = [nova.NodeClass(0, "fish", 0), nova.NodeClass(1, "new-1", 1), nova.NodeClass(2, "new-2 (2)", 1)]
+    classes = [
+        nova.NodeClass(0, "fish", 0),
+        nova.NodeClass(1, "new-1", 1),
+        nova.NodeClass(2, "new-2 (2)", 1),
+    ]
     assert shown_names(classes, {}) == ["fish", "new-1", "new-2 (2)"]
-    assert shown_names(classes, {0: "water", 1: "fish", 2: "fish"}) == ["fish", "fish (2)", "fish (3)"]
+    assert shown_names(classes, {0: "water", 1: "fish", 2: "fish"}) == [
+        "fish",
+        "fish (2)",
+        "fish (3)",
+    ]
     assert shown_names(classes, {1: "", 2: "birds"}) == ["fish", "new-1", "birds"]
 
 
@@ -108,7 +128,9 @@ def test_as_a_table_it_has_a_row_a_class(case) -> None:
     assert table["size"].sum() == case.graph.num_nodes
 
 
-def test_outputs_that_are_known_are_not_computed_again(case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_that_are_known_are_not_computed_again(
+    case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outputs, expected = case.model.embed_and_predict(case.graph), case.model.class_info(case.graph)
     monkeypatch.setattr(type(case.model), "embed_and_predict", None)
     assert class_info(case.model, case.graph, outputs=outputs) == expected
@@ -116,8 +138,16 @@ def test_outputs_that_are_known_are_not_computed_again(case, monkeypatch: pytest
 
 def test_without_a_graph_only_what_the_model_knows(case) -> None:
     for info in case.model.class_info():
-        assert info.size is info.share is info.confidence is info.cohesion is info.unsure is info.own_edges is None
-        assert info.representatives == info.features == info.neighbours == ()
+        assert (
+            info.size
+            is info.share
+            is info.confidence
+            is info.cohesion
+            is info.unsure
+            is info.own_edges
+            is None
+        )
+        assert info.representatives == info.features == info.neighbors == ()
         assert info.auto_name == info.name
         assert info.nearest != info.id
         assert -1 <= info.nearest_similarity <= 1
@@ -127,18 +157,25 @@ def test_edited_classes_are_described_by_their_ids(case) -> None:
     edited = case.model.split(2, case.graph).merge([0, 3], "old and new")
     infos = edited.class_info(case.graph)
     assert [(i.id, i.kind) for i in infos] == [(0, "old"), (1, "old"), (4, "new"), (5, "new")]
-    assert [i.name for i in infos] == ["old and new", "class-1", infos[2].auto_name, infos[3].auto_name]
+    assert [i.name for i in infos] == [
+        "old and new",
+        "class-1",
+        infos[2].auto_name,
+        infos[3].auto_name,
+    ]
     said = edited.predict(case.graph)
     assert [i.size for i in infos] == [(said == i.id).sum() for i in infos]
     assert {i.nearest for i in infos} <= {0, 1, 4, 5}
-    assert all(n.id in {0, 1, 4, 5} for i in infos for n in i.neighbours)
+    assert all(n.id in {0, 1, 4, 5} for i in infos for n in i.neighbors)
     assert len(edited.class_info()) == 4
 
 
 def test_a_class_without_nodes_and_a_graph_without_edges(case) -> None:
     """A few nodes of one class: the others are empty, and nothing is divided by nothing."""
     some = np.flatnonzero(case.model.predict(case.graph) == 1)[:5]
-    lonely = nova.Graph.of(case.graph.x[some], np.empty((2, 0), dtype=int), node_ids=[f"n{i}" for i in range(5)])
+    lonely = nova.Graph.of(
+        case.graph.x[some], np.empty((2, 0), dtype=int), node_ids=[f"n{i}" for i in range(5)]
+    )
     infos = case.model.class_info(lonely)
     assert sum(i.size for i in infos) == 5
     empty = [i for i in infos if i.size == 0]
@@ -146,7 +183,7 @@ def test_a_class_without_nodes_and_a_graph_without_edges(case) -> None:
     for info in empty:
         assert info.confidence is info.cohesion is info.own_edges is None
         assert info.unsure == 0
-        assert info.representatives == info.features == info.neighbours == ()
+        assert info.representatives == info.features == info.neighbors == ()
     full = next(i for i in infos if i.size)
     assert set(full.representatives) <= {"n0", "n1", "n2", "n3", "n4"}
 
@@ -162,10 +199,16 @@ def test_it_is_the_same_each_time_and_plain_values(case) -> None:
     a, b = case.model.class_info(case.graph), case.model.class_info(case.graph)
     assert a == b
     assert isinstance(a[0], ClassInfo)
-    assert {type(v) for v in dataclasses.asdict(a[0]).values()} <= {int, str, float, tuple, type(None)}
+    assert {type(v) for v in dataclasses.asdict(a[0]).values()} <= {
+        int,
+        str,
+        float,
+        tuple,
+        type(None),
+    }
     assert type(a[0].representatives[0]) in (int, str)
 
 
 def test_a_probability_is_asked_for(case) -> None:
-    with pytest.raises(NodenovaError, match="unsure_below is a probability from 0 to 1, not 2"):
-        case.model.class_info(case.graph, unsure_below=2)
+    with pytest.raises(NodenovaError, match="min_confidence is a probability from 0 to 1, not 2"):
+        case.model.class_info(case.graph, min_confidence=2)

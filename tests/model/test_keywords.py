@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from scipy import stats
 
 import nodenova as nova
-from nodenova.model.keywords import PRIOR_NODES, Feature, characteristic, log_odds, mean_difference, weights
+from nodenova.model.keywords import (
+    PRIOR_NODES,
+    Feature,
+    characteristic,
+    log_odds,
+    mean_difference,
+    weights,
+)
 
 
 def log_odds_naive(has: np.ndarray, groups: np.ndarray, c: int, word: int) -> float:
@@ -20,7 +27,9 @@ def log_odds_naive(has: np.ndarray, groups: np.ndarray, c: int, word: int) -> fl
     for node in range(n):
         counts[2 * (groups[node] != c) + (not has[node, word])] += 1
     a, b, rest_a, rest_b = counts
-    return (math.log(a / b) - math.log(rest_a / rest_b)) / math.sqrt(1 / a + 1 / b + 1 / rest_a + 1 / rest_b)
+    return (math.log(a / b) - math.log(rest_a / rest_b)) / math.sqrt(
+        1 / a + 1 / b + 1 / rest_a + 1 / rest_b
+    )
 
 
 def a_graph(x: object, names: list[str] | None = None) -> nova.Graph:
@@ -60,15 +69,20 @@ def test_mean_difference_is_welchs_t() -> None:
     x, groups = rng.normal(3, 2, (50, 4)), rng.integers(3, size=50)
     parts = [x[groups == c] for c in range(3)]
     found = mean_difference(
-        np.stack([p.sum(0) for p in parts]), np.stack([(p**2).sum(0) for p in parts]), np.bincount(groups)
+        np.stack([p.sum(0) for p in parts]),
+        np.stack([(p**2).sum(0) for p in parts]),
+        np.bincount(groups),
     )
-    expected = [stats.ttest_ind(x[groups == c], x[groups != c], equal_var=False).statistic for c in range(3)]
+    expected = [
+        stats.ttest_ind(x[groups == c], x[groups != c], equal_var=False).statistic for c in range(3)
+    ]
     assert np.allclose(found, expected)
 
 
 def test_mean_difference_without_variance_or_without_nodes_is_zero() -> None:
-    found = mean_difference(np.array([[4.0, 1e6], [6.0, 2e6], [0.0, 0.0]]), np.array([[8.0, 1e12], [12.0, 2e12], [0, 0]]),
-                            np.array([2, 3, 0]))  # fmt: skip
+    sums = np.array([[4.0, 1e6], [6.0, 2e6], [0.0, 0.0]])
+    squares = np.array([[8.0, 1e12], [12.0, 2e12], [0, 0]])
+    found = mean_difference(sums, squares, np.array([2, 3, 0]))
     assert found[:, 0].tolist() == [0, 0, 0]
     assert (found[2] == 0).all()
     assert np.isfinite(found).all()

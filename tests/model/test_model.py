@@ -38,7 +38,9 @@ def test_shapes_and_consistency(discovered: Model, labelled) -> None:
 
 def test_predicting_is_repeatable_and_changes_no_random_state(discovered: Model, labelled) -> None:
     state = torch.get_rng_state()
-    assert (discovered.predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
+    assert (
+        discovered.predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)
+    ).all()
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -58,7 +60,9 @@ def test_predict_new_is_the_head_for_new_classes(discovered: Model, labelled) ->
     assert (discovered.predict_new(labelled.graph) == expected).all()
 
 
-def test_predict_new_without_such_a_head_is_the_joint_heads_new_part(discovered: Model, labelled) -> None:
+def test_predict_new_without_such_a_head_is_the_joint_heads_new_part(
+    discovered: Model, labelled
+) -> None:
     bare = dataclasses.replace(discovered, _novel_head=None)
     expected = 2 + bare.predict_proba(labelled.graph)[:, 2:].argmax(axis=1)
     assert (bare.predict_new(labelled.graph) == expected).all()
@@ -71,7 +75,12 @@ def test_predict_new_needs_discovered_classes(fitted: Model, labelled) -> None:
 
 def test_parts_that_are_handed_out_are_copies(discovered: Model, labelled) -> None:
     before = discovered.predict_proba(labelled.graph)
-    for part in (discovered.encoder(), discovered.frozen_encoder(), discovered.head(), discovered.novel_head()):
+    for part in (
+        discovered.encoder(),
+        discovered.frozen_encoder(),
+        discovered.head(),
+        discovered.novel_head(),
+    ):
         with torch.no_grad():
             for parameter in part.parameters():
                 parameter.fill_(7.0)
@@ -79,7 +88,9 @@ def test_parts_that_are_handed_out_are_copies(discovered: Model, labelled) -> No
     assert (discovered.predict_proba(labelled.graph) == before).all()
 
 
-def test_what_is_handed_out_for_training_learns_and_the_frozen_one_does_not(discovered: Model) -> None:
+def test_what_is_handed_out_for_training_learns_and_the_frozen_one_does_not(
+    discovered: Model,
+) -> None:
     for part in (discovered.encoder(), discovered.head(), discovered.novel_head()):
         assert all(p.requires_grad for p in part.parameters())
     assert not any(p.requires_grad for p in discovered.frozen_encoder().parameters())
@@ -105,7 +116,9 @@ def test_a_graph_with_other_features_is_refused(discovered: Model, ask: str) -> 
 
 def test_discover_refuses_a_graph_with_other_features(fitted: Model) -> None:
     with pytest.raises(GraphError, match="5 features"):
-        nova.discover(fitted, nova.NewTask(Graph.of(np.ones((3, 5)), [[0], [1]]), np.array([0, 1]), 1))
+        nova.discover(
+            fitted, nova.NewTask(Graph.of(np.ones((3, 5)), [[0], [1]]), np.array([0, 1]), 1)
+        )
 
 
 def test_a_model_classifies_a_graph_it_has_not_seen(discovered: Model) -> None:
@@ -171,35 +184,53 @@ def test_fit_learns_the_old_classes(tasks, encoder: str) -> None:
 
 @pytest.mark.parametrize("dropout", [{"dropout": 0.5}, {"dropout": 0.0}, {"input_dropout": 0.5}])
 def test_fit_keeps_eq_9_of_its_own_training_nodes(tasks, dropout: dict[str, float]) -> None:
-    """Eq. 9 is over the training nodes as they are embedded: whatever dropout training had, there is none here."""
+    """Eq. 9 is over the training nodes as they are embedded, without the dropout of training."""
     old = tasks[0]
     fitted = nova.fit(old, "gcn", hidden=4, epochs=30, **dropout)
     z = fitted.embed(old.graph)[old.train_ids]
     for c in range(2):
-        assert np.allclose(fitted.memory.replay.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5)
-        assert np.allclose(fitted.memory.replay.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-6)
+        assert np.allclose(
+            fitted.memory.replay.mean[c].numpy(), z[old.train_y == c].mean(axis=0), atol=1e-5
+        )
+        assert np.allclose(
+            fitted.memory.replay.var[c].numpy(), z[old.train_y == c].var(axis=0), atol=1e-6
+        )
     assert fitted.stages[0].settings["prototype_passes"] == 0
 
 
 def test_passes_with_dropout_remember_classes_wider_than_they_are(tasks) -> None:
     old = tasks[0]
-    narrow, wide = (nova.fit(old, "gcn", hidden=4, epochs=30, prototype_passes=passes) for passes in (0, 20))
-    assert (narrow.embed(old.graph) == wide.embed(old.graph)).all()  # the passes are made when training is over
+    narrow, wide = (
+        nova.fit(old, "gcn", hidden=4, epochs=30, prototype_passes=passes) for passes in (0, 20)
+    )
+    # The passes are made when training is over.
+    assert (narrow.embed(old.graph) == wide.embed(old.graph)).all()
     assert (wide.memory.replay.var > 1.1 * narrow.memory.replay.var).all()
     assert torch.allclose(wide.memory.replay.mean, narrow.memory.replay.mean, atol=0.05)
     assert float(wide.memory.classes.dof) == 20 * len(old.train_ids) - 2
     calm = nova.fit(old, "gcn", hidden=4, epochs=30, dropout=0.0, prototype_passes=20)
-    assert float(calm.memory.classes.dof) == len(old.train_ids) - 2  # without dropout all passes are alike: one is enough
+    # Without dropout all passes are alike: one is enough.
+    assert float(calm.memory.classes.dof) == len(old.train_ids) - 2
 
 
 def test_fit_divides_features_by_their_sum_only_where_they_are_counts(tasks) -> None:
-    assert nova.fit(tasks[0], "gcn", hidden=4, epochs=1).encoder().spec.row_normalise
+    assert nova.fit(tasks[0], "gcn", hidden=4, epochs=1).encoder().spec.row_normalize
     old = tasks[0]
     signed = Graph.of(old.graph.x.toarray() - 0.5, old.graph.edge_index)
-    assert not nova.fit(dataclasses.replace(old, graph=signed), "gcn", hidden=4, epochs=1).encoder().spec.row_normalise
+    assert (
+        not nova.fit(dataclasses.replace(old, graph=signed), "gcn", hidden=4, epochs=1)
+        .encoder()
+        .spec.row_normalize
+    )
 
 
 def test_fit_without_validation_nodes_runs_all_epochs(tasks) -> None:
     none = np.array([], dtype=np.int64)
-    model = nova.fit(dataclasses.replace(tasks[0], val_ids=none, val_y=none), "gcn", hidden=4, epochs=7, patience=1)
+    model = nova.fit(
+        dataclasses.replace(tasks[0], val_ids=none, val_y=none),
+        "gcn",
+        hidden=4,
+        epochs=7,
+        patience=1,
+    )
     assert len(model.stages[0].history["ce"]) == 7

@@ -30,13 +30,19 @@ def saved(tmp_path: Path, discovered: nova.Model) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def edit(folder: Path, **changes: object) -> None:
     """Change entries of model.json; a value of None removes the entry."""
     document = json.loads((folder / "model.json").read_text()) | changes
-    (folder / "model.json").write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
+    (folder / "model.json").write_text(
+        json.dumps({key: value for key, value in document.items() if value is not None})
+    )
 
 
 def weights_of(folder: Path) -> Path:
@@ -49,7 +55,9 @@ def refuses(folder: Path, sentence: str = "") -> None:
         load_model(folder)
 
 
-def test_predictions_are_bit_identical_after_loading(saved: Path, discovered: nova.Model, labelled) -> None:
+def test_predictions_are_bit_identical_after_loading(
+    saved: Path, discovered: nova.Model, labelled
+) -> None:
     loaded = load_model(saved)
     graph = labelled.graph
     assert (loaded.predict_proba(graph) == discovered.predict_proba(graph)).all()
@@ -63,7 +71,9 @@ def test_predictions_are_bit_identical_after_loading(saved: Path, discovered: no
 
 
 @pytest.mark.parametrize("encoder", ["gat", "sage"])
-def test_every_encoder_and_a_model_without_discovered_classes(tmp_path: Path, tasks, encoder: str) -> None:
+def test_every_encoder_and_a_model_without_discovered_classes(
+    tmp_path: Path, tasks, encoder: str
+) -> None:
     model = nova.fit(tasks[0], encoder, hidden=8, heads=2, layers=3, epochs=2)
     model.save(tmp_path)
     loaded = load_model(tmp_path)
@@ -85,14 +95,19 @@ np.save(sys.argv[2], nova.load_model(sys.argv[1]).predict_proba(graph))
     paths = os.pathsep.join([str(Path(nova.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     out = tmp_path / "p.npy"
     subprocess.run(
-        [sys.executable, "-c", script, str(saved), str(out)], check=True, env={**os.environ, "PYTHONPATH": paths}
+        [sys.executable, "-c", script, str(saved), str(out)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": paths},
     )
     assert np.load(out).tobytes() == discovered.predict_proba(labelled.graph).tobytes()
 
 
 def test_a_loaded_model_can_be_taken_further(saved: Path, discovered: nova.Model, tasks) -> None:
     method = nova.Sword(epochs=2)
-    a, b = nova.discover(load_model(saved), tasks[1], method), nova.discover(discovered, tasks[1], method)
+    a, b = (
+        nova.discover(load_model(saved), tasks[1], method),
+        nova.discover(discovered, tasks[1], method),
+    )
     assert (a.predict_proba(tasks[1].graph) == b.predict_proba(tasks[1].graph)).all()
 
 
@@ -112,14 +127,18 @@ def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(load_model(saved).classes) == 4
 
 
-def test_a_model_is_json_and_one_weights_file_also_after_saving_again(saved: Path, discovered, fitted) -> None:
+def test_a_model_is_json_and_one_weights_file_also_after_saving_again(
+    saved: Path, discovered, fitted
+) -> None:
     for model in (discovered, fitted, discovered):
         model.save(saved)
         assert set(content(saved)) == {"model.json", weights_of(saved).name}
         assert len(load_model(saved).classes) == len(model.classes)
 
 
-def test_saving_the_same_model_twice_writes_the_same_bytes(saved: Path, discovered: nova.Model) -> None:
+def test_saving_the_same_model_twice_writes_the_same_bytes(
+    saved: Path, discovered: nova.Model
+) -> None:
     before = content(saved)
     discovered.save(saved)
     assert content(saved) == before
@@ -148,7 +167,9 @@ def test_a_foreign_folder_and_a_missing_one(tmp_path: Path) -> None:
     refuses(tmp_path / "nowhere", "not a saved model")
 
 
-@pytest.mark.parametrize("text", ['{"format": "nodenova', "", "[]", "7", '{"format": "something else"}'])
+@pytest.mark.parametrize(
+    "text", ['{"format": "nodenova', "", "[]", "7", '{"format": "something else"}']
+)
 def test_a_model_json_that_is_none(saved: Path, text: str) -> None:
     (saved / "model.json").write_text(text)
     refuses(saved)
@@ -166,7 +187,14 @@ def test_a_newer_version(saved: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../outside.safetensors", "{tmp}/outside.safetensors", "sub/../../outside.safetensors", "..", "", "model.json/"],
+    [
+        "../outside.safetensors",
+        "{tmp}/outside.safetensors",
+        "sub/../../outside.safetensors",
+        "..",
+        "",
+        "model.json/",
+    ],
 )
 def test_weights_outside_the_folder_are_not_read(tmp_path: Path, saved: Path, name: str) -> None:
     (tmp_path / "outside.safetensors").write_bytes(weights_of(saved).read_bytes())
@@ -175,14 +203,20 @@ def test_weights_outside_the_folder_are_not_read(tmp_path: Path, saved: Path, na
     refuses(saved)
 
 
-@pytest.mark.parametrize("key", ["weights", "sha256", "encoder", "head", "classes", "stages", "version", "format"])
+@pytest.mark.parametrize(
+    "key", ["weights", "sha256", "encoder", "head", "classes", "stages", "version", "format"]
+)
 @pytest.mark.parametrize("value", [None, 7, "seven", ["seven"]])
-def test_an_entry_of_model_json_that_is_missing_or_wrong(saved: Path, key: str, value: object) -> None:
+def test_an_entry_of_model_json_that_is_missing_or_wrong(
+    saved: Path, key: str, value: object
+) -> None:
     edit(saved, **{key: value})
     refuses(saved)
 
 
-@pytest.mark.parametrize("spec", [{"hidden": 17}, {"name": "gnc"}, {"num_features": 1}, {"surprise": 1}, {"layers": "2"}])
+@pytest.mark.parametrize(
+    "spec", [{"hidden": 17}, {"name": "gnc"}, {"num_features": 1}, {"surprise": 1}, {"layers": "2"}]
+)
 def test_an_encoder_that_does_not_fit_the_weights(saved: Path, spec: dict[str, object]) -> None:
     edit(saved, encoder={**json.loads((saved / "model.json").read_text())["encoder"], **spec})
     refuses(saved, "do not fit together")
@@ -200,9 +234,13 @@ def test_weights_that_are_no_safetensors_although_their_hash_is_right(saved: Pat
 
 
 @pytest.mark.parametrize(
-    "file", ["notes.txt", "weights-0123.safetensors", "model.json"], ids=["notes", "foreign weights", "foreign model.json"]
+    "file",
+    ["notes.txt", "weights-0123.safetensors", "model.json"],
+    ids=["notes", "foreign weights", "foreign model.json"],
 )
-def test_saving_into_a_foreign_folder_is_refused_and_writes_nothing(tmp_path: Path, discovered, file: str) -> None:
+def test_saving_into_a_foreign_folder_is_refused_and_writes_nothing(
+    tmp_path: Path, discovered, file: str
+) -> None:
     (tmp_path / file).write_text('{"name": "somebody else\'s"}')
     (tmp_path / "weights-abcd.safetensors").write_text("somebody else's")
     before = content(tmp_path)
@@ -244,8 +282,14 @@ def test_a_failed_save_leaves_the_old_model_and_no_temporary_file(
         patch.setattr(os, "fsync", FullDisk(after))
         with pytest.raises(OSError, match="No space left"):
             fitted.save(saved)
-    assert (load_model(saved).predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
-    assert not [name for name in content(saved) if not re.fullmatch(r"model\.json|weights-[0-9a-f]+\.safetensors", name)]
+    assert (
+        load_model(saved).predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)
+    ).all()
+    assert not [
+        name
+        for name in content(saved)
+        if not re.fullmatch(r"model\.json|weights-[0-9a-f]+\.safetensors", name)
+    ]
     fitted.save(saved)
     assert len(load_model(saved).classes) == 2
     assert len(content(saved)) == 2
@@ -278,11 +322,13 @@ def test_save_is_save_model(tmp_path: Path, fitted) -> None:
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
-def test_a_model_saved_before_classes_could_be_edited_loads(saved: Path, discovered: nova.Model, labelled) -> None:
+def test_a_model_saved_before_classes_could_be_edited_loads(
+    saved: Path, discovered: nova.Model, labelled
+) -> None:
     assert json.loads((saved / "model.json").read_text())["version"] == 1
     edit(saved, columns=None, edits=None)
     loaded = load_model(saved)
-    assert loaded.columns == (0, 1, 2, 3)
+    assert loaded.column_class_ids == (0, 1, 2, 3)
     assert loaded.edits == ()
     assert (loaded.predict_proba(labelled.graph) == discovered.predict_proba(labelled.graph)).all()
 
@@ -292,6 +338,11 @@ def test_columns_of_classes_that_are_not_there_are_damage(saved: Path) -> None:
     refuses(saved, "do not fit together")
 
 
-def test_the_digest_of_a_model_is_the_one_its_file_says(saved: Path, discovered: nova.Model) -> None:
-    assert saving.weights_digest(discovered) == json.loads((saved / "model.json").read_text())["sha256"]
+def test_the_digest_of_a_model_is_the_one_its_file_says(
+    saved: Path, discovered: nova.Model
+) -> None:
+    assert (
+        saving.weights_digest(discovered)
+        == json.loads((saved / "model.json").read_text())["sha256"]
+    )
     assert saving.weights_digest(load_model(saved)) == saving.weights_digest(discovered)

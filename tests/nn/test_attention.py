@@ -1,4 +1,4 @@
-"""Attention over edges against loops over edges: values and gradients, very large scores, and small blocks."""
+"""Attention over edges against loops over edges: values, gradients, large scores, small blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nodenova.graph import Graph
 from nodenova.nn import attention
-from nodenova.nn.attention import Neighbourhoods, neighbourhoods
+from nodenova.nn.attention import Neighborhoods, neighborhoods
 
 CPU = torch.device("cpu")
 HEADS, SIZE, SLOPE = 2, 3, 0.2
@@ -25,8 +25,8 @@ def graph(make_graph) -> Graph:
 
 
 @pytest.fixture
-def edges(graph: Graph) -> Neighbourhoods:
-    return neighbourhoods(graph, CPU)
+def edges(graph: Graph) -> Neighborhoods:
+    return neighborhoods(graph, CPU)
 
 
 def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
@@ -34,7 +34,7 @@ def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
     return (scale * torch.randn(*shape, generator=generator, dtype=torch.float64)).requires_grad_()
 
 
-def pairs(edges: Neighbourhoods) -> list[tuple[int, int]]:
+def pairs(edges: Neighborhoods) -> list[tuple[int, int]]:
     """(source, target) of every edge."""
     return list(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
 
@@ -52,7 +52,7 @@ def assert_twins(ours: Tensor, twin: Tensor, inputs: tuple[Tensor, ...]) -> None
 # Loops that say what is meant.
 
 
-def naive_attend(edges: Neighbourhoods, score: Tensor, h: Tensor) -> Tensor:
+def naive_attend(edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:
     heads = []
     for k in range(len(h)):
         rows = []
@@ -60,7 +60,12 @@ def naive_attend(edges: Neighbourhoods, score: Tensor, h: Tensor) -> Tensor:
             mine = [e for e, (_, target) in enumerate(pairs(edges)) if target == i]
             highest = max(float(score[k, e].detach()) for e in mine)
             weight = [(score[k, e] - highest).exp() for e in mine]
-            rows.append(sum(w / sum(weight) * h[k, int(edges.source[e])] for w, e in zip(weight, mine, strict=True)))
+            rows.append(
+                sum(
+                    w / sum(weight) * h[k, int(edges.source[e])]
+                    for w, e in zip(weight, mine, strict=True)
+                )
+            )
         heads.append(torch.stack(rows))
     return torch.stack(heads)
 
@@ -69,23 +74,37 @@ def naive_leaky(t: Tensor) -> Tensor:
     return t if float(t.detach()) > 0 else SLOPE * t
 
 
-def naive_score_v1(edges: Neighbourhoods, source: Tensor, target: Tensor) -> Tensor:
+def naive_score_v1(edges: Neighborhoods, source: Tensor, target: Tensor) -> Tensor:
     heads = range(len(source))
-    return torch.stack([torch.stack([naive_leaky(source[k, j] + target[k, i]) for j, i in pairs(edges)]) for k in heads])
+    return torch.stack(
+        [
+            torch.stack([naive_leaky(source[k, j] + target[k, i]) for j, i in pairs(edges)])
+            for k in heads
+        ]
+    )
 
 
-def naive_score_v2(edges: Neighbourhoods, source: Tensor, target: Tensor, att: Tensor) -> Tensor:
+def naive_score_v2(edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor) -> Tensor:
     heads = []
     for k in range(len(att)):
         row = []
         for j, i in pairs(edges):
-            row.append(sum(att[k, d] * naive_leaky(source[k, j, d] + target[k, i, d]) for d in range(att.shape[1])))
+            row.append(
+                sum(
+                    att[k, d] * naive_leaky(source[k, j, d] + target[k, i, d])
+                    for d in range(att.shape[1])
+                )
+            )
         heads.append(torch.stack(row))
     return torch.stack(heads)
 
 
-def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(graph: Graph, edges: Neighbourhoods) -> None:
-    expected = {(int(a), int(b)) for a, b in graph.edge_index.T} | {(i, i) for i in range(graph.num_nodes)}
+def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(
+    graph: Graph, edges: Neighborhoods
+) -> None:
+    expected = {(int(a), int(b)) for a, b in graph.edge_index.T} | {
+        (i, i) for i in range(graph.num_nodes)
+    }
     assert set(pairs(edges)) == expected
     assert len(pairs(edges)) == len(expected)
     assert edges.target.tolist() == sorted(edges.target.tolist())
@@ -97,15 +116,17 @@ def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(graph: Graph, edg
 
 def test_neighbourhoods_of_a_graph_without_edges_are_its_nodes() -> None:
     graph = Graph.of(np.ones((3, 2)), np.empty((2, 0)))
-    assert pairs(neighbourhoods(graph, CPU)) == [(0, 0), (1, 1), (2, 2)]
+    assert pairs(neighborhoods(graph, CPU)) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_neighbourhoods_are_built_once_a_graph(graph: Graph, edges: Neighbourhoods) -> None:
-    assert neighbourhoods(graph, CPU) is edges
+def test_neighbourhoods_are_built_once_a_graph(graph: Graph, edges: Neighborhoods) -> None:
+    assert neighborhoods(graph, CPU) is edges
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])  # within SAME_SHIFT of each other, and beyond
-def test_attend_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbourhoods, scale: float) -> None:
+def test_attend_value_and_gradient_are_the_loops(
+    graph: Graph, edges: Neighborhoods, scale: float
+) -> None:
     score = random(HEADS, len(edges.source), scale=scale)
     h = random(HEADS, graph.num_nodes, SIZE, seed=1)
     low, high = score.detach().aminmax()
@@ -113,13 +134,15 @@ def test_attend_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbourh
     assert_twins(edges.attend(score, h), naive_attend(edges, score, h), (score, h))
 
 
-def test_attend_has_the_gradient_of_small_differences(graph: Graph, edges: Neighbourhoods) -> None:
+def test_attend_has_the_gradient_of_small_differences(graph: Graph, edges: Neighborhoods) -> None:
     inputs = (random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1))
     assert torch.autograd.gradcheck(edges.attend, inputs)
 
 
 @pytest.mark.parametrize("shift", [1e3, -1e3, 1e6])
-def test_a_shift_of_all_scores_changes_nothing(graph: Graph, edges: Neighbourhoods, shift: float) -> None:
+def test_a_shift_of_all_scores_changes_nothing(
+    graph: Graph, edges: Neighborhoods, shift: float
+) -> None:
     """e^1000 is infinite and e^-1000 is 0: neither may show."""
     score, h = random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1)
     plain, moved = edges.attend(score, h), edges.attend(score + shift, h)
@@ -128,8 +151,8 @@ def test_a_shift_of_all_scores_changes_nothing(graph: Graph, edges: Neighbourhoo
     assert torch.allclose(ours, theirs, rtol=1e-5, atol=1e-8)
 
 
-def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: Neighbourhoods) -> None:
-    """Targets whose scores lie thousands apart: a shift that they share would leave some without any weight."""
+def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: Neighborhoods) -> None:
+    """Scores of targets lie thousands apart: one shift for all would leave some without weight."""
     score, h = random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1)
     shift = torch.linspace(-5e3, 5e3, graph.num_nodes, dtype=torch.float64)[edges.target]
     plain, moved = edges.attend(score, h), edges.attend(score + shift, h)
@@ -139,13 +162,18 @@ def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: Neighbourh
 
 
 @pytest.mark.parametrize("size", [1e3, 1e30])
-def test_scores_far_apart_at_one_target_give_all_the_weight_to_the_highest(edges: Neighbourhoods, size: float) -> None:
-    score = torch.where(edges.source == edges.target, size, -size).float()[None]  # everybody to itself
+def test_scores_far_apart_at_one_target_give_all_the_weight_to_the_highest(
+    edges: Neighborhoods, size: float
+) -> None:
+    # Everybody to itself.
+    score = torch.where(edges.source == edges.target, size, -size).float()[None]
     h = torch.randn(1, len(edges.start) - 1, SIZE)
     assert torch.equal(edges.attend(score, h), h)
 
 
-def test_a_target_with_one_edge_takes_what_is_at_its_other_end(graph: Graph, edges: Neighbourhoods) -> None:
+def test_a_target_with_one_edge_takes_what_is_at_its_other_end(
+    graph: Graph, edges: Neighborhoods
+) -> None:
     last = graph.num_nodes - 1
     assert int(edges.start[last + 1] - edges.start[last]) == 1
     score, h = random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1)
@@ -155,7 +183,7 @@ def test_a_target_with_one_edge_takes_what_is_at_its_other_end(graph: Graph, edg
     assert float(gradient[:, -1].abs().max()) < 1e-12  # its weight is 1, whatever its score
 
 
-def test_score_v1_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbourhoods) -> None:
+def test_score_v1_value_and_gradient_are_the_loops(graph: Graph, edges: Neighborhoods) -> None:
     source, target = (random(HEADS, graph.num_nodes, seed=seed) for seed in (0, 1))
     ours = edges.score_v1(source, target, SLOPE)
     assert 0 < int((ours < 0).sum()) < ours.numel()  # both sides of the kink
@@ -163,17 +191,19 @@ def test_score_v1_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbou
     assert torch.autograd.gradcheck(lambda s, t: edges.score_v1(s, t, SLOPE), (source, target))
 
 
-def test_score_v2_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbourhoods) -> None:
+def test_score_v2_value_and_gradient_are_the_loops(graph: Graph, edges: Neighborhoods) -> None:
     source, target = (random(HEADS, graph.num_nodes, SIZE, seed=seed) for seed in (0, 1))
     att = random(HEADS, SIZE, seed=2)
     ours = edges.score_v2(source, target, att, SLOPE)
     assert_twins(ours, naive_score_v2(edges, source, target, att), (source, target, att))
-    assert torch.autograd.gradcheck(lambda s, t, a: edges.score_v2(s, t, a, SLOPE), (source, target, att))
+    assert torch.autograd.gradcheck(
+        lambda s, t, a: edges.score_v2(s, t, a, SLOPE), (source, target, att)
+    )
 
 
 @pytest.mark.parametrize("block", [1, SIZE, 4 * SIZE, 10 * SIZE])
 def test_score_v2_by_blocks_is_score_v2_at_once(
-    graph: Graph, edges: Neighbourhoods, block: int, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, edges: Neighborhoods, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a block is smaller than the edges of one node, or than a single edge."""
     source, target = (random(HEADS, graph.num_nodes, SIZE, seed=seed) for seed in (0, 1))
@@ -185,24 +215,32 @@ def test_score_v2_by_blocks_is_score_v2_at_once(
     assert len(edges.blocks(SIZE)) > 1
     parts = edges.score_v2(source, target, att, SLOPE)
     assert torch.allclose(parts, whole)
-    for one, other in zip(torch.autograd.grad(parts.square().sum(), (source, target, att)), expected, strict=True):
+    for one, other in zip(
+        torch.autograd.grad(parts.square().sum(), (source, target, att)), expected, strict=True
+    ):
         assert torch.allclose(one, other)
 
 
 @pytest.mark.parametrize("block", [1, 4, 9, 30, 10_000])
 def test_blocks_are_all_edges_once_and_no_larger_than_asked_for(
-    edges: Neighbourhoods, block: int, monkeypatch: pytest.MonkeyPatch
+    edges: Neighborhoods, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attention, "BLOCK", block)
     found = edges.blocks(2)
-    assert [i for targets, _ in found for i in range(targets.start, targets.stop)] == list(range(len(edges.start) - 1))
-    assert [e for _, mine in found for e in range(mine.start, mine.stop)] == list(range(len(edges.source)))
+    assert [i for targets, _ in found for i in range(targets.start, targets.stop)] == list(
+        range(len(edges.start) - 1)
+    )
+    assert [e for _, mine in found for e in range(mine.start, mine.stop)] == list(
+        range(len(edges.source))
+    )
     for targets, mine in found:
         assert set(edges.target[mine].tolist()) == set(range(targets.start, targets.stop))
         assert 2 * (mine.stop - mine.start) <= block or targets.stop - targets.start == 1
 
 
-def test_exponentials_are_the_exponentials_up_to_a_factor_that_a_target_has(edges: Neighbourhoods) -> None:
+def test_exponentials_are_the_exponentials_up_to_a_factor_that_a_target_has(
+    edges: Neighborhoods,
+) -> None:
     for scale in (1.0, 200.0):
         score = random(len(edges.source), scale=scale).detach()
         found = edges.exponentials(score)
@@ -210,17 +248,19 @@ def test_exponentials_are_the_exponentials_up_to_a_factor_that_a_target_has(edge
         for i in range(len(edges.start) - 1):
             mine = slice(int(edges.start[i]), int(edges.start[i + 1]))
             assert float(found[mine].max()) > math.exp(-attention.SAME_SHIFT - 1e-9)
-            assert torch.allclose(found[mine] / found[mine].max(), (score[mine] - score[mine].max()).exp())
+            assert torch.allclose(
+                found[mine] / found[mine].max(), (score[mine] - score[mine].max()).exp()
+            )
 
 
-def test_exponentials_leave_the_scores_alone(edges: Neighbourhoods) -> None:
+def test_exponentials_leave_the_scores_alone(edges: Neighborhoods) -> None:
     score = random(len(edges.source)).detach()
     kept = score.clone()
     edges.exponentials(score)
     assert torch.equal(score, kept)
 
 
-def looped(edges: Neighbourhoods, values: Callable[[int, int, int], Tensor]) -> Tensor:
+def looped(edges: Neighborhoods, values: Callable[[int, int, int], Tensor]) -> Tensor:
     """sum over each target's edges of values(edge, source, target)."""
     rows = [torch.zeros_like(values(0, *pairs(edges)[0])) for _ in range(len(edges.start) - 1)]
     for e, (j, i) in enumerate(pairs(edges)):
@@ -228,16 +268,18 @@ def looped(edges: Neighbourhoods, values: Callable[[int, int, int], Tensor]) -> 
     return torch.stack(rows)
 
 
-def test_sums_totals_and_products_are_the_loops(graph: Graph, edges: Neighbourhoods) -> None:
+def test_sums_totals_and_products_are_the_loops(graph: Graph, edges: Neighborhoods) -> None:
     weight = random(len(edges.source)).detach()
     h, other = (random(graph.num_nodes, SIZE, seed=seed).detach() for seed in (1, 2))
     assert torch.allclose(edges.sums(weight, h), looped(edges, lambda e, j, i: weight[e] * h[j]))
     assert torch.allclose(edges.totals(weight), looped(edges, lambda e, j, i: weight[e]))
-    expected = torch.stack([sum(other[i, d] * h[j, d] for d in range(SIZE)) for j, i in pairs(edges)])
+    expected = torch.stack(
+        [sum(other[i, d] * h[j, d] for d in range(SIZE)) for j, i in pairs(edges)]
+    )
     assert torch.allclose(edges.products(other, h), expected)
 
 
-def test_the_matrix_of_turned_values_is_the_transpose(edges: Neighbourhoods) -> None:
+def test_the_matrix_of_turned_values_is_the_transpose(edges: Neighborhoods) -> None:
     values = random(len(edges.source)).detach()
     whole = edges.matrix(values).to_dense()
     for e, (j, i) in enumerate(pairs(edges)):

@@ -56,7 +56,9 @@ def test_growing_keeps_the_old_logits_and_starts_new_biases_below_the_least_old_
     grown = grow(head, 2)
     assert grown.num_classes == 5
     assert grown.temperature == 0.3
-    assert torch.equal(grown(z)[:, :3], before) or torch.allclose(grown(z)[:, :3], before, atol=1e-6)
+    assert torch.equal(grown(z)[:, :3], before) or torch.allclose(
+        grown(z)[:, :3], before, atol=1e-6
+    )
     assert torch.allclose(grown.linear.bias[3:], head.linear.bias.min() - 1.0)
     assert grown.linear.weight[3:].abs().sum() > 0
     assert not torch.equal(grown.linear.weight[3], grown.linear.weight[4])

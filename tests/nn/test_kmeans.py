@@ -8,7 +8,9 @@ from nodenova.nn.kmeans import cluster, spherical_kmeans
 
 def test_planted_groups_are_found() -> None:
     y = torch.arange(90) % 3
-    rows = 5 * torch.eye(3).repeat(1, 10)[y] + torch.randn(90, 30, generator=torch.Generator().manual_seed(0))
+    rows = 5 * torch.eye(3).repeat(1, 10)[y] + torch.randn(
+        90, 30, generator=torch.Generator().manual_seed(0)
+    )
     assert adjusted_rand_score(y, cluster(rows, 3)) == 1.0
 
 
@@ -39,7 +41,10 @@ def test_many_short_rows_and_few_long_ones_have_the_same_components() -> None:
 
 
 def test_directions_hold_together_what_lengths_would_part() -> None:
-    """Three classes, one of them wide along its own direction: k-means by distance halves it, by direction it does not."""
+    """Three classes, one of them wide along its own direction.
+
+    k-means by distance halves it, by direction it does not.
+    """
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(120) % 3
     rows = torch.eye(3).repeat(1, 10)[y] + 0.05 * torch.randn(120, 30, generator=generator)

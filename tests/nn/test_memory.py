@@ -35,7 +35,9 @@ def test_a_class_of_one_node_has_no_variance_and_a_class_of_none_gets_the_overal
 
 def test_memory_holds_no_gradient() -> None:
     z = torch.randn(6, 2, requires_grad=True)
-    assert not any(tensor.requires_grad for tensor in of(z, torch.arange(6) % 2, 2).tensors().values())
+    assert not any(
+        tensor.requires_grad for tensor in of(z, torch.arange(6) % 2, 2).tensors().values()
+    )
 
 
 def test_eq_10_draws_are_mean_plus_deviation_times_noise() -> None:
@@ -70,7 +72,10 @@ def test_draws_have_the_moments_they_are_asked_for() -> None:
 
 
 def test_classes_are_appended_in_the_order_of_the_stages_and_selected_again() -> None:
-    first, second = of(torch.zeros(4, 3), torch.arange(4) % 2, 2), of(torch.ones(2, 3), torch.zeros(2).long(), 1)
+    first, second = (
+        of(torch.zeros(4, 3), torch.arange(4) % 2, 2),
+        of(torch.ones(2, 3), torch.zeros(2).long(), 1),
+    )
     both = first.append(second)
     assert both.replay.mean[:, 0].tolist() == [0, 0, 1]
     assert len(both) == len(both.classes.center) == 3
@@ -81,7 +86,10 @@ def test_classes_are_appended_in_the_order_of_the_stages_and_selected_again() ->
 
 
 def test_parts_of_a_class_bring_their_means_and_leave_the_scatter() -> None:
-    known, parts = of(torch.randn(8, 3), torch.arange(8) % 2, 2), of(torch.randn(6, 3), torch.arange(6) % 2, 2)
+    known, parts = (
+        of(torch.randn(8, 3), torch.arange(8) % 2, 2),
+        of(torch.randn(6, 3), torch.arange(6) % 2, 2),
+    )
     both = known.with_parts(parts)
     assert torch.equal(both.replay.mean[2:], parts.replay.mean)
     assert torch.equal(both.classes.center[2:], parts.classes.center)

@@ -11,7 +11,9 @@ def test_each_view_is_cut_to_each_rank_and_brought_to_unit_length() -> None:
     z, read = torch.randn(5, 6), MultiRank(2, 3, (1, 3))
     u = read(z)
     expected = [
-        view[:, :r] / view[:, :r].norm(dim=1, keepdim=True) for view in (z[:, :3], z[:, 3:]) for r in (1, 3)
+        view[:, :r] / view[:, :r].norm(dim=1, keepdim=True)
+        for view in (z[:, :3], z[:, 3:])
+        for r in (1, 3)
     ]
     assert torch.allclose(u, torch.cat(expected, dim=1))
     assert u.shape[1] == read.size == 8

@@ -1,4 +1,7 @@
-"""The fast operators against dense formulas and loops. CSR values are float32, hence the tolerances."""
+"""The fast operators against dense formulas and loops.
+
+CSR values are float32, hence the tolerances.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +50,17 @@ def test_operators_of_a_graph_without_edges() -> None:
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("row_normalise", [True, False])
-def test_features(make_graph, sparse: bool, row_normalise: bool) -> None:
+@pytest.mark.parametrize("row_normalize", [True, False])
+def test_features(make_graph, sparse: bool, row_normalize: bool) -> None:
     graph = make_graph(sparse=sparse)
     x = graph.x.toarray() if sp.issparse(graph.x) else graph.x
-    if row_normalise:
+    if row_normalize:
         x = np.array([row / row.sum() if row.sum() else row for row in x])
-    built = features(graph, CPU, row_normalise)
+    built = features(graph, CPU, row_normalize)
     assert isinstance(built, SparseMatrix) == sparse
-    assert np.allclose(dense(built) if isinstance(built, SparseMatrix) else built.numpy(), x, atol=1e-6)
+    assert np.allclose(
+        dense(built) if isinstance(built, SparseMatrix) else built.numpy(), x, atol=1e-6
+    )
 
 
 def test_row_normalising_does_not_change_the_graph(make_graph) -> None:

@@ -38,12 +38,14 @@ def test_it_minimises_the_sum_of_the_terms() -> None:
 
 def test_it_is_adam_step_by_step() -> None:
     point, twin = Point(1.0), Point(1.0)
-    minimize(lambda epoch: {"a": (point.at * epoch) ** 2}, [point], epochs=7, lr=0.03, weight_decay=0.1)
-    optimiser = torch.optim.Adam(twin.parameters(), lr=0.03, weight_decay=0.1)
+    minimize(
+        lambda epoch: {"a": (point.at * epoch) ** 2}, [point], epochs=7, lr=0.03, weight_decay=0.1
+    )
+    optimizer = torch.optim.Adam(twin.parameters(), lr=0.03, weight_decay=0.1)
     for epoch in range(1, 8):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         ((twin.at * epoch) ** 2).backward()
-        optimiser.step()
+        optimizer.step()
     assert torch.equal(point.at, twin.at)
 
 
@@ -90,8 +92,11 @@ def test_the_best_state_is_kept_and_patience_stops() -> None:
         seen.append(float(point.at))
         return (next(scores),)
 
-    history = minimize(lambda epoch: {"a": -point.at}, [point], epochs=6, lr=0.1, validate=validate, patience=3)
-    assert len(history["a"]) == 5  # the best is epoch 2; an equal score in epoch 4 is no improvement
+    history = minimize(
+        lambda epoch: {"a": -point.at}, [point], epochs=6, lr=0.1, validate=validate, patience=3
+    )
+    # The best is epoch 2; an equal score in epoch 4 is no improvement.
+    assert len(history["a"]) == 5
     assert float(point.at.detach()) == seen[1]
 
 

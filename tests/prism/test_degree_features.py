@@ -69,5 +69,6 @@ def test_a_class_told_by_its_number_of_words_alone_is_found() -> None:
     """Four classes that use the same words and link at random, and write more or less of them."""
     y = np.arange(800) % 4
     graph = words_of(np.array([0.02, 0.07, 0.16, 0.35])[y], words=300, edges=1600)
-    old, new, exam = nova.split(nova.Labelled(graph, y, tuple("abcd")), old=[0, 2])
-    assert nova.grade(nova.discover(nova.fit(old), new), exam).scores("block")["all"] > 80  # 71 without counts
+    old, new, exam = nova.split(nova.LabelledGraph(graph, y, tuple("abcd")), old=[0, 2])
+    # 71 without counts.
+    assert nova.grade(nova.discover(nova.fit(old), new), exam).scores("block")["all"] > 80

@@ -11,7 +11,15 @@ import torch
 
 import nodenova as nova
 from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import AVERAGED, CENTRING, DEPTHS, WORD_VIEWS, PrismEncoder, PrismEncoderSpec, word_weights
+from nodenova.prism.encoder import (
+    AVERAGED,
+    CENTERING,
+    DEPTHS,
+    WORD_VIEWS,
+    PrismEncoder,
+    PrismEncoderSpec,
+    word_weights,
+)
 
 CPU = torch.device("cpu")
 
@@ -33,14 +41,16 @@ def test_each_view_is_the_truncated_svd_of_the_smoothed_features() -> None:
     smooth = gcn_operator(graph, CPU).csr.to_dense().double().numpy()
     for number, (depth, kind) in enumerate((depth, kind) for depth in DEPTHS for kind in range(2)):
         steps = [np.linalg.matrix_power(smooth, step) for step in range(depth + 1)]
-        plain = (np.mean(steps, axis=0) if depth == AVERAGED else steps[-1]) @ dense_words(graph, kind)
+        plain = (np.mean(steps, axis=0) if depth == AVERAGED else steps[-1]) @ dense_words(
+            graph, kind
+        )
         left, value, _ = np.linalg.svd(plain, full_matrices=False)
         ours = z[:, number * size : (number + 1) * size] + views.shift[number].numpy()
         # Directions with well separated singular values are found one by one, up to their sign.
         top = left[:, :3] * value[:3]
         assert np.abs(np.abs((top * ours[:, :3]).sum(0)) / (value[:3] ** 2) - 1).max() < 0.02
         assert np.allclose(np.linalg.norm(ours, axis=0)[:8], value[:8], rtol=0.05)
-        assert np.allclose(views.shift[number], CENTRING * ours.mean(0), atol=1e-4)
+        assert np.allclose(views.shift[number], CENTERING * ours.mean(0), atol=1e-4)
 
 
 def test_a_model_saved_before_there_was_an_average_keeps_its_own_views(tmp_path: Path) -> None:
@@ -51,15 +61,22 @@ def test_a_model_saved_before_there_was_an_average_keeps_its_own_views(tmp_path:
     document = json.loads(path.read_text())
     assert document["encoder"].pop("averaged") is True
     path.write_text(json.dumps(document))
-    new, old = (m.frozen_encoder()(graph.graph) for m in (model, nova.load_model(tmp_path / "model")))
+    new, old = (
+        m.frozen_encoder()(graph.graph) for m in (model, nova.load_model(tmp_path / "model"))
+    )
     size = model.frozen_encoder().spec.view_size
     middle = torch.zeros(new.shape[1], dtype=torch.bool)
     middle[2 * size : 4 * size] = True
     assert torch.equal(new[:, ~middle], old[:, ~middle])
-    basis, words = model.frozen_encoder().basis[2], torch.from_numpy(dense_words(graph.graph, 0)).float()
+    basis, words = (
+        model.frozen_encoder().basis[2],
+        torch.from_numpy(dense_words(graph.graph, 0)).float(),
+    )
     smooth = gcn_operator(graph.graph, CPU).csr.to_dense()
     shift = model.frozen_encoder().shift[2]
-    assert torch.allclose(old[:, 2 * size : 3 * size], smooth @ smooth @ words @ basis - shift, atol=1e-4)
+    assert torch.allclose(
+        old[:, 2 * size : 3 * size], smooth @ smooth @ words @ basis - shift, atol=1e-4
+    )
 
 
 def test_the_last_view_has_the_principal_components_of_the_bumps_of_counts() -> None:
@@ -79,7 +96,11 @@ def test_a_model_saved_before_there_were_counts_has_six_views() -> None:
     seven = PrismEncoder.fit(graph, CPU)
     six = PrismEncoder(PrismEncoderSpec("prism", 60, seven.spec.view_size, views=6, averaged=True))
     six.load_state_dict(
-        {name: value for name, value in seven.state_dict().items() if "count" not in name and name != "shift"}
+        {
+            name: value
+            for name, value in seven.state_dict().items()
+            if "count" not in name and name != "shift"
+        }
         | {"shift": seven.shift[:6]}
     )
     z, y = seven(graph), torch.arange(120) % 3

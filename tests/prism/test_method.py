@@ -16,12 +16,17 @@ from nodenova.nn import statistics
 from nodenova.nn.kmeans import cluster, subsampled_kmeans
 from nodenova.nn.seeding import repeatable
 from nodenova.prism import classifier
-from nodenova.prism.calibration import TEMPERATURE, VIEW_WEIGHT_L2, calibrate_temperature, learn_view_scale
+from nodenova.prism.calibration import (
+    TEMPERATURE,
+    VIEW_WEIGHT_L2,
+    calibrate_temperature,
+    learn_view_scale,
+)
 from nodenova.prism.classifier import LDASettings
 from nodenova.prism.encoder import PrismEncoder
 
 
-def planted(**options) -> nova.Labelled:
+def planted(**options) -> nova.LabelledGraph:
     return nova.synthetic(**({"nodes": 400, "classes": 6, "words": 300, "seed": 1} | options))
 
 
@@ -33,7 +38,10 @@ def test_planted_classes_are_found() -> None:
 
 
 def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(monkeypatch) -> None:
-    """The formula of the docstring, written out with dense matrices in NumPy; with all factors the two are equal."""
+    """The formula of the docstring, written out with dense matrices in NumPy.
+
+    With all factors the two are equal.
+    """
     monkeypatch.setattr(statistics, "FACTORS", 10_000)
     monkeypatch.setattr(fitting, "learn_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
@@ -64,8 +72,13 @@ def test_the_head_is_the_gaussian_classifier_with_the_pooled_shrunk_covariance(m
 
 
 @pytest.mark.parametrize("chunk", [65536, 37])
-def test_the_refitted_head_is_the_ridge_regression_of_what_all_nodes_were_given(monkeypatch, chunk: int) -> None:
-    """The formula written out in NumPy; the logits are its fit, stretched, however many nodes are taken at once."""
+def test_the_refitted_head_is_the_ridge_regression_of_what_all_nodes_were_given(
+    monkeypatch, chunk: int
+) -> None:
+    """The formula written out in NumPy.
+
+    The logits are its fit, stretched, however many nodes are taken at once.
+    """
     monkeypatch.setattr(classifier, "CHUNK", chunk)
     monkeypatch.setattr(fitting, "learn_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
@@ -84,7 +97,9 @@ def test_the_refitted_head_is_the_ridge_regression_of_what_all_nodes_were_given(
     assert np.abs(logits / tau - fit).max() < 1e-4
 
     def loss(stretch: float) -> float:
-        return float(torch.nn.functional.cross_entropy(torch.from_numpy(stretch * fit), torch.from_numpy(p)))
+        return float(
+            torch.nn.functional.cross_entropy(torch.from_numpy(stretch * fit), torch.from_numpy(p))
+        )
 
     assert loss(tau) < min(loss(0.9 * tau), loss(1.1 * tau))
 
@@ -113,7 +128,10 @@ def test_rows_too_alike_to_be_grouped_again_are_left_alone() -> None:
 def test_what_several_groupings_say_is_averaged() -> None:
     old, new, exam = nova.split(planted(nodes=300, words=60), old=[0, 1, 2])
     fitted = nova.fit(old)
-    one, many = (nova.discover(fitted, new, nova.Prism(n_resamples=n)).predict_proba(exam.graph) for n in (0, 12))
+    one, many = (
+        nova.discover(fitted, new, nova.Prism(n_resamples=n)).predict_proba(exam.graph)
+        for n in (0, 12)
+    )
     assert not np.array_equal(one, many)
     assert (one.argmax(1) == many.argmax(1)).mean() > 0.8
 
@@ -132,12 +150,12 @@ def test_stages_and_saving(tmp_path) -> None:
     model = nova.fit(old)
     for new in news:
         model = nova.discover(model, new, nova.Prism())
-    assert model.sizes == (2, 2, 2)
+    assert model.classes_per_stage == (2, 2, 2)
     assert nova.grade(model, exams[1]).scores()["all"] > 85
     model.save(tmp_path / "m")
     again = nova.load_model(tmp_path / "m")
     assert np.array_equal(model.predict_proba(exams[1].graph), again.predict_proba(exams[1].graph))
-    assert nova.discover(again, news[1], nova.Prism()).sizes == (2, 2, 2, 2)
+    assert nova.discover(again, news[1], nova.Prism()).classes_per_stage == (2, 2, 2, 2)
 
 
 def test_a_model_keeps_no_node_of_phase_1() -> None:
@@ -152,8 +170,8 @@ def test_a_class_with_two_nodes_an_isolated_node_and_visibility() -> None:
     y = np.where((data.y == 3) & (np.cumsum(data.y == 3) > 2), -1, data.y)
     edges = data.graph.edge_index[:, (data.graph.edge_index != 5).all(axis=0)]
     small = replace(data, y=y, graph=nova.Graph.of(data.graph.x, edges))
-    for visibility in ("transductive", "induced"):
-        old, new, exam = nova.split(small, old=[0, 1, 2], visibility=visibility)
+    for visibility in ("transductive", "inductive"):
+        old, new, exam = nova.split(small, old=[0, 1, 2], setting=visibility)
         model = nova.discover(nova.fit(old), new)
         assert np.isfinite(model.predict_proba(exam.graph)).all()
 
@@ -204,9 +222,17 @@ def test_settings_may_be_given_by_the_names_they_had() -> None:
 
 
 def test_a_view_weighs_what_it_tells_of_pairs() -> None:
-    """Only one view knows the classes; and no weights near are better, in the formula written out pair by pair."""
-    spec = replace(nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8)
-    z, y = torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
+    """Only one view knows the classes; and no weights near are better.
+
+    In the formula written out pair by pair.
+    """
+    spec = replace(
+        nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec, view_size=8
+    )
+    z, y = (
+        torch.randn(30, spec.hidden, generator=torch.Generator().manual_seed(0)),
+        torch.arange(30) % 3,
+    )
     z[torch.arange(30), 2 * spec.view_size + y] += 3.0
     weight = learn_view_scale(spec.multirank, z, y, 3, spec.prior_weight, LDASettings()).square()
     assert weight.argmax() == 2
@@ -221,14 +247,22 @@ def test_a_view_weighs_what_it_tells_of_pairs() -> None:
         for i in range(30):
             for j in range(i):
                 same = bool(y[i] == y[j])
-                said = bias + sum(w * float(unit[i, v] @ unit[j, v]) / len(used.ranks) for v, w in enumerate(weight))
+                said = bias + sum(
+                    w * float(unit[i, v] @ unit[j, v]) / len(used.ranks)
+                    for v, w in enumerate(weight)
+                )
                 total[same].append(np.log1p(np.exp(-said if same else said)))
         likely = weight / np.array(spec.prior_weight)  # in multiples of what is expected of a view
         pull = VIEW_WEIGHT_L2 / 9 * ((likely - likely.mean()) ** 2).sum()
         return np.mean(total[True]) / 2 + np.mean(total[False]) / 2 + pull
 
-    # Weights are kept up to a factor: find the factor and the bias that suit them; then no other weight is better.
-    options = [(loss(a * weight.double().numpy(), b), a, b) for a in np.linspace(0.5, 4, 8) for b in np.linspace(-3, 0, 7)]
+    # Weights are kept up to a factor: find the factor and the bias that suit them; then no other
+    # weight is better.
+    options = [
+        (loss(a * weight.double().numpy(), b), a, b)
+        for a in np.linspace(0.5, 4, 8)
+        for b in np.linspace(-3, 0, 7)
+    ]
     least, factor, bias = min(options)
     for view in range(spec.views):
         for step in (-0.7, 0.7):
@@ -241,7 +275,11 @@ def test_views_weigh_what_is_expected_when_there_is_nothing_to_learn_from() -> N
     spec = nova.fit(nova.split(planted(), old=[0, 1])[0]).frozen_encoder().spec
     z = torch.randn(6, spec.hidden, generator=torch.Generator().manual_seed(0))
     expected = torch.tensor([1.0] * 6 + [0.5]) * 7 / 6.5
-    for y in (torch.zeros(6, dtype=torch.long), torch.arange(6)):  # one class; no two nodes of one class
+    # One class; no two nodes of one class.
+    for y in (
+        torch.zeros(6, dtype=torch.long),
+        torch.arange(6),
+    ):
         n, read = int(y.max()) + 1, spec.multirank
         scale = learn_view_scale(read, z, y, n, spec.prior_weight, LDASettings())
         assert torch.allclose(scale.square(), expected)
@@ -260,24 +298,29 @@ def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns
     soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1)
     for r in (3, 10, size):
         # Lengths in the first r columns are Mahalanobis lengths of the first r columns.
-        expected = (part[:, :r] @ torch.linalg.inv((within + soft.diag())[:r, :r]) * part[:, :r]).sum(1)
+        expected = (
+            part[:, :r] @ torch.linalg.inv((within + soft.diag())[:r, :r]) * part[:, :r]
+        ).sum(1)
         assert torch.allclose(got[:, :r].square().sum(1), expected, rtol=1e-2)
 
 
-@pytest.mark.parametrize("student", ["gcn", "gat", "sage"])
-def test_a_student_of_prism_says_what_prism_says(student: str) -> None:
+@pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
+def test_a_gnn_distilled_from_prism_says_what_prism_says(encoder: str) -> None:
     old, new, exam = nova.split(planted(), old=[0, 1, 2])
     fitted = nova.fit(old)
     teacher = nova.discover(fitted, new).predict(exam.graph)
-    model = nova.discover(fitted, new, nova.Taught(student=student, hidden=16, epochs=60))
-    assert model.frozen_encoder().spec.name == student
+    model = nova.discover(fitted, new, nova.DistilledGNN(encoder=encoder, hidden=16, epochs=60))
+    assert model.frozen_encoder().spec.name == encoder
     assert (model.predict(exam.graph) == teacher).mean() > 0.9
 
 
 def test_unsure_nodes_are_those_with_a_low_probability() -> None:
     old, new, exam = nova.split(planted(topic_share=0.1, homophily=0.3), old=[0, 1, 2])
     model = nova.discover(nova.fit(old), new)
-    sure, top = model.predict(exam.graph, unsure_below=0.6), model.predict_proba(exam.graph).max(axis=1)
+    sure, top = (
+        model.predict(exam.graph, min_confidence=0.6),
+        model.predict_proba(exam.graph).max(axis=1),
+    )
     assert (sure == -1).any()
     assert np.array_equal(sure == -1, top < 0.6)
     assert np.array_equal(sure[top >= 0.6], model.predict(exam.graph)[top >= 0.6])

@@ -16,7 +16,12 @@ from nodenova.review.decisions import Review, apply_review
 
 
 def review(model: nova.Model, /, *decisions: object, **other: object) -> dict:
-    document = {"format": "nodenova review", "version": 1, "model": weights_digest(model), "decisions": list(decisions)}
+    document = {
+        "format": "nodenova review",
+        "version": 1,
+        "model": weights_digest(model),
+        "decisions": list(decisions),
+    }
     return document | other
 
 
@@ -29,10 +34,20 @@ def test_decisions_are_taken_in_order(case) -> None:
         {"do": "reject", "class": 3},
         {"do": "merge", "classes": [0, 1]},
     )
-    by_hand = case.model.split(2, case.graph, 3).rename(4, "plants").merge([5, 6], "places").reject(3).merge([0, 1])
+    by_hand = (
+        case.model.split(2, case.graph, 3)
+        .rename(4, "plants")
+        .merge([5, 6], "places")
+        .reject(3)
+        .merge([0, 1])
+    )
     reviewed = apply_review(case.model, json.loads(json.dumps(document)), case.graph)
     assert reviewed.classes == by_hand.classes
-    assert [(c.id, c.name) for c in reviewed.classes] == [(0, "class-0"), (4, "plants"), (5, "places")]
+    assert [(c.id, c.name) for c in reviewed.classes] == [
+        (0, "class-0"),
+        (4, "plants"),
+        (5, "places"),
+    ]
     assert reviewed.edits == by_hand.edits
     assert (reviewed.predict_proba(case.graph) == by_hand.predict_proba(case.graph)).all()
 
@@ -48,7 +63,10 @@ def test_the_model_of_a_review_is_the_one_that_model_json_names(case, tmp_path) 
 
 
 def test_a_review_is_a_value_with_one_document(case) -> None:
-    value = Review("0" * 64, (Rename(4, "plants"), Merge((5, 6), "places"), Merge((0, 1)), Reject(3), Split(2, 3)))
+    value = Review(
+        "0" * 64,
+        (Rename(4, "plants"), Merge((5, 6), "places"), Merge((0, 1)), Reject(3), Split(2, 3)),
+    )
     document = value.to_json()
     assert document["decisions"] == [
         {"do": "rename", "class": 4, "name": "plants"},
@@ -92,7 +110,11 @@ BAD = [
     ("'x' already", [RENAME, {"do": "rename", "class": 3, "name": "x"}], 2),
     ("learnt from labels", [{"do": "reject", "class": 0}], 1),
     ("needs the graph", [{"do": "split", "class": 2}], 1),
-    ("must say what to do, one of rename, merge, reject, split, not 'drop'", [RENAME, {"do": "drop", "class": 2}], 2),
+    (
+        "must say what to do, one of rename, merge, reject, split, not 'drop'",
+        [RENAME, {"do": "drop", "class": 2}],
+        2,
+    ),
     ("must say what to do", [["rename", 2]], 1),
     ("must say what to do", [{"do": ["rename"], "class": 2}], 1),
     ("name is missing", [{"do": "rename", "class": 2}], 1),
@@ -109,7 +131,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("message", "decisions", "number"), BAD)
-def test_a_wrong_decision_is_named_and_none_is_taken(cases, message: str, decisions: list, number: int) -> None:
+def test_a_wrong_decision_is_named_and_none_is_taken(
+    cases, message: str, decisions: list, number: int
+) -> None:
     model = cases["prism"].model
     with pytest.raises(SettingError) as error:
         apply_review(model, review(model, *decisions))

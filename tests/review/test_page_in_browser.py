@@ -22,25 +22,37 @@ from nodenova.bench.folder import RunFolder
 from nodenova.bench.run_page import write_report
 from nodenova.model.loading import load_model
 from nodenova.model.saving import save_model, weights_digest
-from nodenova.review.apply import Desk
+from nodenova.review.apply import ReviewSession
 from nodenova.review.decisions import apply_review
 from nodenova.review.page import review_page
-from nodenova.review.page_data import Story, tell
+from nodenova.review.page_data import PageData, collect
+from nodenova.review.run import DiscoveryRun
 from nodenova.review.server import ReviewServer
 
 pytestmark = pytest.mark.browser
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
 HOSTILE = "<script>alert(1)</script>"
-CHROMIUM = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install playwright)")
+CHROMIUM = (
+    os.environ.get("NODENOVA_CHROMIUM")
+    or shutil.which("chromium")
+    or shutil.which("chromium-browser")
+)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="Playwright is not installed (pip install playwright)"
+)
 if CHROMIUM is None:
-    pytest.skip("no Chromium here (apt-get install chromium, or set NODENOVA_CHROMIUM)", allow_module_level=True)
+    pytest.skip(
+        "no Chromium here (apt-get install chromium, or set NODENOVA_CHROMIUM)",
+        allow_module_level=True,
+    )
 
 
 @pytest.fixture(scope="module")
 def found() -> tuple[nova.Model, nova.Graph]:
     """Two known classes and three discovered ones; the first node has a script for a name."""
-    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
+    plain = nova.synthetic(
+        nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25
+    )
     ids = np.array([HOSTILE, *(f"node {i}" for i in range(1, 240))])
     labelled = replace(plain, graph=replace(plain.graph, node_ids=ids))
     old, new, _ = nova.split(labelled, [0, 1])
@@ -48,13 +60,13 @@ def found() -> tuple[nova.Model, nova.Graph]:
 
 
 @pytest.fixture(scope="module")
-def story(found: tuple[nova.Model, nova.Graph]) -> Story:
+def story(found: tuple[nova.Model, nova.Graph]) -> PageData:
     model, graph = found
-    return tell(model, graph, title=HOSTILE, model_hash=weights_digest(model))
+    return collect(model, graph, title=HOSTILE, model_hash=weights_digest(model))
 
 
 @pytest.fixture(scope="module")
-def file(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(story: PageData, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "review.html"
     path.write_text(review_page(story), encoding="utf-8")
     return path
@@ -80,7 +92,10 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.requests = []
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: trouble.append(message.text) if message.type == "error" else None,
+        )
 
         def dialog(shown: Any) -> None:
             if shown.type != "beforeunload":
@@ -112,7 +127,9 @@ def test_opens_from_a_file_and_asks_for_nothing(open_page: Callable[..., Any], f
     assert [url for url in page.requests if not url.startswith("data:")] == [file.as_uri()]
 
 
-def test_the_map_draws_in_the_colours_of_the_classes(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+def test_the_map_draws_in_the_colours_of_the_classes(
+    open_page: Callable[..., Any], file: Path, story: PageData
+) -> None:
     page = open_page(file.as_uri())
     seen = set(page.evaluate(COLOURS_ON_THE_MAP))
     drawn = [i for i, c in enumerate(story.classes) if c.size]
@@ -142,7 +159,9 @@ def test_hovering_and_clicking_show_a_node(open_page: Callable[..., Any], file: 
     page.keyboard.press("Escape")
 
 
-def test_search_finds_a_node_by_the_keyboard(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+def test_search_finds_a_node_by_the_keyboard(
+    open_page: Callable[..., Any], file: Path, story: PageData
+) -> None:
     page = open_page(file.as_uri())
     page.keyboard.press("/")
     page.keyboard.type("node 23")
@@ -222,7 +241,9 @@ def test_decisions_become_a_review_that_changes_the_model(
     assert shown == predicted.tolist()  # the page showed what would become of it
 
 
-def test_a_name_that_is_taken_or_empty_is_refused(open_page: Callable[..., Any], file: Path, story: Story) -> None:
+def test_a_name_that_is_taken_or_empty_is_refused(
+    open_page: Callable[..., Any], file: Path, story: PageData
+) -> None:
     page = open_page(file.as_uri())
     name = page.locator("[data-card='0'] .name")
     for wrong, why in ((story.classes[1].name, "Merge the two"), ("  ", "needs a name")):
@@ -248,10 +269,17 @@ def test_decisions_survive_a_reload(open_page: Callable[..., Any], file: Path) -
 def test_everything_can_be_reached_by_keyboard(open_page: Callable[..., Any], file: Path) -> None:
     page = open_page(file.as_uri())
     reached = set()
-    for _ in range(page.evaluate("document.querySelectorAll('button, input, a, canvas, summary, [tabindex]').length") + 5):
+    for _ in range(
+        page.evaluate(
+            "document.querySelectorAll('button, input, a, canvas, summary, [tabindex]').length"
+        )
+        + 5
+    ):
         page.keyboard.press("Tab")
         reached.add(
-            page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+            )
         )
     assert {"search", "map", "whole", "name", "node", "INPUT"} <= reached
     page.focus("#map")
@@ -263,7 +291,9 @@ def test_everything_can_be_reached_by_keyboard(open_page: Callable[..., Any], fi
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_narrow_screens_need_no_sideways_scrolling(open_page: Callable[..., Any], file: Path, scheme: str) -> None:
+def test_narrow_screens_need_no_sideways_scrolling(
+    open_page: Callable[..., Any], file: Path, scheme: str
+) -> None:
     page = open_page(file.as_uri(), viewport={"width": 360, "height": 740}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert len(page.evaluate(COLOURS_ON_THE_MAP)) > 20
@@ -281,10 +311,14 @@ def test_the_report_of_a_run_has_a_map_too(open_page: Callable[..., Any], tmp_pa
     kept, row = folder.map(), folder.rows()[0]
     assert kept is not None
     page = open_page(write_report(folder).as_uri())
-    assert [url for url in page.requests if not url.startswith("data:")] == [(tmp_path / "run" / "report.html").as_uri()]
+    assert [url for url in page.requests if not url.startswith("data:")] == [
+        (tmp_path / "run" / "report.html").as_uri()
+    ]
     page.check("[name=view][value=true]")
     legend = page.inner_text("#legend")
-    assert {row.class_names[c] for c in set(kept["y"].tolist())} == {name for name in row.class_names if name in legend}
+    assert {row.class_names[c] for c in set(kept["y"].tolist())} == {
+        name for name in row.class_names if name in legend
+    }
     page.fill("#search", str(kept["node_ids"][0]))
     page.press("#search", "Enter")
     card = page.inner_text("#card")
@@ -299,7 +333,8 @@ def test_a_served_page_saves_into_the_run(
 ) -> None:
     model, graph = found
     save_model(model, tmp_path / "seed-0")
-    desk = Desk(tmp_path / "seed-0", graph, tmp_path / "review.json", title="Served")
+    run = DiscoveryRun("Served", model, graph)
+    desk = ReviewSession(tmp_path / "seed-0", run, tmp_path / "review.json")
     with ReviewServer(desk.page, desk.save) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

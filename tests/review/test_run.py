@@ -21,7 +21,7 @@ from nodenova.cli import app
 from nodenova.errors import SettingError, StorageError
 from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
-from nodenova.prism.encoder import Views
+from nodenova.prism.encoder import PrismEncoder
 from nodenova.review.export import EXPORTS
 from nodenova.review.folder import DiscoveryFolder, is_discovery
 from nodenova.review.predictions import Predictions
@@ -32,32 +32,41 @@ from nodenova.review.run import DiscoveryRun
 def found() -> DiscoveryRun:
     data = nova.synthetic(nodes=150, classes=5, words=120, seed=2)
     names = [f"word{i}" for i in range(data.graph.num_features)]
-    graph = Graph.of(data.graph.x, data.graph.edge_index, node_ids=[f"p{i}" for i in range(150)], feature_names=names)
-    old, new, exam = nova.split(nova.Labelled(graph, data.y, data.class_names), old=[0, 1, 2])
+    graph = Graph.of(
+        data.graph.x,
+        data.graph.edge_index,
+        node_ids=[f"p{i}" for i in range(150)],
+        feature_names=names,
+    )
+    old, new, exam = nova.split(nova.LabelledGraph(graph, data.y, data.class_names), old=[0, 1, 2])
     model = nova.discover(nova.fit(old), new)
     y, given = np.full(150, -1), np.full(150, -1)
     y[exam.ids] = exam.y
     given[old.train_ids] = old.train_y
-    return DiscoveryRun("Mine", model, graph, {"Seed": 0}, answers=(y, exam.class_names), given=given)
+    return DiscoveryRun(
+        "Mine", model, graph, {"Seed": 0}, answers=(y, exam.class_names), given=given
+    )
 
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
     """The graphs that the encoder runs over, one entry a pass."""
     seen: list[Graph] = []
-    run = Views.forward
+    run = PrismEncoder.forward
 
-    def counted(self: Views, graph: Graph) -> torch.Tensor:
+    def counted(self: PrismEncoder, graph: Graph) -> torch.Tensor:
         seen.append(graph)
         return run(self, graph)
 
-    monkeypatch.setattr(Views, "forward", counted)
+    monkeypatch.setattr(PrismEncoder, "forward", counted)
     return seen
 
 
 def page_data(page: str) -> dict[str, Any]:
     """What the scripts of a page read."""
-    return json.loads(re.search(r'<script type="application/json" id="story">(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="story">(.*?)</script>', page, re.DOTALL)[1]
+    )
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -66,7 +75,12 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def review(model: nova.Model, *decisions: dict[str, object]) -> dict[str, object]:
-    return {"format": "nodenova review", "version": 1, "model": weights_digest(model), "decisions": list(decisions)}
+    return {
+        "format": "nodenova review",
+        "version": 1,
+        "model": weights_digest(model),
+        "decisions": list(decisions),
+    }
 
 
 def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path) -> None:
@@ -86,27 +100,43 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
     assert {path.name for path in run.path.parent.iterdir()} == {"mine"}
     assert run.features() == (found.graph.feature_names, None)
     again = DiscoveryFolder(run.path)
-    assert np.array_equal(again.model().predict_proba(again.graph()), found.model.predict_proba(found.graph))
+    assert np.array_equal(
+        again.model().predict_proba(again.graph()), found.model.predict_proba(found.graph)
+    )
     lines = table(run.path / "predictions.csv")
     assert [line["node"] for line in lines] == found.graph.node_ids.tolist()
     assert [int(line["class"]) for line in lines] == found.model.predict(found.graph).tolist()
     classes = table(run.path / "classes.csv")
-    assert [int(line["size"]) for line in classes] == np.bincount(found.model.predict(found.graph), minlength=5).tolist()
+    assert [int(line["size"]) for line in classes] == np.bincount(
+        found.model.predict(found.graph), minlength=5
+    ).tolist()
     with np.load(run.path / "graph.npz") as arrays:
-        assert not {"y", "train_mask", "class_names"} & set(arrays.files)  # no label in the graph that is kept
+        assert not {"y", "train_mask", "class_names"} & set(
+            arrays.files
+        )  # no label in the graph that is kept
 
 
-def test_a_review_changes_model_tables_and_page_and_a_wrong_one_nothing(found: DiscoveryRun, tmp_path: Path) -> None:
+def test_a_review_changes_model_tables_and_page_and_a_wrong_one_nothing(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
     run = DiscoveryFolder.write(tmp_path / "mine", found)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     with pytest.raises(SettingError, match=r"decision 2 \(reject\)"):
-        run.apply(review(run.model(), {"do": "rename", "class": 3, "name": "fish"}, {"do": "reject", "class": 99}))
+        run.apply(
+            review(
+                run.model(),
+                {"do": "rename", "class": 3, "name": "fish"},
+                {"do": "reject", "class": 99},
+            )
+        )
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     decisions = ({"do": "rename", "class": 3, "name": "fish"}, {"do": "merge", "classes": [3, 4]})
     run.apply(review(run.model(), *decisions))
     model = DiscoveryFolder(run.path).model()
     assert [c.name for c in model.classes] == ["class-0", "class-1", "class-2", "fish"]
-    assert {line["name"] for line in table(run.path / "classes.csv")} == {c.name for c in model.classes}
+    assert {line["name"] for line in table(run.path / "classes.csv")} == {
+        c.name for c in model.classes
+    }
     names = {line["name"] for line in table(run.path / "predictions.csv")}
     assert "fish" in names
     assert "new-4" not in names
@@ -142,7 +172,9 @@ def test_without_labels_of_phase_1_the_page_shows_none(found: DiscoveryRun, tmp_
     assert page_data((run.path / "report.html").read_text())["given"] is None
 
 
-def test_one_pass_feeds_predictions_classes_and_page(found: DiscoveryRun, tmp_path: Path, passes: list[Graph]) -> None:
+def test_one_pass_feeds_predictions_classes_and_page(
+    found: DiscoveryRun, tmp_path: Path, passes: list[Graph]
+) -> None:
     run = dataclasses.replace(found)
     assert run.predictions.counts.sum() == 150
     assert [info.size for info in run.classes] == run.predictions.counts.tolist()
@@ -158,20 +190,34 @@ def test_one_pass_feeds_predictions_classes_and_page(found: DiscoveryRun, tmp_pa
 
 
 @pytest.mark.parametrize("answers", [False, True])
-def test_the_encoder_runs_twice_in_one_nodenova_discover(tmp_path: Path, passes: list[Graph], answers: bool) -> None:
+def test_the_encoder_runs_twice_in_one_nodenova_discover(
+    tmp_path: Path, passes: list[Graph], answers: bool
+) -> None:
     """Once in phase 1 and once in phase 2, whose result grade, tables and page read."""
     data = nova.synthetic(nodes=150, classes=5, words=120, seed=2)
     y = data.y if answers else np.where(data.y < 3, data.y, -1)
     np.savez(tmp_path / "g.npz", x=data.graph.x.toarray(), edge_index=data.graph.edge_index, y=y)
     (tmp_path / "new.txt").write_text("\n".join(str(i) for i in np.flatnonzero(data.y > 2)))
-    asked = ["discover", "--graph", tmp_path / "g.npz", "--new-nodes", tmp_path / "new.txt", "--num-new", 2]
-    done = CliRunner().invoke(app, [str(a) for a in [*asked, "--out", tmp_path / "run"]], catch_exceptions=False)
+    asked = [
+        "discover",
+        "--graph",
+        tmp_path / "g.npz",
+        "--new-nodes",
+        tmp_path / "new.txt",
+        "--num-new",
+        2,
+    ]
+    done = CliRunner().invoke(
+        app, [str(a) for a in [*asked, "--out", tmp_path / "run"]], catch_exceptions=False
+    )
     assert done.exit_code == 0, done.output
     assert ("New nodes with a label: 66" in done.output) == answers
     assert len(passes) == 2
 
 
-def test_a_discovered_class_is_called_by_its_features_wherever_it_is_shown(found: DiscoveryRun, tmp_path: Path) -> None:
+def test_a_discovered_class_is_called_by_its_features_wherever_it_is_shown(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
     run = DiscoveryFolder.write(tmp_path / "mine", found)
     names = [info.name for info in found.classes]
     assert names[:3] == ["class-0", "class-1", "class-2"]
@@ -187,12 +233,18 @@ def test_a_discovered_class_is_called_by_its_features_wherever_it_is_shown(found
         said = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False).output
         assert "new-3" not in said
         assert names[3].split(",")[0] in said
-    CliRunner().invoke(app, ["export", str(run.path), "--to", "csv", "--out", str(tmp_path / "t")], catch_exceptions=False)
+    CliRunner().invoke(
+        app,
+        ["export", str(run.path), "--to", "csv", "--out", str(tmp_path / "t")],
+        catch_exceptions=False,
+    )
     for shown in (tmp_path / "p.csv", tmp_path / "t" / "nodes.csv"):
         assert {line["name"] for line in table(shown)} == set(names)
 
 
-def test_a_run_of_the_version_before_opens_and_its_classes_are_called_by_their_features(tmp_path: Path) -> None:
+def test_a_run_of_the_version_before_opens_and_its_classes_are_called_by_their_features(
+    tmp_path: Path,
+) -> None:
     before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
     shutil.copytree(before, tmp_path / "run")
     assert is_discovery(tmp_path / "run")
@@ -204,7 +256,9 @@ def test_a_run_of_the_version_before_opens_and_its_classes_are_called_by_their_f
     for info in run.classes:
         line = shown[str(info.id)]
         assert (str(info.size), info.auto_name) == (line["size"], line["auto_name"])
-        assert info.name == (line["auto_name"] if line["name"] == f"new-{info.id}" else line["name"])
+        assert info.name == (
+            line["auto_name"] if line["name"] == f"new-{info.id}" else line["name"]
+        )
     folder.report()
     assert "report.html" in {path.name for path in folder.path.iterdir()}
 
@@ -232,7 +286,9 @@ def test_places_that_are_not_ours_are_refused(found: DiscoveryRun, tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"full is not empty; choose another --out"):
         DiscoveryFolder.write(tmp_path / "full", found)
-    with pytest.raises(StorageError, match=r"full is not a run of `nodenova discover`: it has no run.json"):
+    with pytest.raises(
+        StorageError, match=r"full is not a run of `nodenova discover`: it has no run.json"
+    ):
         DiscoveryFolder.write(tmp_path / "full", found, overwrite=True)
     with pytest.raises(StorageError, match="file is a file, not a folder for a run"):
         DiscoveryFolder.write(tmp_path / "file", found)
@@ -241,7 +297,9 @@ def test_places_that_are_not_ours_are_refused(found: DiscoveryRun, tmp_path: Pat
     assert (tmp_path / "full" / "thesis.txt").read_text() == "mine"
 
 
-def test_without_its_graph_a_run_can_still_be_reviewed_but_not_drawn(found: DiscoveryRun, tmp_path: Path) -> None:
+def test_without_its_graph_a_run_can_still_be_reviewed_but_not_drawn(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
     run = DiscoveryFolder.write(tmp_path / "mine", found, keep_graph=False)
     assert not (run.path / "graph.npz").exists()
     assert not (run.path / "labels.npz").exists()
@@ -277,8 +335,11 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
 def test_predictions_as_parquet_are_those_as_csv(found: DiscoveryRun, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    predictions = Predictions.of(found.model, found.graph, unsure_below=0.9)
+    predictions = Predictions.of(found.model, found.graph, min_confidence=0.9)
     path = tmp_path / "p.parquet"
     path.write_bytes(predictions.content(path))
     assert pq.read_table(path).to_pydict() == predictions.columns()
-    assert predictions.unsure.tolist() == (found.model.predict_proba(found.graph).max(axis=1) < 0.9).tolist()
+    assert (
+        predictions.unsure.tolist()
+        == (found.model.predict_proba(found.graph).max(axis=1) < 0.9).tolist()
+    )

@@ -20,7 +20,7 @@ FINE = Review("fine")
 PAGE = "<!DOCTYPE html><title>page</title>äöü"
 
 
-class Desk:
+class ReviewSession:
     def __init__(self) -> None:
         self.saved: list[Review] = []
 
@@ -35,12 +35,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def desk() -> ReviewSession:
+    return ReviewSession()
 
 
 @pytest.fixture
-def server(desk: Desk) -> Iterator[ReviewServer]:
+def server(desk: ReviewSession) -> Iterator[ReviewServer]:
     with ReviewServer(lambda: PAGE, desk.save) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -49,7 +49,9 @@ def server(desk: Desk) -> Iterator[ReviewServer]:
         thread.join()
 
 
-def ask(server: ReviewServer, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str, Any]:
+def ask(
+    server: ReviewServer, method: str, path: str, body: str | None = None, **headers: str
+) -> tuple[int, str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers)
@@ -77,8 +79,14 @@ def enter(server: ReviewServer) -> str:
     return headers["Set-Cookie"].split(";")[0]
 
 
-def post(server: ReviewServer, cookie: str, review: Review = FINE, **headers: str) -> tuple[int, str]:
-    given = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{server.server_port}", "Content_Type": "application/json"}
+def post(
+    server: ReviewServer, cookie: str, review: Review = FINE, **headers: str
+) -> tuple[int, str]:
+    given = {
+        "Cookie": cookie,
+        "Origin": f"http://127.0.0.1:{server.server_port}",
+        "Content_Type": "application/json",
+    }
     return ask(server, "POST", "/review", json.dumps(review.to_json()), **{**given, **headers})[:2]
 
 
@@ -91,7 +99,9 @@ def test_the_link_gives_the_page_once(server: ReviewServer) -> None:
     status, content, _ = ask(server, "GET", path_of(server))
     assert status == 403
     assert "used already" in content
-    assert ask(server, "GET", path_of(server), Cookie=cookie)[0] == 303  # the same browser may click it again
+    assert (
+        ask(server, "GET", path_of(server), Cookie=cookie)[0] == 303
+    )  # the same browser may click it again
 
 
 @pytest.mark.parametrize("path", ["/", "/?token=", "/?token=wrong", "/?token=%C3%A4", "/?other=1"])
@@ -105,16 +115,24 @@ def test_it_listens_on_this_machine_only(server: ReviewServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}", ""]
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.1.evil:{port}",
+        "",
+    ],
 )
-def test_another_host_name_is_refused(server: ReviewServer, desk: Desk, host: str) -> None:
+def test_another_host_name_is_refused(server: ReviewServer, desk: ReviewSession, host: str) -> None:
     cookie, name = enter(server), host.format(port=server.server_port)
     assert ask(server, "GET", "/", Cookie=cookie, Host=name)[0] == 421
     assert post(server, cookie, Host=name, Origin=f"http://{name}")[0] == 421
     assert not desk.saved
 
 
-def test_localhost_is_this_machine_too(server: ReviewServer, desk: Desk) -> None:
+def test_localhost_is_this_machine_too(server: ReviewServer, desk: ReviewSession) -> None:
     name = f"localhost:{server.server_port}"
     cookie = enter(server)
     assert ask(server, "GET", "/", Cookie=cookie, Host=name)[0] == 200
@@ -124,7 +142,16 @@ def test_localhost_is_this_machine_too(server: ReviewServer, desk: Desk) -> None
 
 @pytest.mark.parametrize(
     "path",
-    ["/run.json", "/../run.json", "//etc/passwd", "/%2e%2e/run.json", "/review", "/index.html", "/..", "/./"],
+    [
+        "/run.json",
+        "/../run.json",
+        "//etc/passwd",
+        "/%2e%2e/run.json",
+        "/review",
+        "/index.html",
+        "/..",
+        "/./",
+    ],
 )
 def test_other_paths_are_refused(server: ReviewServer, path: str) -> None:
     cookie = enter(server)
@@ -138,7 +165,7 @@ def test_other_methods_are_refused(server: ReviewServer, method: str) -> None:
     assert ask(server, method, "/", Cookie=enter(server))[0] == 501
 
 
-def test_a_review_is_kept(server: ReviewServer, desk: Desk) -> None:
+def test_a_review_is_kept(server: ReviewServer, desk: ReviewSession) -> None:
     review = Review("a", (Rename(4, "plants ü"), Merge((5, 6))))
     assert post(server, enter(server), review) == (200, "saved\n")
     assert desk.saved == [review]
@@ -162,42 +189,74 @@ def test_a_review_is_kept(server: ReviewServer, desk: Desk) -> None:
     ],
 )
 def test_a_forged_or_malformed_review_is_refused(
-    server: ReviewServer, desk: Desk, headers: dict[str, str], status: int
+    server: ReviewServer, desk: ReviewSession, headers: dict[str, str], status: int
 ) -> None:
     assert post(server, enter(server), **headers)[0] == status
     assert not desk.saved
 
 
-def test_a_review_goes_to_its_own_path_only(server: ReviewServer, desk: Desk) -> None:
+def test_a_review_goes_to_its_own_path_only(server: ReviewServer, desk: ReviewSession) -> None:
     cookie, origin = enter(server), f"http://127.0.0.1:{server.server_port}"
     for path in ("/", "/review/../x", "/review?x=1", "/../review"):
-        answer = ask(server, "POST", path, "{}", Cookie=cookie, Origin=origin, Content_Type="application/json")
+        answer = ask(
+            server,
+            "POST",
+            path,
+            "{}",
+            Cookie=cookie,
+            Origin=origin,
+            Content_Type="application/json",
+        )
         assert answer[0] == 404
     assert not desk.saved
 
 
-def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: Desk) -> None:
+def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: ReviewSession) -> None:
     cookie = enter(server)
     assert post(server, cookie, Review("wrong")) == (422, "class 9 is not there\n")
-    assert post(server, cookie, Review("full")) == (500, "runs/x/review.json: No space left on device\n")
+    assert post(server, cookie, Review("full")) == (
+        500,
+        "runs/x/review.json: No space left on device\n",
+    )
     assert post(server, cookie, Review("broken")) == (500, "not saved, KeyError: 'bug'\n")
     origin = f"http://127.0.0.1:{server.server_port}"
     for body in ("{", "[" * 100_000, "\\x00"):
-        answer = ask(server, "POST", "/review", body, Cookie=cookie, Origin=origin, Content_Type="application/json")
+        answer = ask(
+            server,
+            "POST",
+            "/review",
+            body,
+            Cookie=cookie,
+            Origin=origin,
+            Content_Type="application/json",
+        )
         assert answer[0] == 400
     answer = ask(
-        server, "POST", "/review", '{"decisions": []}', Cookie=cookie, Origin=origin, Content_Type="application/json"
+        server,
+        "POST",
+        "/review",
+        '{"decisions": []}',
+        Cookie=cookie,
+        Origin=origin,
+        Content_Type="application/json",
     )
-    assert answer[:2] == (422, 'this is not a review: it does not say "format": "nodenova review"\n')
+    assert answer[:2] == (
+        422,
+        'this is not a review: it does not say "format": "nodenova review"\n',
+    )
     assert post(server, cookie)[0] == 200  # and it goes on
     assert desk.saved == [FINE]
 
 
 def test_silent_connections_do_not_stop_it(server: ReviewServer) -> None:
     """Browsers open connections ahead of need. More than there are threads are turned away, not waited for."""
-    idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS - 2)]
+    idle = [
+        socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS - 2)
+    ]
     enter(server)
-    idle += [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS)]
+    idle += [
+        socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS)
+    ]
     assert any(_is_closed(connection) for connection in idle[-2:])
     for connection in idle:
         connection.close()

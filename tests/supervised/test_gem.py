@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from nodenova.data.splits import given_task
-from nodenova.supervised.entrance import teach
-from nodenova.supervised.gem import Gem, dual_solution, projected, some_of_each_class, with_gradient
+from nodenova.data.splits import labelled_new_task
+from nodenova.supervised.entrance import discover_supervised
+from nodenova.supervised.gem import GEM, dual_solution, projected, some_of_each_class, with_gradient
 
 
 def objective(v: np.ndarray, g: np.ndarray, memories: np.ndarray) -> np.ndarray:
@@ -19,7 +19,9 @@ def objective(v: np.ndarray, g: np.ndarray, memories: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5])
-@pytest.mark.parametrize(("tasks", "seed"), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)])
+@pytest.mark.parametrize(
+    ("tasks", "seed"), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)]
+)
 def test_the_dual_against_a_grid_and_its_conditions(tasks: int, seed: int, margin: float) -> None:
     rng = np.random.default_rng(seed)
     g, memories = rng.normal(size=20), rng.normal(size=(tasks, 20))
@@ -72,9 +74,12 @@ def test_the_memory_has_so_many_of_each_class() -> None:
     assert np.bincount(y[kept]).tolist() == [2, 1, 2]
 
 
-def test_the_memory_holds_the_old_loss_down_and_own_logits_leave_new_rows_unheard(fitted, labelled) -> None:
-    given = given_task(labelled, [0, 1])
-    held = teach(fitted, given, Gem(epochs=40)).stages[-1].history["memory"]
+def test_the_memory_holds_the_old_loss_down_and_own_logits_leave_new_rows_unheard(
+    fitted, labelled
+) -> None:
+    given = labelled_new_task(labelled, [0, 1])
+    held = discover_supervised(fitted, given, GEM(epochs=40)).stages[-1].history["memory"]
     assert held[-1] < 1.0
-    own = teach(fitted, given, Gem(epochs=40, logits="own"))
-    assert (own.predict_new(given.graph)[given.ids] == 2 + given.y).mean() > 0.8  # told that it is new, it knows which
+    own = discover_supervised(fitted, given, GEM(epochs=40, logits="own"))
+    # Told that it is new, it knows which.
+    assert (own.predict_new(given.graph)[given.ids] == 2 + given.y).mean() > 0.8

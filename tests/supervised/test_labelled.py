@@ -1,4 +1,4 @@
-"""Every method that is given labels: on every encoder, at its edges, and where it should learn something."""
+"""Every method that is given labels: on every encoder, at its edges, and where it should learn."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.splits import given_task
+from nodenova.data.splits import labelled_new_task
 from nodenova.errors import SettingError
 from nodenova.supervised import LABELLED, NEEDS
-from nodenova.supervised.entrance import teach
+from nodenova.supervised.entrance import discover_supervised
 
 FAST: dict[str, Any] = {name: cls(epochs=3) for name, cls in LABELLED.items()}
 every_method = pytest.mark.parametrize("name", list(FAST))
@@ -22,7 +22,7 @@ every_method = pytest.mark.parametrize("name", list(FAST))
 
 @pytest.fixture(scope="module")
 def given(labelled):
-    return given_task(labelled, [0, 1])
+    return labelled_new_task(labelled, [0, 1])
 
 
 @every_method
@@ -41,7 +41,7 @@ def test_a_method_is_a_frozen_dataclass_with_needs(name: str) -> None:
 def test_every_encoder_shallow_and_deep(name: str, encoder: str, tasks, given) -> None:
     for layers in (1, 3):
         fitted = nova.fit(tasks[0], encoder, hidden=8, heads=2, epochs=3, layers=layers)
-        model = teach(fitted, given, FAST[name])
+        model = discover_supervised(fitted, given, FAST[name])
         assert np.isfinite(model.predict_proba(given.graph)).all()
         assert model.stages[-1].sees == ("graph", "new_ids", *LABELLED[name].needs)
         assert model.stages[-1].method == name
@@ -51,7 +51,7 @@ def test_every_encoder_shallow_and_deep(name: str, encoder: str, tasks, given) -
 
 @every_method
 def test_the_same_seed_is_bit_identical_and_another_is_not(name: str, fitted, given) -> None:
-    a, b, c = (teach(fitted, given, FAST[name], seed=seed) for seed in (3, 3, 4))
+    a, b, c = (discover_supervised(fitted, given, FAST[name], seed=seed) for seed in (3, 3, 4))
     assert a.predict_proba(given.graph).tobytes() == b.predict_proba(given.graph).tobytes()
     assert a.stages[-1].history == b.stages[-1].history
     assert a.predict_proba(given.graph).tobytes() != c.predict_proba(given.graph).tobytes()
@@ -60,7 +60,11 @@ def test_the_same_seed_is_bit_identical_and_another_is_not(name: str, fitted, gi
 @every_method
 def test_one_new_class(name: str, labelled) -> None:
     old, _, exam = nova.split(labelled, [0, 1, 2])
-    model = teach(nova.fit(old, "gcn", hidden=8, epochs=10), given_task(labelled, [0, 1, 2]), FAST[name])
+    model = discover_supervised(
+        nova.fit(old, "gcn", hidden=8, epochs=10),
+        labelled_new_task(labelled, [0, 1, 2]),
+        FAST[name],
+    )
     assert model.predict_proba(exam.graph).shape == (120, 4)
     assert np.isfinite(model.predict_proba(exam.graph)).all()
     assert (model.predict_new(exam.graph) == 3).all()
@@ -69,7 +73,9 @@ def test_one_new_class(name: str, labelled) -> None:
 @every_method
 def test_one_old_class(name: str, labelled) -> None:
     old, _, exam = nova.split(labelled, [2])
-    model = teach(nova.fit(old, "gcn", hidden=8, epochs=10), given_task(labelled, [2]), FAST[name])
+    model = discover_supervised(
+        nova.fit(old, "gcn", hidden=8, epochs=10), labelled_new_task(labelled, [2]), FAST[name]
+    )
     assert np.isfinite(model.predict_proba(exam.graph)).all()
 
 
@@ -80,11 +86,11 @@ def test_isolated_nodes_and_a_class_with_two_nodes(name: str) -> None:
     edges = rng.integers(24, size=(2, 40))
     alone = [0, 10, 20, 21, 22, 23]  # both classes of two, a node of each large one
     graph = nova.Graph.of(rng.random((24, 6)), edges[:, ~np.isin(edges, alone).any(axis=0)])
-    labelled = nova.Labelled(graph, y, tuple("abcd"))
+    labelled = nova.LabelledGraph(graph, y, tuple("abcd"))
     old, _, exam = nova.split(labelled, [0, 2], per_class=5)
-    given = given_task(labelled, [0, 2], per_class=5)
+    given = labelled_new_task(labelled, [0, 2], per_class=5)
     assert np.isin(alone, np.concatenate([given.ids, given.old_ids])).any()
-    model = teach(nova.fit(old, "gcn", hidden=8, epochs=5), given, FAST[name])
+    model = discover_supervised(nova.fit(old, "gcn", hidden=8, epochs=5), given, FAST[name])
     assert np.isfinite(model.predict_proba(graph)).all()
     assert nova.grade(model, exam).confusion.sum() == len(exam.ids)
 
@@ -92,24 +98,26 @@ def test_isolated_nodes_and_a_class_with_two_nodes(name: str) -> None:
 @every_method
 def test_a_second_stage_and_saving(name: str, labelled, tmp_path) -> None:
     old, _, _ = nova.split(labelled, [0, 1])
-    first, given = nova.fit(old, "gcn", hidden=8, epochs=5), given_task(labelled, [0, 1])
-    model = teach(first, given, FAST[name])
-    # What was new is old now; the second stage gets the nodes of the first back under fresh class numbers.
+    first, given = nova.fit(old, "gcn", hidden=8, epochs=5), labelled_new_task(labelled, [0, 1])
+    model = discover_supervised(first, given, FAST[name])
+    # What was new is old now; the second stage gets the nodes of the first back under fresh class
+    # numbers.
     both = np.concatenate([given.old_ids, given.ids])
     order = np.argsort(both)
     y = np.concatenate([given.old_y, 2 + given.y])[order]
-    again = teach(model, replace(given, old_ids=both[order], old_y=y), FAST[name])
-    assert again.sizes == (2, 2, 2)
+    again = discover_supervised(model, replace(given, old_ids=both[order], old_y=y), FAST[name])
+    assert again.classes_per_stage == (2, 2, 2)
     again.save(tmp_path / "m")
     loaded = nova.load_model(tmp_path / "m")
     assert np.array_equal(again.predict_proba(given.graph), loaded.predict_proba(given.graph))
     assert loaded.stages[-1].sees == again.stages[-1].sees
 
 
-# On classes that are easy to tell apart: the least Old and New it must reach with labels. CPCA and the released script
-# trade New for Old. NCL and DTC set heads side by side, see `joining`. TWP's importances hold the encoder the harder the
-# longer z is, and a linear phase 1 makes z long; new classes are then left to the rows of the head, which `promote`, a
-# penalty on the slope of their own loss, keeps from being learnt in 100 epochs (test_twp has it as it is by default).
+# On classes that are easy to tell apart: the least Old and New it must reach with labels. CPCA and
+# the released script trade New for Old. NCL and DTC set heads side by side, see `_two_heads`. TWP's
+# importances hold the encoder the harder the longer z is, and a linear phase 1 makes z long; new
+# classes are then left to the rows of the head, which `promote`, a penalty on the slope of their
+# own loss, keeps from being learned in 100 epochs (test_twp has it as it is by default).
 LESS = {"twp": {"beta": 0.0}}
 LEAST = {
     "gem": (60, 80),
@@ -126,11 +134,17 @@ LEAST = {
 
 @every_method
 def test_planted_classes_are_learnt(name: str) -> None:
-    easy = nova.synthetic(nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9)
+    easy = nova.synthetic(
+        nodes=300, classes=4, words=80, degree=10, homophily=0.95, topic_share=0.9
+    )
     old, _, exam = nova.split(easy, [0, 1])
     fitted = nova.fit(old, "gcn", hidden=16, epochs=50)
-    model = teach(fitted, given_task(easy, [0, 1]), LABELLED[name](epochs=100, **LESS.get(name, {})))
-    scores = nova.grade(model, exam).scores("identity" if "new_labels" in LABELLED[name].needs else "block")
+    model = discover_supervised(
+        fitted, labelled_new_task(easy, [0, 1]), LABELLED[name](epochs=100, **LESS.get(name, {}))
+    )
+    scores = nova.grade(model, exam).scores(
+        "identity" if "new_labels" in LABELLED[name].needs else "block"
+    )
     least_old, least_new = LEAST[name]
     assert scores["old"] >= least_old
     assert scores["new"] >= least_new
@@ -163,7 +177,7 @@ def test_every_number_among_the_settings_is_checked(name: str) -> None:
 @every_method
 def test_the_closed_form_encoder_is_refused(name: str, tasks, given) -> None:
     with pytest.raises(SettingError, match=f"{name} needs an encoder that is trained"):
-        teach(nova.fit(tasks[0]), given, FAST[name])
+        discover_supervised(nova.fit(tasks[0]), given, FAST[name])
 
 
 @pytest.mark.parametrize(
@@ -176,6 +190,8 @@ def test_the_closed_form_encoder_is_refused(name: str, tasks, given) -> None:
     ],
 )
 def test_a_zero_weight_removes_its_term(name: str, weight: str, term: str, fitted, given) -> None:
-    history = teach(fitted, given, FAST[name]).stages[-1].history
-    without = teach(fitted, given, replace(FAST[name], **{weight: 0.0})).stages[-1].history
+    history = discover_supervised(fitted, given, FAST[name]).stages[-1].history
+    without = (
+        discover_supervised(fitted, given, replace(FAST[name], **{weight: 0.0})).stages[-1].history
+    )
     assert set(history) - set(without) == {term}

@@ -1,4 +1,7 @@
-"""A table of results as a value: cells measured from rows, marked, tested and annotated. How it looks is said elsewhere."""
+"""A table of results as a value: cells measured from rows, marked, tested and annotated.
+
+How it looks is said elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,39 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from nodenova.bench import paper
-from nodenova.bench.results import mean_std
 from nodenova.bench.row import Row
-from nodenova.bench.titles import DATASETS, SHARES, in_order, score_title
+from nodenova.bench.titles import DATASETS, in_order
+from nodenova.evaluation.scores import SHARES, mean_std, score_title
 from nodenova.evaluation.significance import holm, paired_t, signed_rank
 
-GIVEN = {"new_labels", "old_nodes", "old_labels"}  # shown any of these, phase 2 is marked † and never best
+# Shown any of these, phase 2 is marked † and never best.
+GIVEN = {"new_labels", "old_nodes", "old_labels"}
 MIN_PAIRS = 5  # with fewer common seeds nothing is claimed
 
 
 @dataclass(frozen=True)
 class Column:
-    group: str  # what the column is about together with its neighbours: a dataset, or "average"
+    """What one column of a table shows.
+
+    Attributes:
+        group: What it is about together with its neighbors: a dataset, or "average".
+        score: Its name.
+        title: Over the column.
+        marked: Best and runner-up are marked here, and differences to the reference tested.
+    """
+
+    group: str
     score: str
     title: str
-    marked: bool = False  # best and runner-up are marked here, and differences to the reference tested
+    marked: bool = False
 
 
 @dataclass(frozen=True)
 class Tests:
-    """p-values of the paired difference to the reference: as they are, and Holm-corrected over the table."""
+    """p-values of the paired difference to the reference: as they are, and Holm-corrected.
+
+    The correction is over the table.
+    """
 
     pairs: int
     difference: float
@@ -37,14 +53,20 @@ class Tests:
 
     @property
     def sign(self) -> str:
-        """▲ ▼ better or worse by both tests, △ ▽ by the t-test alone; nothing unless its corrected p is below 0.05."""
+        """▲ ▼ better or worse by both tests, △ ▽ by the t-test alone.
+
+        Nothing unless the corrected p of the t-test is below 0.05.
+        """
         if self.t_holm >= 0.05:
             return ""
-        return ("▲" if self.difference > 0 else "▼") if self.wilcoxon < 0.05 else "△" if self.difference > 0 else "▽"
+        better, worse = "▲▼" if self.wilcoxon < 0.05 else "△▽"
+        return better if self.difference > 0 else worse
 
 
 @dataclass(frozen=True)
 class Cell:
+    """One score of one line: mean and spread, and what stands beside them."""
+
     mean: float | None = None
     std: float | None = None
     n: int = 0  # runs (or class splits) behind the mean
@@ -57,6 +79,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
+    """A line of a table: one method, or one variant of it."""
+
     group: str  # the block of lines it stands in: an encoder, a parameter
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -65,7 +89,10 @@ class Line:
 
     @property
     def given_labels(self) -> bool:
-        """Was phase 2 shown more than the graph and which nodes are unlabelled? Then it is marked † and never best."""
+        """Was phase 2 shown more than the graph and which nodes are unlabelled?
+
+        Then it is marked † and never best.
+        """
         return bool(GIVEN & set(self.sees))
 
     @property
@@ -77,6 +104,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
+    """A table of results, measured and annotated."""
+
     title: str
     caption: tuple[str, ...]  # sentences
     heads: tuple[str, ...]  # over the labels of the lines
@@ -100,7 +129,7 @@ class Entry:
 
 
 def values(rows: Sequence[Row], score: str, matching: str, by: str) -> dict[int, float]:
-    """The score of each seed, or of each class split (then the mean over its seeds), where it could be measured."""
+    """The score of each seed, or class split (mean over its seeds), where it could be measured."""
     found: dict[int, list[float | None]] = {}
     for row in rows:
         if row.is_done and (number := getattr(row, by)) is not None:
@@ -122,10 +151,25 @@ def table(
     average: bool = False,
     by: str = "seed",
 ) -> Table:
-    """Measure the entries on every dataset they have. `name` finds the paper's table."""
+    """Measure the entries on every dataset they have.
+
+    Args:
+        name: Finds the paper's table.
+        title: Over the table.
+        caption: Sentences under it.
+        heads: Over the labels of the lines.
+        entries: The lines.
+        scores: The columns of each dataset.
+        marked: Scores whose best and runner-up are marked, and whose differences are tested.
+        matching: How discovered classes are matched to true ones.
+        average: Whether the datasets, if several, get an average.
+        by: What a mean is over: "seed", or "class_split".
+    """
     datasets = in_order({row.dataset for entry in entries for row in entry.rows}, DATASETS)
     groups = [*datasets, *(["average"] if average and len(datasets) > 1 else [])]
-    columns = tuple(Column(group, s, score_title(s), s in marked) for group in groups for s in scores)
+    columns = tuple(
+        Column(group, s, score_title(s), s in marked) for group in groups for s in scores
+    )
     measured: list[dict[tuple[str, str], dict[int, float]]] = []
     notes: dict[str, int] = {}
     lines = []
@@ -158,7 +202,7 @@ def table(
 
 
 def _about(rows: Sequence[Row], by: str) -> list[str]:
-    """What a reader has to know of the rows of a cell: which failed, and whether they are of one kind."""
+    """What a reader has to know of the rows of a cell: which failed, whether of one kind."""
     found = []
     for row in rows:
         if row.is_failed:
@@ -168,13 +212,17 @@ def _about(rows: Sequence[Row], by: str) -> list[str]:
     done = [row for row in rows if row.is_done]
     for name in ("settings", "fit_settings", "num_new", *(["data"] if by == "seed" else [])):
         if any(getattr(row, name) != getattr(done[0], name) for row in done):
-            found.append(f"The runs of this cell differ in {name.replace('_', ' ')}: they are not runs of one thing.")
+            found.append(
+                f"The runs of this cell differ in {name.replace('_', ' ')}: "
+                "they are not runs of one thing."
+            )
     return found
 
 
 def _average(cells: Sequence[Cell]) -> Cell:
     """Over the datasets, where all have been measured; the paper's over the same datasets."""
-    means, printed = [cell.mean for cell in cells], [cell.paper for cell in cells]
+    means = [cell.mean for cell in cells]
+    printed = [cell.paper for cell in cells]
     there = [mean for mean in means if mean is not None]
     said = [value for value in printed if value is not None]
     return Cell(
@@ -185,24 +233,38 @@ def _average(cells: Sequence[Cell]) -> Cell:
 
 
 def _marked(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
-    """Best and runner-up of each marked column and group, among methods without labels, by what is printed."""
+    """Best and runner-up of each marked column and group, by what is printed.
+
+    Methods that were given labels are left out.
+    """
     marks: dict[tuple[int, int], str] = {}
     for group in dict.fromkeys(line.group for line in lines):
-        ranked = [i for i, line in enumerate(lines) if line.group == group and not line.given_labels]
+        ranked = [
+            i for i, line in enumerate(lines) if line.group == group and not line.given_labels
+        ]
         for j in (j for j, column in enumerate(columns) if column.marked):
-            means = {i: round(mean, 1) for i in ranked if (mean := lines[i].cells[j].mean) is not None}
-            for place, mean in zip(("best", "second"), sorted(set(means.values()), reverse=True), strict=False):
+            means = {
+                i: round(mean, 1) for i in ranked if (mean := lines[i].cells[j].mean) is not None
+            }
+            ordered = sorted(set(means.values()), reverse=True)
+            for place, mean in zip(("best", "second"), ordered, strict=False):
                 marks |= {(i, j): place for i in means if means[i] == mean and len(means) > 1}
-    return [
-        replace(line, cells=tuple(replace(cell, mark=marks.get((i, j), "")) for j, cell in enumerate(line.cells)))
-        for i, line in enumerate(lines)
-    ]
+    found = []
+    for i, line in enumerate(lines):
+        cells = (replace(cell, mark=marks.get((i, j), "")) for j, cell in enumerate(line.cells))
+        found.append(replace(line, cells=tuple(cells)))
+    return found
 
 
 def _tested(
-    lines: Sequence[Line], columns: Sequence[Column], measured: Sequence[dict[tuple[str, str], dict[int, float]]]
+    lines: Sequence[Line],
+    columns: Sequence[Column],
+    measured: Sequence[dict[tuple[str, str], dict[int, float]]],
 ) -> list[Line]:
-    """Each marked cell of a dataset against its group's reference on the seeds both have, corrected over the table."""
+    """Each marked cell of a dataset against its group's reference on the seeds both have.
+
+    p-values are corrected over the table.
+    """
     reference = {line.group: measured[i] for i, line in enumerate(lines) if line.reference}
     tests: dict[tuple[int, int], Tests] = {}
     for i, line in enumerate(lines):
@@ -210,14 +272,16 @@ def _tested(
             continue
         for j, column in enumerate(columns):
             if column.marked and column.group != "average":
-                mine, its = (each[column.group, column.score] for each in (measured[i], reference[line.group]))
+                mine = measured[i][column.group, column.score]
+                its = reference[line.group][column.group, column.score]
                 d = [mine[key] - its[key] for key in mine if key in its]
                 if len(d) >= MIN_PAIRS:
                     tests[i, j] = Tests(len(d), fmean(d), paired_t(d), signed_rank(d))
     by_t, by_rank = (holm([getattr(t, kind) for t in tests.values()]) for kind in ("t", "wilcoxon"))
     for key, t, rank in zip(list(tests), by_t, by_rank, strict=True):
         tests[key] = replace(tests[key], t_holm=t, wilcoxon_holm=rank)
-    return [
-        replace(line, cells=tuple(replace(cell, tests=tests.get((i, j))) for j, cell in enumerate(line.cells)))
-        for i, line in enumerate(lines)
-    ]
+    found = []
+    for i, line in enumerate(lines):
+        cells = (replace(cell, tests=tests.get((i, j))) for j, cell in enumerate(line.cells))
+        found.append(replace(line, cells=tuple(cells)))
+    return found

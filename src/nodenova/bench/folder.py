@@ -1,4 +1,6 @@
-"""A run's folder: what was asked, one row and one model a seed, and a report. A run that was stopped can go on.
+"""A run's folder: what was asked, one row and one model a seed, and a report.
+
+A run that was stopped can go on.
 
 runs/cora/run.json            the plan
 runs/cora/seed-0/model.json   + weights: the model of seed 0
@@ -22,10 +24,9 @@ from nodenova.bench.maps import read_map, write_map
 from nodenova.bench.plan import Plan, as_now
 from nodenova.bench.row import Row
 from nodenova.bench.run import Outcome, Watch, run_one, unwatched
-from nodenova.data.labels import Labelled
+from nodenova.data.labels import LabelledGraph
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.files import read_json, to_json, write_atomically
-from nodenova.fitting import TRAINING
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
@@ -35,17 +36,44 @@ VERSION = 2  # since settings are kept resolved, as values; 1 kept those that we
 
 
 class RunFolder:
-    """The folder of one plan, for any number of seeds."""
+    """The folder of one plan, for any number of seeds.
+
+    Attributes:
+        path: Where it is.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> import nodenova as nova
+        >>> from nodenova.bench.plan import Plan
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> with TemporaryDirectory() as place:
+        ...     folder = RunFolder.create(Path(place), plan, graph.fingerprint())
+        ...     rows = folder.run(graph, plan, seeds=[0, 1])
+        ...     [row.seed for row in RunFolder.open(Path(place)).rows()]
+        [0, 1]
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> RunFolder:
-        """Open `path` for `plan`: new or empty, or a run of the same plan on the same data, which then goes on."""
+        """Open `path` for `plan`: new or empty, or a run of the same plan, which then goes on.
+
+        Args:
+            path: Where the folder is, or will be.
+            plan: What to run.
+            data: The fingerprint of the graph.
+            overwrite: Delete another run that is there.
+
+        Raises:
+            StorageError: `path` holds something else, or a run of another plan or other data.
+        """
         # A run of a version that trained phase 1 otherwise must not get seeds of this one.
-        phase_1 = None if plan.encoder == "prism" else TRAINING | schedules.fit_settings(plan)
-        folder, asked = cls(path), {"plan": plan.to_json(), "data": data, "phase_1": phase_1}
+        phase_1 = schedules.resolved(plan) or None
+        folder = cls(path)
+        asked = {"plan": plan.to_json(), "data": data, "phase_1": phase_1}
         if path.exists() and not path.is_dir():
             raise StorageError(f"{path} is a file, not a folder for a run")
         if path.is_dir() and any(path.iterdir()):
@@ -58,16 +86,24 @@ class RunFolder:
             if overwrite:
                 shutil.rmtree(path)
             elif there != asked:
-                raise StorageError(f"{path} holds another run ({_difference(there, asked)}); "
-                                   "choose another --out, or give --overwrite to replace it")  # fmt: skip
+                raise StorageError(
+                    f"{path} holds another run ({_difference(there, asked)}); "
+                    "choose another --out, or give --overwrite to replace it"
+                )
             else:
                 return folder
-        write_atomically(path / "run.json", to_json({"format": FORMAT, "version": VERSION, **asked}))
+        write_atomically(
+            path / "run.json", to_json({"format": FORMAT, "version": VERSION, **asked})
+        )
         return folder
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run, for reading."""
+        """An existing run, for reading.
+
+        Raises:
+            StorageError: There is none at `path`.
+        """
         folder = cls(path)
         folder._document()
         return folder
@@ -77,23 +113,38 @@ class RunFolder:
         return sorted(map(_read_row, self.path.glob("seed-*/row.json")), key=lambda row: row.seed)
 
     def model(self, seed: int | None = None) -> Model:
-        """The model of a seed, the first finished one unless given."""
+        """The model of a seed, the first finished one unless given.
+
+        Raises:
+            StorageError: That seed, or any, is not finished.
+        """
         return load_model(self.path / f"seed-{self._seed(seed)}")
 
     def map(self) -> dict[str, np.ndarray] | None:
-        """Embeddings z, true classes y, predicted classes, node_ids and the seed they are of; None if not kept."""
+        """Embeddings z, true classes y, predicted classes, node_ids and the seed they are of.
+
+        None if they were not kept.
+        """
         path = self.path / "map.npz"
         return read_map(path) if path.is_file() else None
 
     def run(
         self,
-        labelled: Labelled,
+        labelled: LabelledGraph,
         plan: Plan,
         seeds: Sequence[int],
         watch: Watch = unwatched,
         done: Callable[[Row], None] = lambda row: None,
     ) -> list[Row]:
-        """Run the seeds that are not there yet and return the rows of all of `seeds`."""
+        """Run the seeds that are not there yet and return the rows of all of `seeds`.
+
+        Args:
+            labelled: The graph that the folder was created for.
+            plan: The plan that it was created for.
+            seeds: Which seeds, in the order of the rows.
+            watch: Gives the watcher of a seed and phase.
+            done: Called with the row of each seed, those that were there too.
+        """
         finished = {row.seed: row for row in self.rows()}
         for seed in seeds:
             if seed not in finished:
@@ -114,7 +165,9 @@ class RunFolder:
         if not seeds:
             raise StorageError(f"{self.path}: this run has no finished seed yet")
         if seed is not None and seed not in seeds:
-            raise StorageError(f"{self.path}: seed {seed} is not in this run; it has {', '.join(map(str, seeds))}")
+            raise StorageError(
+                f"{self.path}: seed {seed} is not in this run; it has {', '.join(map(str, seeds))}"
+            )
         return seeds[0] if seed is None else seed
 
     def _document(self) -> dict[str, Any]:
@@ -137,7 +190,10 @@ def _read_row(path: Path) -> Row:
 
 
 def _as_now(plan: Any) -> object:
-    """A saved plan in the form of `Plan.to_json`; one that is no longer understood stays as it is and equals none."""
+    """A saved plan in the form of `Plan.to_json`.
+
+    One that is no longer understood stays as it is and equals none.
+    """
     with suppress(NodenovaError, TypeError, KeyError, ValueError):
         return as_now(plan)
     return plan
@@ -145,7 +201,13 @@ def _as_now(plan: Any) -> object:
 
 def _difference(a: object, b: object) -> str:
     """The first place in which two documents differ, in words."""
-    if isinstance(a, dict) and isinstance(b, dict) and "phase_1" in a and a["phase_1"] is None and b["phase_1"] is not None:
+    if (
+        isinstance(a, dict)
+        and isinstance(b, dict)
+        and "phase_1" in a
+        and a["phase_1"] is None
+        and b["phase_1"] is not None
+    ):
         return "made by a version that trained phase 1 otherwise"
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,27 +9,25 @@ from typing import Any
 import numpy as np
 
 from nodenova.bench import schedules
-from nodenova.bench.contenders import AnyMethod, name_of
+from nodenova.bench.keys import first_settings, first_words, key_of
 from nodenova.bench.plan import Plan
-from nodenova.data.labels import Labelled
-from nodenova.fitting import TRAINING
+from nodenova.bench.registry import NCD, AnyMethod, name_of
+from nodenova.data.labels import LabelledGraph
+from nodenova.encoders.registry import encoder_kind
+from nodenova.errors import SettingError
+from nodenova.fitting import LDA
 from nodenova.methods._plugin import origin_of
 from nodenova.methods._two_heads import JOINTS
-from nodenova.methods.registry import preferred_encoder, settings_of, with_settings
+from nodenova.methods.registry import preferred_encoder, with_settings
 from nodenova.methods.sword import Sword
 
 # The rows of the paper's ablation table, by zero weights.
 ABLATION: tuple[tuple[str, ...], ...] = (
-    (),
-    ("omega",),
-    ("replay",),
-    ("replay", "omega"),
-    ("alpha1",),
-    ("alpha1", "replay", "omega"),
-    ("alpha2",),
-    ("pseudo",),
-)
-# The paper's figure shows alpha1, alpha2, eta and lambda without their values in print; k is ours to add.
+    (), ("omega",), ("replay",), ("replay", "omega"),
+    ("alpha1",), ("alpha1", "replay", "omega"), ("alpha2",), ("pseudo",),
+)  # fmt: skip
+# The paper's figure shows alpha1, alpha2, eta and lambda without their values in print;
+# k is ours to add.
 SENSITIVITY: dict[str, tuple[float, ...]] = {
     "alpha1": (0.02, 0.05, 0.08, 0.1, 0.2),
     "alpha2": (1.0, 3.0, 4.0, 5.0, 7.0),
@@ -43,8 +39,15 @@ LAYERS = (2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run of a table: a plan, a seed, and whether the embeddings are kept for a figure. `data` is the graph's hash."""
+class RunSpec:
+    """One run of a table.
+
+    Attributes:
+        plan: What to run.
+        seed: Of both phases.
+        data: The fingerprint of the graph.
+        keep_map: Whether the embeddings of test nodes are kept for a figure.
+    """
 
     plan: Plan
     seed: int
@@ -53,18 +56,21 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for the same run, whichever table asks for it: settings of both phases count as they are resolved."""
+        """The same for the same run, whichever table asks for it.
+
+        Settings of both phases count as they are resolved.
+        """
         p = self.plan
-        what: dict[str, Any] = {
+        what: dict[str, object] = {
             "dataset": p.dataset,
-            "method": p.method_name,
-            "method_settings": settings_of(p.method),
+            "method": first_words(p.method_name),
+            "method_settings": first_settings(p.method, schedules.fit_settings(p)),
             "encoder": p.encoder,
             "old": p.old,
             "num_new": p.num_new,
-            "fit_settings": {} if p.encoder == "prism" else TRAINING | schedules.fit_settings(p),
+            "fit_settings": schedules.resolved(p),
             "schedule": schedules.schedule_of(p),
-            "visibility": p.visibility,
+            "visibility": first_words(p.visibility),
             "per_class": p.per_class,
             "device": p.device,
             "class_split": p.class_split,
@@ -75,24 +81,34 @@ class Cell:
         }
         if (origin := origin_of(p.method)) is not None:
             what["source"] = origin.digest
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+        return key_of(what)
 
     @property
     def phase_1(self) -> tuple[object, ...]:
-        """Cells that are equal in this start from the same model of the old classes."""
+        """Runs that are equal in this start from the same model of the old classes."""
         p = self.plan
-        return (p.dataset, p.encoder, p.old, p.fit_settings, p.visibility, p.per_class, p.device, p.class_split, p.draw,
-                self.seed, self.data)  # fmt: skip
+        asked = (p.dataset, p.encoder, p.old, p.fit_settings, p.visibility, p.per_class, p.device)
+        return (*asked, p.class_split, p.draw, self.seed, self.data)
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a bench was asked for. Datasets come with how many of their classes are old; hidden=None is the paper's size.
+class BenchConfig:
+    """What a bench was asked for.
 
-    given: names of the method's settings that were asked for: no schedule and no variant of a table changes them.
+    Attributes:
+        datasets: Graphs, each with how many of its classes are old: the first so many.
+        encoders: Names of trained encoders.
+        methods: With their settings.
+        seeds: Each a run of its own.
+        fit_settings: Settings of phase 1 that were asked for.
+        given: Names of the method's settings that were asked for: no schedule and no variant of a
+            table changes them.
+        hidden: Size of the representation; None is the paper's.
+        schedule: "paper" or "released": how long both phases take.
+        visibility: "transductive" or "inductive": what a phase sees of the graph.
     """
 
-    datasets: Sequence[tuple[Labelled, int]]
+    datasets: Sequence[tuple[LabelledGraph, int]]
     encoders: Sequence[str]
     methods: Sequence[AnyMethod]
     seeds: Sequence[int]
@@ -103,61 +119,72 @@ class Choice:
     visibility: str = "transductive"
 
 
-def plain(choice: Choice) -> list[Cell]:
-    """Every method on every encoder and dataset; a method with a closed-form encoder of its own runs on that, once."""
-    return _cells(choice, [(method, encoder) for method in choice.methods for encoder in _encoders(method, choice)])
+def plain(config: BenchConfig) -> list[RunSpec]:
+    """Every method on every encoder and dataset.
+
+    A method with a closed-form encoder of its own runs on that, once.
+    """
+    return _specs(config, [(m, e) for m in config.methods for e in _encoders(m, config)])
 
 
-def comparison(choice: Choice) -> list[Cell]:
+def comparison(config: BenchConfig) -> list[RunSpec]:
     """Every method as it is; and those that join two heads, with the other way of joining them."""
-    found = plain(choice)
-    for other in () if choice.given else JOINTS:
-        methods = [with_settings(m, joint=other) for m in choice.methods if getattr(m, "joint", other) != other]
-        if methods:
-            found += plain(replace(choice, methods=methods, given=("joint",)))
+    found = plain(config)
+    for other in () if config.given else JOINTS:
+        joined = [m for m in config.methods if getattr(m, "new_rows", other) != other]
+        if joined:
+            methods = [with_settings(m, new_rows=other) for m in joined]
+            found += plain(replace(config, methods=methods, given=("new_rows",)))
     return found
 
 
-def heads(choice: Choice) -> list[Cell]:
+def heads(config: BenchConfig) -> list[RunSpec]:
     """New nodes by the head for new classes alone (New-N)."""
-    wanted = [m for m in choice.methods if name_of(m) not in ("never_new", "oracle")]
-    return plain(replace(choice, methods=wanted))
+    wanted = [m for m in config.methods if name_of(m) not in ("never_new", "oracle")]
+    return plain(replace(config, methods=wanted))
 
 
-def ablation(choice: Choice) -> list[Cell]:
+def ablation(config: BenchConfig) -> list[RunSpec]:
     """SWORD with some of its losses weighted zero."""
-    return [cell for zero in ABLATION for cell in _sword(choice, dict.fromkeys(zero, 0.0))]
+    return [spec for zero in ABLATION for spec in _sword(config, dict.fromkeys(zero, 0.0))]
 
 
-def sensitivity(choice: Choice) -> list[Cell]:
+def sensitivity(config: BenchConfig) -> list[RunSpec]:
     """SWORD with one setting moved at a time."""
-    return [c for name, values in SENSITIVITY.items() for v in values for c in _sword(choice, {name: v})]
+    moved = [{name: value} for name, values in SENSITIVITY.items() for value in values]
+    return [spec for settings in moved for spec in _sword(config, settings)]
 
 
-def layers(choice: Choice) -> list[Cell]:
+def layers(config: BenchConfig) -> list[RunSpec]:
     """SWORD on encoders of 2 to 64 layers."""
     depths = [() if depth == 2 else (("layers", depth),) for depth in LAYERS]
-    return [cell for given in depths for cell in _sword(replace(choice, fit_settings=choice.fit_settings + given), {})]
+    configs = [replace(config, fit_settings=config.fit_settings + depth) for depth in depths]
+    return [spec for each in configs for spec in _sword(each, {})]
 
 
-def tsne(choice: Choice) -> list[Cell]:
+def tsne(config: BenchConfig) -> list[RunSpec]:
     """One seed of each method with the embeddings of its test nodes kept."""
-    return [replace(cell, keep_map=True) for cell in plain(replace(choice, seeds=choice.seeds[:1]))]
+    first = plain(replace(config, seeds=config.seeds[:1]))
+    return [replace(spec, keep_map=True) for spec in first]
 
 
-def class_splits(choice: Choice) -> list[Cell]:
-    """Old classes drawn at random: one draw a seed. Unlabelled nodes evenly of all new classes, and as they come."""
+def class_splits(config: BenchConfig) -> list[RunSpec]:
+    """Old classes drawn at random: one draw a seed.
+
+    Unlabelled nodes evenly of all new classes, and as they come.
+    """
     found = []
-    for cell in plain(choice):
-        labelled = next(graph for graph, _ in choice.datasets if graph.name == cell.plan.dataset)
-        order = np.random.default_rng([cell.seed, 42]).permutation(labelled.num_classes)
-        old = tuple(sorted(order[: len(cell.plan.old)].tolist()))
+    for spec in plain(config):
+        labelled = next(graph for graph, _ in config.datasets if graph.name == spec.plan.dataset)
+        order = np.random.default_rng([spec.seed, 42]).permutation(labelled.num_classes)
+        old = tuple(sorted(order[: len(spec.plan.old)].tolist()))
         for draw in ("balanced", "as-it-comes"):
-            found.append(replace(cell, plan=replace(cell.plan, old=old, class_split=cell.seed, draw=draw)))
+            plan = replace(spec.plan, old=old, class_split=spec.seed, draw=draw)
+            found.append(replace(spec, plan=plan))
     return found
 
 
-TABLES: dict[str, Callable[[Choice], list[Cell]]] = {
+TABLES: dict[str, Callable[[BenchConfig], list[RunSpec]]] = {
     "comparison": comparison,
     "heads": heads,
     "ablation": ablation,
@@ -170,54 +197,95 @@ TABLES: dict[str, Callable[[Choice], list[Cell]]] = {
     "collapse": comparison,
     "settings": plain,
 }
-SWORD_ALONE = ("ablation", "sensitivity", "layers")  # tables of SWORD, whichever methods were asked for
+# Tables of SWORD, whichever methods were asked for.
+SWORD_ALONE = ("ablation", "sensitivity", "layers")
 
 
-def cells_of(table: str, choice: Choice) -> list[Cell]:
-    """The runs a table is made of, each once; "all" is every table's."""
+def runs_of(table: str, config: BenchConfig) -> list[RunSpec]:
+    """The runs a table is made of, each once.
+
+    Args:
+        table: One of `TABLES`; "all" is every table's.
+        config: What was asked for.
+
+    Raises:
+        SettingError: None of the methods is in that table.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> config = BenchConfig([(graph, 2)], ["gcn"], [nova.Sword()], seeds=[0, 1])
+        >>> [spec.seed for spec in runs_of("heads", config)]
+        [0, 1]
+        >>> len(runs_of("ablation", config))
+        16
+    """
     wanted = TABLES if table == "all" else [table]
-    return list({cell.key: cell for name in wanted for cell in TABLES[name](choice)}.values())
+    specs = [spec for name in wanted for spec in TABLES[name](_shown_in(name, config))]
+    if config.methods and config.datasets and not specs:
+        names = ", ".join(name_of(method) for method in config.methods)
+        raise SettingError(f"the table {table} does not show {names}; the table settings does")
+    return list({spec.key: spec for spec in specs}.values())
 
 
-def _encoders(method: AnyMethod, choice: Choice) -> Sequence[str]:
-    return ["prism"] if preferred_encoder(method) == "prism" else choice.encoders
+def _shown_in(table: str, config: BenchConfig) -> BenchConfig:
+    """Without the methods that a table does not show: what nobody can read is not run."""
+    if table == "settings":
+        return config
+    return replace(config, methods=[m for m in config.methods if name_of(m) not in NCD])
 
 
-def _sword(choice: Choice, settings: Mapping[str, float]) -> list[Cell]:
+def _encoders(method: AnyMethod, config: BenchConfig) -> Sequence[str]:
+    preferred = preferred_encoder(method)
+    return config.encoders if encoder_kind(preferred).trainable else [preferred]
+
+
+def _sword(config: BenchConfig, settings: Mapping[str, float]) -> list[RunSpec]:
     """SWORD with these settings, on top of those that were asked for."""
-    asked = next((method for method in choice.methods if isinstance(method, Sword)), Sword())
-    return _cells(choice, [(with_settings(asked, **settings), encoder) for encoder in choice.encoders])
+    asked = next((method for method in config.methods if isinstance(method, Sword)), Sword())
+    method = with_settings(asked, **settings)
+    return _specs(config, [(method, encoder) for encoder in config.encoders])
 
 
-def _fit_settings(choice: Choice, method: AnyMethod, dataset: str, encoder: str) -> tuple[tuple[str, Any], ...]:
-    """Settings of phase 1, none for an encoder that is computed; what is as `fit` has it by default is not named."""
-    if encoder == "prism":
-        return ()
-    hidden = schedules.hidden_size(dataset) if choice.hidden is None else choice.hidden
-    schedule = schedules.schedule_for(name_of(method), dataset, encoder, choice.schedule)
+def _fit_settings(
+    config: BenchConfig, method: AnyMethod, dataset: str, encoder: str
+) -> tuple[tuple[str, Any], ...]:
+    """Settings of phase 1; what `fit` has by default is not named.
+
+    An encoder that is computed has none of training.
+    """
+    if not encoder_kind(encoder).trainable:
+        return tuple((name, value) for name, value in config.fit_settings if name in LDA)
+    hidden = schedules.hidden_size(dataset) if config.hidden is None else config.hidden
+    schedule = schedules.schedule_for(name_of(method), dataset, encoder, config.schedule)
     released = schedules.RELEASED_FIT[dataset, encoder] if schedule == "released" else {}
-    named = {"hidden": hidden} if hidden != schedules.HIDDEN or hidden != released.get("hidden", hidden) else {}
-    return (*choice.fit_settings, *named.items(), *([("schedule", schedule)] if schedule != "paper" else []))
+    found = list(config.fit_settings)
+    if hidden != schedules.HIDDEN or hidden != released.get("hidden", hidden):
+        found.append(("hidden", hidden))
+    if schedule != "paper":
+        found.append(("schedule", schedule))
+    return tuple(found)
 
 
-def _cells(choice: Choice, pairs: Sequence[tuple[AnyMethod, str]]) -> list[Cell]:
-    """Phase 1 is shared by cells that stand side by side: of one dataset, encoder and seed."""
+def _specs(config: BenchConfig, pairs: Sequence[tuple[AnyMethod, str]]) -> list[RunSpec]:
+    """Phase 1 is shared by runs that stand side by side: of one dataset, encoder and seed."""
     found = []
-    for labelled, num_old in choice.datasets:
+    for labelled, num_old in config.datasets:
+        name = labelled.name
         data = labelled.fingerprint()
         for encoder in dict.fromkeys(encoder for _, encoder in pairs):
-            for seed in choice.seeds:
+            for seed in config.seeds:
                 for method in (method for method, its in pairs if its == encoder):
-                    fit_settings = _fit_settings(choice, method, labelled.name, encoder)
+                    fit_settings = _fit_settings(config, method, name, encoder)
                     schedule = dict(fit_settings).get("schedule", "paper")
                     plan = Plan(
-                        dataset=labelled.name,
-                        method=schedules.scheduled(method, labelled.name, encoder, schedule, choice.given),
+                        dataset=name,
+                        method=schedules.scheduled(method, name, encoder, schedule, config.given),
                         encoder=encoder,
                         old=tuple(range(num_old)),
                         num_new=labelled.num_classes - num_old,
                         fit_settings=fit_settings,
-                        visibility=choice.visibility,
+                        visibility=config.visibility,
                     )
-                    found.append(Cell(plan, seed, data))
+                    found.append(RunSpec(plan, seed, data))
     return found

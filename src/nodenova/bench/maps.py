@@ -1,26 +1,34 @@
-"""Embeddings of some test nodes, kept for a figure."""
+"""Embeddings of some test nodes, kept for a figure, and their layout, kept beside them."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
+import zlib
+from contextlib import suppress
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import scipy
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from nodenova.bench.run import Outcome
+from nodenova.drawing.layout import differ, positions
 from nodenova.errors import StorageError
 from nodenova.files import write_atomically
 from nodenova.graph import Graph
 
 MAP_NODES = 2000
 FEATURE_DIRECTIONS = 50
+# What NumPy raises for a file that is none of npz, or cut off, or changed.
+UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def write_map(outcome: Outcome, path: Path) -> None:
-    """Embeddings z, true classes y, predicted classes, node_ids and the seed of at most 2,000 test nodes, as npz.
+    """At most 2,000 test nodes as npz: embeddings z, true classes y, predicted, node_ids, the seed.
 
     `features` is what the graph itself says of them, to hold z against.
     """
@@ -50,9 +58,59 @@ def _features(graph: Graph, ids: np.ndarray) -> np.ndarray:
 
 
 def read_map(path: Path) -> dict[str, np.ndarray]:
-    """What `write_map` wrote."""
+    """What `write_map` wrote.
+
+    Raises:
+        StorageError: The file is damaged.
+    """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = dict(arrays)
+    except UNREADABLE as error:
         raise StorageError(f"{path}: damaged, not readable as npz ({error})") from error
+    for name in ("z", "y"):
+        if name not in found:
+            raise StorageError(f"{path}: damaged, a map without {name}")
+    return found
+
+
+def layout_of(path: Path, z: np.ndarray, name: str) -> np.ndarray | None:
+    """(n, 2) places of the nodes of a map, None where there is nothing to lay out.
+
+    t-SNE takes seconds, and every page shows every map: places are kept beside the map's file, as
+    long as that, the layout's code and what it computes with stay the same.
+
+    Args:
+        path: The map's file.
+        z: (n, d) one of its arrays.
+        name: Which.
+    """
+    z = z.astype(np.float64)
+    if not differ(z):
+        return None
+    beside = path.with_suffix(".layout.npz")
+    key = _layout_key(path)
+    kept = _read_layouts(beside, key)
+    if name not in kept:
+        kept[name] = positions(z)
+        content = io.BytesIO()
+        np.savez(content, key=np.array(key), **kept)  # type: ignore[arg-type]
+        with suppress(OSError):  # a folder that can only be read: the next page lays it out again
+            write_atomically(beside, content.getvalue())
+    return kept[name]
+
+
+def _layout_key(path: Path) -> str:
+    """A hash of all that decides a layout."""
+    digest = hashlib.sha256(path.read_bytes())
+    digest.update(resources.files("nodenova.drawing").joinpath("layout.py").read_bytes())
+    digest.update(f"numpy {np.__version__}, scipy {scipy.__version__}".encode())
+    return digest.hexdigest()
+
+
+def _read_layouts(path: Path, key: str) -> dict[str, np.ndarray]:
+    """Layouts by the array they are of; none if they are not there, damaged, or of another key."""
+    with suppress(KeyError, *UNREADABLE), path.open("rb") as file, np.load(file) as kept:
+        if str(kept["key"]) == key:
+            return {name: kept[name] for name in kept.files if name != "key"}
+    return {}

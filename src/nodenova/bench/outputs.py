@@ -1,28 +1,42 @@
-"""What a bench leaves behind: for each table Markdown, LaTeX, CSV and figures, and one page with everything."""
+"""What a bench leaves behind: each table as Markdown, LaTeX, CSV and figures, and one page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from nodenova.bench.page import bench_page
 from nodenova.bench.panels import figures_of
 from nodenova.bench.row import Row
-from nodenova.bench.tables import TABLES
+from nodenova.bench.tables import TABLES, tables_of
 from nodenova.bench.text import to_csv, to_latex, to_markdown
 from nodenova.errors import one_of
 from nodenova.files import write_atomically
 
 
-def write_outputs(table_name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write <table>.md, .tex, .csv and its figures as <table>-*.svg into `folder`; return their paths.
+def write_outputs(
+    table_name: str, rows: Sequence[Row], folder: Path, asked: Collection[str] = ()
+) -> list[Path]:
+    """Write <table>.md, .tex, .csv and its figures as <table>-*.svg.
 
-    Maps that rows name are looked for in `folder`/maps. Equal rows give equal bytes, whatever their order.
+    Equal arguments give equal bytes, whatever the order of the rows.
+
+    Args:
+        table_name: One of `tables.TABLES`.
+        rows: Of any tables.
+        folder: Where to; maps that rows name are looked for in `folder`/maps.
+        asked: Keys of the runs that a command asked for; the comparison shows them all.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        SettingError: There is no such table.
     """
     if table_name not in TABLES:
         raise one_of("table", table_name, TABLES)
-    tables = TABLES[table_name](rows)
+    tables = tables_of(table_name, rows, asked)
     content = {
         f"{table_name}.md": to_markdown(tables),
         f"{table_name}.tex": to_latex(table_name, tables),
@@ -30,7 +44,9 @@ def write_outputs(table_name: str, rows: Sequence[Row], folder: Path) -> list[Pa
     }
     for figure in figures_of(table_name, rows, folder / "maps"):
         name = f"{table_name}-{_file_name(figure.group + ' ' + figure.title.rpartition(';')[0])}"
-        twins = sum(re.fullmatch(re.escape(name) + r"(-\d+)?\.svg", other) is not None for other in content)
+        twins = sum(
+            re.fullmatch(re.escape(name) + r"(-\d+)?\.svg", other) is not None for other in content
+        )
         content[f"{name}-{twins + 1}.svg" if twins else f"{name}.svg"] = figure.svg + "\n"
     for name, text in content.items():
         write_atomically(folder / name, text.encode())
@@ -44,8 +60,17 @@ def _file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
-def write_page(rows: Sequence[Row], folder: Path) -> Path:
-    """Write bench.html, the page of all rows, into `folder` and return its path."""
+def write_page(rows: Sequence[Row], folder: Path, asked: Collection[str] = ()) -> Path:
+    """Write bench.html, the page of all rows, into `folder`.
+
+    Args:
+        rows: Of any tables.
+        folder: Where to; maps that rows name are looked for in `folder`/maps.
+        asked: Keys of the runs that a command asked for; the comparison shows them all.
+
+    Returns:
+        The path of the page.
+    """
     path = folder / "bench.html"
-    write_atomically(path, bench_page(rows, folder / "maps").encode())
+    write_atomically(path, bench_page(rows, folder / "maps", asked).encode())
     return path

@@ -1,22 +1,25 @@
-"""The bench as one HTML page: all tables, and the figures as SVG. No script, no network; equal rows give equal bytes."""
+"""The bench as one HTML page: all tables, and the figures as SVG.
+
+No script, no network; equal rows give equal bytes.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nodenova.bench.cells import Cell, Line, Table, Tests
-from nodenova.bench.markdown import number
 from nodenova.bench.panels import Figure, figures_of
 from nodenova.bench.row import Row
 from nodenova.bench.select import latest
-from nodenova.bench.tables import TABLES
+from nodenova.bench.tables import TABLES, tables_of
 from nodenova.bench.text import blocks, failed_text, headed, labels, sign, value_text
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, in_order
 from nodenova.bench.titles import TABLES as HEADINGS
-from nodenova.review.html import render_page
+from nodenova.evaluation.scores import number
+from nodenova.pages.html import render_page
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class ShownLine:
+    """A line of a table in words."""
+
     labels: Sequence[str]
     cells: Sequence[ShownCell]
     n: str
@@ -56,19 +61,36 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class Section:
+    """One table of the paper in the page.
+
+    Attributes:
+        name: Of the table, on the command line.
+        title: Over the section.
+        reading: How its figures are read.
+        figures: By what they have in common.
+        tables: In their order.
+    """
+
     name: str
     title: str
-    reading: str  # how its figures are read
-    figures: Mapping[str, Sequence[Figure]]  # by what they have in common
+    reading: str
+    figures: Mapping[str, Sequence[Figure]]
     tables: Sequence[ShownTable]
 
 
-def bench_page(rows: Sequence[Row], maps_folder: Path) -> str:
-    """The page of all rows. `maps_folder` holds the npz files that rows name in `map`; those not there are left out."""
+def bench_page(rows: Sequence[Row], maps_folder: Path, asked: Collection[str] = ()) -> str:
+    """The page of all rows.
+
+    Args:
+        rows: Of any tables.
+        maps_folder: Holds the npz files that rows name in `map`; those not there are left out.
+        asked: Keys of the runs that a command asked for; the comparison shows them all.
+    """
     rows = latest(rows)
     done = sum(row.is_done for row in rows)
     failed = [row for row in rows if row.is_failed]
     return render_page(
+        "nodenova.bench",
         "bench.html.j2",
         "nodenova bench",
         kind="bench",
@@ -78,13 +100,22 @@ def bench_page(rows: Sequence[Row], maps_folder: Path) -> str:
             "Encoders": _named((row.encoder for row in rows), ENCODERS),
             "Methods": _named((row.method for row in rows), METHODS),
         },
-        sections=[section for name in TABLES if (section := _section(name, rows, maps_folder)) is not None],
+        sections=[
+            s for name in TABLES if (s := _section(name, rows, maps_folder, asked)) is not None
+        ],
         made={
             "Commit": _counted(row.commit or "unknown" for row in rows),
-            "Versions": _counted(", ".join(f"{k} {v}" for k, v in row.versions.items()) or "unknown" for row in rows),
-            "Data": _counted(f"{row.dataset} {row.data}" for row in rows if row.data and row.class_split is None),
+            "Versions": _counted(
+                ", ".join(f"{k} {v}" for k, v in row.versions.items()) or "unknown" for row in rows
+            ),
+            "Data": _counted(
+                f"{row.dataset} {row.data}" for row in rows if row.data and row.class_split is None
+            ),
         },
-        failed=[f"{row.dataset}, {row.method} on {row.encoder}, seed {row.seed}: {_error(row)}" for row in failed],
+        failed=[
+            f"{row.dataset}, {row.method} on {row.encoder}, seed {row.seed}: {_error(row)}"
+            for row in failed
+        ],
     )
 
 
@@ -101,9 +132,12 @@ def _counted(values: Iterable[str]) -> str:
     return "; ".join(f"{value} ({n} {'run' if n == 1 else 'runs'})" for value, n in counts) or "–"
 
 
-def _section(name: str, rows: Sequence[Row], maps_folder: Path) -> Section | None:
+def _section(
+    name: str, rows: Sequence[Row], maps_folder: Path, asked: Collection[str]
+) -> Section | None:
     figures = figures_of(name, rows, maps_folder)
-    tables = [] if name == "confusion" else [_table(table) for table in TABLES[name](rows) if table.lines]
+    found = [] if name == "confusion" else tables_of(name, rows, asked)
+    tables = [_table(table) for table in found if table.lines]
     if not figures and not tables:
         return None
     grouped: dict[str, list[Figure]] = {}
@@ -143,6 +177,7 @@ def _cell(cell: Cell) -> ShownCell:
 
 def _tests(tests: Tests) -> str:
     return (
-        f"difference {tests.difference:+.1f} on {tests.pairs} pairs; paired t-test p = {tests.t:.2g}, corrected "
-        f"{tests.t_holm:.2g}; Wilcoxon p = {tests.wilcoxon:.2g}, corrected {tests.wilcoxon_holm:.2g}"
+        f"difference {tests.difference:+.1f} on {tests.pairs} pairs; "
+        f"paired t-test p = {tests.t:.2g}, corrected {tests.t_holm:.2g}; "
+        f"Wilcoxon p = {tests.wilcoxon:.2g}, corrected {tests.wilcoxon_holm:.2g}"
     )

@@ -1,9 +1,10 @@
-"""What others have printed or measured, to stand beside ours, and what is known about single cells of it.
+"""What others have printed or measured, and what is known about single cells of it.
 
-The facts are in published.json with their sources. Every number of Hou et al. (CIKM 2024) is one run, its classes
-matched by identity. `remarks` says where a printed cell is not what it claims. Two kinds are found by arithmetic: a cell
-that equals a constant predictor, and an All that its own Old and New contradict. Accuracies on validation nodes are listed;
-a test checks that the fractions give the numbers.
+The facts are in published.json with their sources. Every number of Hou et al. (CIKM 2024) is one
+run, its classes matched by identity. `remarks` says where a printed cell is not what it claims. Two
+kinds are found by arithmetic: a cell that equals a constant predictor, and an All that its own Old
+and New contradict. Accuracies on validation nodes are listed; a test checks that the fractions give
+the numbers.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from typing import Any, TypeAlias
 Printed: TypeAlias = "Mapping[str, float]"
 Keys: TypeAlias = "tuple[str, str, str]"
 
-FACTS: Mapping[str, Any] = json.loads((resources.files("nodenova.bench") / "published.json").read_text("utf-8"))
+FACTS: Mapping[str, Any] = json.loads(
+    (resources.files("nodenova.bench") / "published.json").read_text("utf-8")
+)
 
 FOUR = ("cora", "citeseer", "pubmed", "wikics", "average")
 
 
 def _read(table: Mapping[str, Any]) -> dict[Keys, Printed]:
     """{(encoder, line, dataset): {score: printed number}}."""
-    scores, found = table["scores"], dict[Keys, Printed]()
+    scores = table["scores"]
+    found: dict[Keys, Printed] = {}
     for encoder, line, *numbers in table["lines"]:
         for i, dataset in enumerate(table["datasets"]):
             cell = numbers[i * len(scores) : (i + 1) * len(scores)]
@@ -33,15 +37,22 @@ def _read(table: Mapping[str, Any]) -> dict[Keys, Printed]:
 
 
 # {table: {(encoder, method or losses left out, dataset): {score: printed number}}}
-PAPER: dict[str, dict[Keys, Printed]] = {name: _read(table) for name, table in FACTS["paper"]["tables"].items()}
+PAPER: dict[str, dict[Keys, Printed]] = {
+    name: _read(table) for name, table in FACTS["paper"]["tables"].items()
+}
 LEFT_OUT = tuple(line for _, line, dataset in PAPER["ablation"] if dataset == "cora")
 
-# Test nodes of each class on the public splits, and how many of the classes are old. Of Wiki-CS only the share is known.
-TEST_NODES = {name: (tuple(count["classes"]), count["old"]) for name, count in FACTS["test_nodes"]["counts"].items()}
+# Test nodes of each class on the public splits, and how many of the classes are old.
+# Of Wiki-CS only the share is known.
+TEST_NODES = {
+    name: (tuple(count["classes"]), count["old"])
+    for name, count in FACTS["test_nodes"]["counts"].items()
+}
 OLD_SHARE = {name: sum(counts[:old]) / sum(counts) for name, (counts, old) in TEST_NODES.items()}
 OLD_SHARE |= FACTS["test_nodes"]["old_share"]
 
-# Cells that are accuracies on validation nodes, (table, encoder, line, dataset, score): how many of how many were right.
+# Cells that are accuracies on validation nodes, (table, encoder, line, dataset, score):
+# how many of how many were right.
 VALIDATION: dict[tuple[str, str, str, str, str], tuple[int, int]] = {
     (table, encoder, line, dataset, score): (right, nodes)
     for table, encoder, line, dataset, score, right, nodes in FACTS["paper"]["validation"]["cells"]
@@ -54,43 +65,68 @@ def printed(table: str, encoder: str, line: str, dataset: str, score: str) -> fl
 
 
 def remarks(table: str, encoder: str, line: str, dataset: str, score: str) -> list[str]:
-    """What the printed number of a cell is instead of what it claims, in sentences; mostly nothing."""
+    """What the printed number of a cell is instead of what it claims; mostly nothing.
+
+    Args:
+        table: One of `PAPER`.
+        encoder: Its name.
+        line: A method, or in the ablation the losses left out, with + between them.
+        dataset: Its name.
+        score: The column.
+
+    Returns:
+        Sentences.
+    """
     cell = PAPER.get(table, {}).get((encoder, line, dataset), {})
     if score not in cell:
         return []
     found = []
     fraction = VALIDATION.get((table, encoder, line, dataset, score))
     if fraction:
-        found.append(f"The paper's number is {fraction[0]}/{fraction[1]}, an accuracy on validation nodes.")
+        found.append(
+            f"The paper's number is {fraction[0]}/{fraction[1]}, an accuracy on validation nodes."
+        )
     if (constant := constant_class(cell, dataset)) is not None:
         found.append(
-            f"The paper's cell equals a constant predictor: every test node of {dataset} is called class {constant}."
+            "The paper's cell equals a constant predictor: "
+            f"every test node of {dataset} is called class {constant}."
         )
     if score == "all" and not fraction and (should_be := contradicted(cell, dataset)) is not None:
         found.append(
-            f"The paper's All contradicts its own Old and New: {100 * OLD_SHARE[dataset]:.2f} % of the test nodes of "
-            f"{dataset} are of old classes, which makes it {should_be:.1f}."
+            "The paper's All contradicts its own Old and New: "
+            f"{100 * OLD_SHARE[dataset]:.2f} % of the test nodes of {dataset} "
+            f"are of old classes, which makes it {should_be:.1f}."
         )
     if score == "new_n" and (alone := constant_new(cell["new_n"], dataset)) is not None:
-        found.append(f"The paper's New-N equals calling every test node of a new class class {alone} ({dataset}).")
+        found.append(
+            "The paper's New-N equals calling every test node of a new class "
+            f"class {alone} ({dataset})."
+        )
     if table == "forgetting":
         compared = PAPER["comparison"][encoder, line, dataset]
         if constant_class(compared, dataset) is not None:
-            found.append("The paper's AA and AF are those of a constant predictor (see the comparison).")
+            found.append(
+                "The paper's AA and AF are those of a constant predictor (see the comparison)."
+            )
         if score == "aa" and abs(cell["aa"] - (compared["old"] + compared["new"]) / 2) > 0.0151:
             found.append("The paper's AA is not the mean of the Old and New of its comparison.")
     return found
 
 
 def constant_class(cell: Printed, dataset: str) -> int | None:
-    """The class that, said of every test node, gives the cell's Old, New and All; None if there is none."""
+    """The class that, said of every test node, gives the cell's Old, New and All, if any does."""
     if dataset not in TEST_NODES or not {"old", "new", "all"} <= cell.keys():
         return None
     counts, n_old = TEST_NODES[dataset]
     old, new, everything = sum(counts[:n_old]), sum(counts[n_old:]), sum(counts)
     for c, count in enumerate(counts):
-        said = (count / old if c < n_old else 0.0, count / new if c >= n_old else 0.0, count / everything)
-        if all(abs(100 * s - cell[score]) < 0.00501 for s, score in zip(said, ("old", "new", "all"), strict=True)):
+        said = (
+            count / old if c < n_old else 0.0,
+            count / new if c >= n_old else 0.0,
+            count / everything,
+        )
+        shown = (cell["old"], cell["new"], cell["all"])
+        if all(abs(100 * s - its) < 0.00501 for s, its in zip(said, shown, strict=True)):
             return c
     return None
 
@@ -106,7 +142,10 @@ def constant_new(new_n: float, dataset: str) -> int | None:
 
 
 def contradicted(cell: Printed, dataset: str) -> float | None:
-    """The All that Old and New give, if it is not the printed one, which has one decimal on Planetoid."""
+    """The All that Old and New give, if it is not the printed one.
+
+    On Planetoid that has one decimal.
+    """
     if dataset not in OLD_SHARE or not {"old", "new", "all"} <= cell.keys():
         return None
     share = OLD_SHARE[dataset]
@@ -122,14 +161,23 @@ SWORD_PAPER = {(d, e): tuple(PAPER["comparison"][e, "sword", d].values()) for d,
 # Which of these are accuracies on validation nodes.
 SWORD_PAPER_NOTES = {
     (d, e): f"{score.capitalize()} equals {right}/{nodes}, an accuracy on validation nodes"
-    for (table, e, _, d, score), (right, nodes) in sorted(VALIDATION.items(), key=lambda item: FOUR.index(item[0][3]))
+    for (table, e, _, d, score), (right, nodes) in sorted(
+        VALIDATION.items(), key=lambda item: FOUR.index(item[0][3])
+    )
     if table == "comparison"
 }
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a re-run of the authors' code gave, matched `block`. None is not known; `about` is a figure read off roughly."""
+    """What a re-run of the authors' code gave, matched `block`.
+
+    Attributes:
+        mean: Over seeds, in percent.
+        std: Its sample standard deviation; None if it is not known.
+        seeds: How many; None if it is not known.
+        about: Whether the numbers are read off a figure roughly.
+    """
 
     mean: float
     std: float | None
@@ -155,7 +203,9 @@ RERUN_WITH_LEAK = _measured(FACTS["rerun"]["with_leak"])
 
 # The first measurements of it that have all of Old, New and All as (mean, std).
 SWORD_RERUN = {
-    (cell["dataset"], cell["encoder"]): tuple((mean, std) for mean, std in (cell["old"], cell["new"], cell["all"]))
+    (cell["dataset"], cell["encoder"]): tuple(
+        (mean, std) for mean, std in (cell["old"], cell["new"], cell["all"])
+    )
     for cell in FACTS["rerun"]["without_leak"]
     if "old" in cell
 }

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
-from statistics import fmean, stdev
 from typing import Any
 
 from nodenova.bench.row import Row
-from nodenova.bench.titles import ONCE, SECONDS
 from nodenova.evaluation.metrics import MATCHINGS
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and sample standard deviation, None where there is nothing to take them of, and of how many values."""
-
-    mean: float | None = None
-    std: float | None = None
-    n: int = 0
+from nodenova.evaluation.scores import ONCE, SECONDS, Spread, mean_std
 
 
 @dataclass(frozen=True)
@@ -43,29 +32,30 @@ class Summary:
         return document | document.pop("once")
 
 
-def mean_std(values: Sequence[float | None]) -> Spread:
-    """Over the values there are: a score of nothing (a class without test nodes) is None or nan and does not count."""
-    there = [value for value in values if value is not None and isfinite(value)]
-    return Spread(fmean(there) if there else None, stdev(there) if len(there) > 1 else None, len(there))
-
-
-def summarise(rows: Sequence[Row]) -> Summary:
+def summarize(rows: Sequence[Row]) -> Summary:
     """Over the seeds of one cell, of which there is at least one."""
     first = rows[0]
     for row in rows:
         if _cell(row) != _cell(first):
-            raise ValueError(f"a summary is over the seeds of one cell, these are of {_cell(first)} and {_cell(row)}")
+            raise ValueError(
+                f"a summary is over the seeds of one cell, these are of {_cell(first)} and {_cell(row)}"
+            )
     return Summary(
         *_cell(first),
         split=first.split,
         visibility=first.visibility,
         seeds=tuple(row.seed for row in rows),
         scores={
-            matching: {score: mean_std([row.score(score, matching) for row in rows]) for score in first.scores(matching)}
+            matching: {
+                score: mean_std([row.score(score, matching) for row in rows])
+                for score in first.scores(matching)
+            }
             for matching in MATCHINGS
         },
         once={score: mean_std([row.score(score) for row in rows]) for score in ONCE},
-        seconds={phase: mean_std([getattr(row.seconds, phase) for row in rows]) for phase in SECONDS},
+        seconds={
+            phase: mean_std([getattr(row.seconds, phase) for row in rows]) for phase in SECONDS
+        },
     )
 
 

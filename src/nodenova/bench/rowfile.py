@@ -33,7 +33,9 @@ class RowFile:
             return []
         content = self.path.read_bytes()
         try:
-            lines = (gzip.decompress(content) if self.path.suffix == ".gz" else content).split(b"\n")[:-1]
+            lines = (gzip.decompress(content) if self.path.suffix == ".gz" else content).split(
+                b"\n"
+            )[:-1]
         except (OSError, EOFError) as error:
             raise StorageError(f"{self.path}: damaged, not readable as gzip ({error})") from error
         rows = []
@@ -41,7 +43,9 @@ class RowFile:
             try:
                 document = json.loads(line)
             except ValueError as error:
-                raise StorageError(f"{self.path}: line {number} is damaged, not readable as JSON ({error})") from error
+                raise StorageError(
+                    f"{self.path}: line {number} is damaged, not readable as JSON ({error})"
+                ) from error
             if not isinstance(document, dict) or not document.get("key"):
                 raise StorageError(f"{self.path}: line {number} is not a result row, it has no key")
             try:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
-from pathlib import Path
 from typing import TypeAlias
 
 from nodenova.bench import schedules
 from nodenova.bench.plan import Plan
-from nodenova.bench.row import NodeCounts, Row, Seconds, counts_of, frozen_settings
-from nodenova.data.labels import Exam, Labelled
-from nodenova.data.splits import given_task, redrawn, split, with_split
+from nodenova.bench.row import NodeCounts, Row, frozen_settings
+from nodenova.data.labels import Exam, LabelledGraph
+from nodenova.data.splits import labelled_new_task, redrawn, split, with_split
 from nodenova.discovery import discover
 from nodenova.evaluation.grade import grade
+from nodenova.evaluation.graded import Seconds, counts_of
+from nodenova.evaluation.provenance import commit, versions
 from nodenova.fitting import fit
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
 from nodenova.nn.training import Watcher
-from nodenova.supervised.entrance import teach
+from nodenova.supervised.entrance import discover_supervised
 
 Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
 
@@ -34,7 +30,7 @@ def unwatched(seed: int, phase: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class Fitted:
     """Phase 1 of a plan for one seed. Every method of that seed can start from it: a model cannot be damaged."""
 
     model: Model
@@ -48,17 +44,19 @@ class Outcome:
     row: Row
 
 
-def drawn(labelled: Labelled, plan: Plan, seed: int) -> Labelled:
+def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
     """The graph with the training nodes that a plan asks for."""
     if plan.draw == "published":
         return with_split(labelled, plan.per_class, seed)
     return redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
 
 
-def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -> Learnt:
+def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Fitted:
     """Phase 1 alone. It does not depend on the plan's method."""
     clock = time.perf_counter()
-    old, _, _ = split(drawn(labelled, plan, seed), plan.old, num_new=plan.num_new, visibility=plan.visibility)
+    old, _, _ = split(
+        drawn(labelled, plan, seed), plan.old, num_new=plan.num_new, setting=plan.visibility
+    )
     model = fit(
         old,
         plan.encoder,
@@ -67,24 +65,32 @@ def learn(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched) -
         watcher=watch(seed, "fit"),
         **schedules.fit_settings(plan),
     )
-    return Learnt(model, time.perf_counter() - clock)
+    return Fitted(model, time.perf_counter() - clock)
 
 
-def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched, learnt: Learnt | None = None) -> Outcome:
+def run_one(
+    labelled: LabelledGraph,
+    plan: Plan,
+    seed: int,
+    watch: Watch = unwatched,
+    learnt: Fitted | None = None,
+) -> Outcome:
     """Both phases and the exam for one seed, or phase 2 and the exam when phase 1 was `learnt` before.
 
     `watch(seed, phase)` gives the watcher for "fit" and for "discover".
     """
     method = plan.method
     ready = drawn(labelled, plan, seed)
-    _, new, exam = split(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
+    _, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
     learnt = learnt or learn(labelled, plan, seed, watch)
     before, clock = learnt.model, time.perf_counter()
     if isinstance(method, Method):
         after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
     else:
-        given = given_task(ready, plan.old, num_new=plan.num_new, visibility=plan.visibility)
-        after = teach(before, given, method, seed=seed, watcher=watch(seed, "discover"))
+        given = labelled_new_task(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
+        after = discover_supervised(
+            before, given, method, seed=seed, watcher=watch(seed, "discover")
+        )
     discover_seconds = time.perf_counter() - clock
     first, last = grade(before, exam), grade(after, exam)
     row = Row(
@@ -98,7 +104,9 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
         class_names=tuple(exam.class_names),
         class_split=plan.class_split,
         draw=plan.draw,
-        split="published" if labelled.has_split else f"seeded, {plan.per_class} training nodes a class",
+        split="published"
+        if labelled.has_split
+        else f"seeded, {plan.per_class} training nodes a class",
         visibility=plan.visibility,
         nodes=NodeCounts(unlabelled_new=len(new.ids), test=len(exam.ids)),
         settings=frozen_settings(settings_of(method)),
@@ -119,28 +127,3 @@ def run_one(labelled: Labelled, plan: Plan, seed: int, watch: Watch = unwatched,
         data=labelled.fingerprint(),
     )
     return Outcome(after, exam, row)
-
-
-@cache
-def commit() -> str | None:
-    """The git commit of the code that runs, marked where files differ from it; None for an installed package."""
-    here = Path(__file__)
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(here.parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-
-    try:
-        git("ls-files", "--error-unmatch", here.name)  # a package installed inside somebody else's repository is not in it
-        differs = git("status", "--porcelain", "--untracked-files=no", "--", str(here.parent.parent))
-        return git("rev-parse", "HEAD") + ("+changed" if differs else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("nodenova", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn"):
-        with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found

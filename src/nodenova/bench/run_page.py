@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nodenova.bench.folder import RunFolder
 from nodenova.bench.row import Row
-from nodenova.bench.scores import scores
 from nodenova.drawing.confusion import before_and_after_matching, predicted_names
 from nodenova.drawing.curves import loss_curves
 from nodenova.drawing.layout import differ, positions
@@ -19,7 +17,8 @@ from nodenova.errors import StorageError
 from nodenova.evaluation import metrics
 from nodenova.files import write_atomically
 from nodenova.model.model import Stage
-from nodenova.review.html import MAP_SCRIPTS, START, count, render_page
+from nodenova.pages.html import MAP_SCRIPTS, START, count, render_page
+from nodenova.pages.scores import score_tables
 
 SEEN = {
     "graph": "the graph (features and edges)",
@@ -31,18 +30,23 @@ def write_report(folder: RunFolder) -> Path:
     """Write report.html into the run's folder and return its path. Equal folders give equal pages, byte for byte."""
     rows = folder.rows()
     if not rows:
-        raise StorageError(f"{folder.path}: this run has no finished seed yet, so there is nothing to report")
+        raise StorageError(
+            f"{folder.path}: this run has no finished seed yet, so there is nothing to report"
+        )
     path = folder.path / "report.html"
     write_atomically(path, page(rows, folder.model().stages, folder.map()).encode())
     return path
 
 
-def page(rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np.ndarray] | None) -> str:
+def page(
+    rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np.ndarray] | None
+) -> str:
     """The page of one run: its rows, and of the first of them the phases and, if kept, the embeddings of some nodes."""
     first = rows[0]
     counts, names, n_old = np.array(first.confusion), list(first.class_names), first.num_old
     data, map_note = _map(rows, node_map)
     return render_page(
+        "nodenova.bench",
         "run.html.j2",
         f"{first.dataset} · {first.method} · {first.encoder}",
         kind="run",
@@ -51,13 +55,18 @@ def page(rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np
         lead=_lead(rows),
         labels_given=[what for what in first.sees if "label" in what],
         asked=_asked(rows),
-        scores=scores(rows),
+        scores=score_tables(rows),
         seed=first.seed,
         losses=[
-            (f"Phase {number}: {stage.method}", loss_curves(stage.history, f"Losses of phase {number}"))
+            (
+                f"Phase {number}: {stage.method}",
+                loss_curves(stage.history, f"Losses of phase {number}"),
+            )
             for number, stage in enumerate(stages, start=1)
         ],
-        confusions=before_and_after_matching(counts, names, n_old, first.sizes, first.predicted_sizes),
+        confusions=before_and_after_matching(
+            counts, names, n_old, first.sizes, first.predicted_sizes
+        ),
         views={"class": "predicted class", "true": "true class"},
         map_note=map_note,
         shown={
@@ -79,9 +88,17 @@ def _lead(rows: Sequence[Row]) -> str:
     among = f"among {count(nodes.unlabelled_new, 'unlabelled node')}"
     new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
     lead = f"{count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
-    lead += f"{new} discovered {among}, " if found else f"{new} looked for {among} but no test node was put into one, "
+    lead += (
+        f"{new} discovered {among}, "
+        if found
+        else f"{new} looked for {among} but no test node was put into one, "
+    )
     lead += f"graded on {count(nodes.test, 'test node')}."
-    return lead if told == n_true else f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
+    return (
+        lead
+        if told == n_true
+        else f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
+    )
 
 
 def _asked(rows: Sequence[Row]) -> dict[str, str]:
@@ -94,12 +111,14 @@ def _asked(rows: Sequence[Row]) -> dict[str, str]:
         "Old classes": ", ".join(names[:n_old]),
         "New classes": f"{', '.join(names[n_old:])} (phase 2 was told to find {first.num_new})",
         "Split": first.split,
-        "Visibility": first.visibility,
+        "Setting": first.visibility,
         "Seeds": ", ".join(str(row.seed) for row in rows),
     }
 
 
-def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> tuple[dict[str, Any] | None, str]:
+def _map(
+    rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None
+) -> tuple[dict[str, object] | None, str]:
     """What the scripts read, if there is a map, and what to say of it."""
     if kept is None:
         return None, "No embeddings were kept with this run (map.npz), so there is no map."
@@ -108,7 +127,9 @@ def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> tuple[di
     first, y, predicted, seed = rows[0], kept["y"], kept["predicted"], int(kept["seed"])
     names, n_old, n_predicted = first.class_names, first.num_old, first.num_old + first.num_new
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
-    for row in rows:  # all test nodes, where they are known, say better than some which class stands for which
+    for row in (
+        rows
+    ):  # all test nodes, where they are known, say better than some which class stands for which
         if row.seed == seed:
             counts = np.array(row.confusion)
     matched = metrics.match_block(counts, first.sizes, first.predicted_sizes)
@@ -116,7 +137,9 @@ def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> tuple[di
     true_as[matched[matched >= 0]] = np.flatnonzero(matched >= 0)
     said = [
         name if c < n_old else f"{name} = {names[t]}" if t >= 0 else f"{name} (no partner)"
-        for c, (name, t) in enumerate(zip(predicted_names(names, n_old, n_predicted), matched, strict=True))
+        for c, (name, t) in enumerate(
+            zip(predicted_names(names, n_old, n_predicted), matched, strict=True)
+        )
     ]
     members = np.bincount(predicted, minlength=n_predicted).tolist()
     data = map_data(
@@ -136,7 +159,9 @@ def _map(rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None) -> tuple[di
 
 def _settings(rows: Sequence[Row], key: str) -> list[tuple[str, str]]:
     names = dict.fromkeys(name for row in rows for name in getattr(row, key))
-    return [(name, _shared(rows, [getattr(row, key).get(name, "–") for row in rows])) for name in names]
+    return [
+        (name, _shared(rows, [getattr(row, key).get(name, "–") for row in rows])) for name in names
+    ]
 
 
 def _shared(rows: Sequence[Row], values: Sequence[object]) -> str:
@@ -144,7 +169,11 @@ def _shared(rows: Sequence[Row], values: Sequence[object]) -> str:
     seeds: dict[str, list[str]] = {}
     for row, value in zip(rows, values, strict=True):
         seeds.setdefault(str(value), []).append(str(row.seed))
-    return next(iter(seeds)) if len(seeds) == 1 else "; ".join(f"{v} (seed {', '.join(s)})" for v, s in seeds.items())
+    return (
+        next(iter(seeds))
+        if len(seeds) == 1
+        else "; ".join(f"{v} (seed {', '.join(s)})" for v, s in seeds.items())
+    )
 
 
 def _was(n: int) -> str:

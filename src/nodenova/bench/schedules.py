@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from nodenova.bench.contenders import AnyMethod, name_of
 from nodenova.bench.paper import FACTS
 from nodenova.bench.plan import Plan
+from nodenova.bench.registry import AnyMethod, name_of
+from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
+from nodenova.fitting import TRAINING
 from nodenova.io.datasets import DATASETS
 from nodenova.methods.registry import settings_of, with_settings
 
@@ -23,7 +25,12 @@ HIDDEN = 16  # of `fit` unless told otherwise
 
 # {(dataset, encoder): settings of fit} and {(dataset, encoder): epochs of phase 2}.
 RELEASED_FIT: dict[tuple[str, str], dict[str, Any]] = {
-    (dataset, encoder): {"hidden": hidden, "epochs": epochs, "early_stopping": False, **FACTS["released"]["fit"][encoder]}
+    (dataset, encoder): {
+        "hidden": hidden,
+        "epochs": epochs,
+        "early_stopping": False,
+        **FACTS["released"]["fit"][encoder],
+    }
     for dataset, encoder, hidden, epochs, _ in FACTS["released"]["schedules"]
 }
 RELEASED_EPOCHS: dict[tuple[str, str], int] = {
@@ -40,12 +47,18 @@ def schedule_for(method: str, dataset: str, encoder: str, asked: str = "paper") 
     """The schedule a method is run on when `asked` is what was asked for."""
     if asked not in SCHEDULES:
         raise one_of("schedule", asked, SCHEDULES)
-    if encoder == "prism":
+    if not encoder_kind(encoder).trainable:
         return "paper"  # it is computed: nothing takes epochs
     if asked == "released" and (dataset, encoder) not in RELEASED_FIT:
         known = ", ".join(dict.fromkeys(name for name, _ in RELEASED_FIT))
-        raise SettingError(f"there is no released schedule for {dataset} with {encoder}; there is one for {known}")
-    return "released" if asked == "released" or (method == AS_RELEASED and (dataset, encoder) in RELEASED_FIT) else "paper"
+        raise SettingError(
+            f"there is no released schedule for {dataset} with {encoder}; there is one for {known}"
+        )
+    return (
+        "released"
+        if asked == "released" or (method == AS_RELEASED and (dataset, encoder) in RELEASED_FIT)
+        else "paper"
+    )
 
 
 def schedule_of(plan: Plan) -> str:
@@ -60,7 +73,14 @@ def fit_settings(plan: Plan) -> dict[str, Any]:
     return given
 
 
-def scheduled(method: AnyMethod, dataset: str, encoder: str, schedule: str, given: Collection[str] = ()) -> AnyMethod:
+def resolved(plan: Plan) -> dict[str, Any]:
+    """Settings of phase 1, those that nobody named too; of an encoder that is computed only what was named."""
+    return (TRAINING if encoder_kind(plan.encoder).trainable else {}) | fit_settings(plan)
+
+
+def scheduled(
+    method: AnyMethod, dataset: str, encoder: str, schedule: str, given: Collection[str] = ()
+) -> AnyMethod:
     """The method with the epochs that a schedule has for it, if any, unless they are among the settings that were given."""
     if schedule != "released" or name_of(method) not in FOLLOW or "epochs" in given:
         return method
@@ -69,5 +89,7 @@ def scheduled(method: AnyMethod, dataset: str, encoder: str, schedule: str, give
 
 def changed(plan: Plan) -> dict[str, Any]:
     """The settings in which a plan's method differs from the same one as it is by default, or by its schedule."""
-    usual = settings_of(scheduled(type(plan.method)(), plan.dataset, plan.encoder, schedule_of(plan)))
+    usual = settings_of(
+        scheduled(type(plan.method)(), plan.dataset, plan.encoder, schedule_of(plan))
+    )
     return {name: value for name, value in settings_of(plan.method).items() if value != usual[name]}

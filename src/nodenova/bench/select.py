@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from nodenova.bench.cells import GIVEN, Entry
+from nodenova.bench.registry import NCD
 from nodenova.bench.row import Row
 from nodenova.bench.schedules import AS_RELEASED, HIDDEN, hidden_size
-from nodenova.bench.titles import ENCODERS, JOINTS, METHODS, encoder_title, in_order, method_title
+from nodenova.bench.titles import (
+    ENCODERS,
+    JOINTS,
+    METHODS,
+    PARAMETERS,
+    encoder_title,
+    in_order,
+    method_title,
+)
 
 # Settings of phase 1 that make a line of their own in the comparison; depth has a table, fewer epochs are for trying.
 PHASE_1 = (
     "head", "prototype_passes", "early_stopping", "dropout", "input_dropout", "attention", "heads", "lr", "weight_decay",
     "patience",
 )  # fmt: skip
-NCD = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
 
 
 def latest(rows: Sequence[Row]) -> list[Row]:
@@ -23,14 +31,25 @@ def latest(rows: Sequence[Row]) -> list[Row]:
     by_key = {row.key or i: row for i, row in enumerate(rows)}
 
     def place(row: Row) -> tuple[str, ...]:
-        names = ("dataset", "encoder", "method", "class_split", "draw", "changed", "fit_changed", "visibility")
+        names = (
+            "dataset",
+            "encoder",
+            "method",
+            "class_split",
+            "draw",
+            "changed",
+            "fit_changed",
+            "visibility",
+        )
         parts = (json.dumps(getattr(row, name), sort_keys=True) for name in names)
         return (*parts, f"{row.seed:012d}", row.key)
 
     return sorted(by_key.values(), key=place)
 
 
-def in_setting(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive") -> list[Row]:
+def in_setting(
+    rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive"
+) -> list[Row]:
     """Rows with the paper's class order and split, whatever their hidden size and schedule, else phase 1 as it is by
     default but for the settings named in `fit`.
     """
@@ -44,7 +63,9 @@ def in_setting(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str =
     ]
 
 
-def of_the_paper(rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive") -> list[Row]:
+def of_the_paper(
+    rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive"
+) -> list[Row]:
     """Rows in the paper's setting: as above, and of its hidden sizes and schedule."""
     return at_home(in_setting(rows, fit, visibility))
 
@@ -64,15 +85,27 @@ def variants(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if row.encoder in ENCODERS:
             sizes.setdefault(row.dataset, set()).add(_hidden(row))
-    usual = {name: min(each, key=lambda h: (h != hidden_size(name), h)) for name, each in sizes.items()}
-    released = {(row.dataset, row.encoder) for row in rows if row.method == AS_RELEASED and _schedule(row) != "paper"}
+    usual = {
+        name: min(each, key=lambda h: (h != hidden_size(name), h)) for name, each in sizes.items()
+    }
+    released = {
+        (row.dataset, row.encoder)
+        for row in rows
+        if row.method == AS_RELEASED and _schedule(row) != "paper"
+    }
     found = []
     for row in rows:
-        home = "released" if row.method == AS_RELEASED and (row.dataset, row.encoder) in released else "paper"
+        home = (
+            "released"
+            if row.method == AS_RELEASED and (row.dataset, row.encoder) in released
+            else "paper"
+        )
         schedule = f"{_schedule(row)} schedule" if _schedule(row) != home else ""
         trained = row.encoder in ENCODERS
         hidden = f"hidden {_hidden(row)}" if trained and _hidden(row) != usual[row.dataset] else ""
-        phase_1 = [f"phase 1 {key}={value}" for key, value in row.fit_changed.items() if key in PHASE_1]
+        phase_1 = [
+            f"phase 1 {key}={value}" for key, value in row.fit_changed.items() if key in PHASE_1
+        ]
         found.append(", ".join(filter(None, (schedule, hidden, *phase_1))))
     return found
 
@@ -90,13 +123,24 @@ def unchanged(rows: Sequence[Row]) -> list[Row]:
 
 
 def no_ncd(rows: Sequence[Row]) -> list[Row]:
-    """Without the methods that answer another question: only which new class a new node is of (see bench_settings)."""
+    """Without the methods that answer another question (see `settings_table`)."""
     return [row for row in rows if row.method not in NCD]
 
 
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """Methods as they are, and with the other way of joining their two heads, which is a line of its own."""
-    return [row for row in rows if set(row.changed) <= {"joint"}]
+def compared(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Row]:
+    """Methods as they are, and with the other way of joining their two heads.
+
+    Args:
+        rows: Of one setting.
+        asked: Keys of rows that are wanted with whatever else was changed.
+    """
+    return [row for row in rows if set(row.changed) <= {"new_rows"} or row.key in asked]
+
+
+def changes(row: Row) -> str:
+    """What was changed of the method, the way of joining its heads aside: "" or "η=0.5, k=2"."""
+    moved = ((name, value) for name, value in row.changed.items() if name != "new_rows")
+    return ", ".join(f"{PARAMETERS.get(name, name)}={value}" for name, value in moved)
 
 
 def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> list[Entry]:
@@ -105,7 +149,10 @@ def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> lis
     variants: for each row what it is beside the method as it is, if that is to be a line of its own.
     """
     said = list(variants) if variants is not None else [""] * len(rows)
-    lines = [(row.method, str(row.changed.get("joint", "")), more) for row, more in zip(rows, said, strict=True)]
+    lines = [
+        (row.method, str(row.changed.get("new_rows", "")), more)
+        for row, more in zip(rows, said, strict=True)
+    ]
     encoders = in_order({row.encoder for row in rows}, ENCODERS)
     blocks = [encoder for encoder in encoders if encoder in ENCODERS] or encoders
     given = {row.method for row in rows if GIVEN & set(row.sees)}
@@ -116,11 +163,28 @@ def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> lis
     ordered = [(m, j, v) for m in methods for j in ("", *JOINTS) for v in sorted(set(said))]
     found = []
     for block in blocks:
-        here = [(e, line) for e in encoders if e == block or e not in blocks for line in ordered if (e, line) in of]
+        here = [
+            (e, line)
+            for e in encoders
+            if e == block or e not in blocks
+            for line in ordered
+            if (e, line) in of
+        ]
         for encoder, line in sorted(here, key=lambda pair: (pair[0] != block, pair[1][0] in given)):
             method, joint, more = line
             own = "" if encoder == block else " (own encoder)"
-            label = method_title(method) + JOINTS.get(joint, "") + (f", {more}" if more else "") + own
+            label = (
+                method_title(method) + JOINTS.get(joint, "") + (f", {more}" if more else "") + own
+            )
             plain = method == "sword" and not own and not more
-            found.append(Entry(encoder_title(block), (label,), of[encoder, line], block, "" if more else method, plain))
+            found.append(
+                Entry(
+                    encoder_title(block),
+                    (label,),
+                    of[encoder, line],
+                    block,
+                    "" if more else method,
+                    plain,
+                )
+            )
     return found

@@ -30,9 +30,14 @@ CAPTION = (
 def settings(rows: Sequence[Row]) -> list[Table]:
     """Methods by what phase 2 is given, scored with and without being told old from new."""
     entries = by_method(unchanged(of_the_paper(rows)))
-    placed = [replace(entry, group=f"{GROUPS[_given(entry)]}, {entry.group}", reference=False) for entry in entries]
+    placed = [
+        replace(entry, group=f"{GROUPS[_given(entry)]}, {entry.group}", reference=False)
+        for entry in entries
+    ]
     order = list(GROUPS.values())
-    placed.sort(key=lambda entry: next(i for i, group in enumerate(order) if entry.group.startswith(group)))
+    placed.sort(
+        key=lambda entry: next(i for i, group in enumerate(order) if entry.group.startswith(group))
+    )
     scores = ("old_n", "new_n", "all_n", "old", "new", "all", "h")
     return [table("settings", "Settings", CAPTION, ("Method",), placed, scores)]
 

@@ -14,12 +14,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from nodenova.bench import schedules
-from nodenova.bench.grid import Cell
+from nodenova.bench.grid import RunSpec
 from nodenova.bench.maps import write_map
 from nodenova.bench.row import Row, frozen_settings
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.run import Learnt, commit, learn, run_one, versions
-from nodenova.data.labels import Labelled
+from nodenova.bench.run import Fitted, learn, run_one
+from nodenova.data.labels import LabelledGraph
+from nodenova.evaluation.provenance import commit, versions
 from nodenova.io.datasets import load_dataset
 from nodenova.io.load import load_graph
 from nodenova.nn.training import Watcher
@@ -34,8 +35,12 @@ class Source:
     data_root: str | None = None
     split: int = 0
 
-    def load(self, name: str) -> Labelled:
-        return load_graph(name) if Path(name).exists() else load_dataset(name, self.data_root, split=self.split)
+    def load(self, name: str) -> LabelledGraph:
+        return (
+            load_graph(name)
+            if Path(name).exists()
+            else load_dataset(name, self.data_root, split=self.split)
+        )
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,15 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class News:
+class Event:
     """What happened to a run, and in which process; a row ends it."""
 
-    cell: Cell
+    cell: RunSpec
     worker: int
     what: Started | Epoch | Row
 
 
-def unfinished(cells: Iterable[Cell], rows: Iterable[Row], retry: bool = False) -> list[Cell]:
+def unfinished(cells: Iterable[RunSpec], rows: Iterable[Row], retry: bool = False) -> list[RunSpec]:
     """The cells without a row. A failed one counts as finished unless it is to be tried again."""
     last = {row.key: row for row in rows}
     ended = {key for key, row in last.items() if row.is_done or not retry}
@@ -69,14 +74,14 @@ def unfinished(cells: Iterable[Cell], rows: Iterable[Row], retry: bool = False) 
 
 
 def sweep(
-    cells: Sequence[Cell],
+    cells: Sequence[RunSpec],
     source: Source,
     rows: RowFile,
     jobs: int = 1,
-    tell: Callable[[News], None] = lambda news: None,
+    collect: Callable[[Event], None] = lambda news: None,
 ) -> None:
     """Run `cells` and append a row for each, failures too. Phase 1 is done once for cells that share it."""
-    groups: dict[tuple[object, ...], list[Cell]] = {}
+    groups: dict[tuple[object, ...], list[RunSpec]] = {}
     for cell in cells:
         groups.setdefault(cell.phase_1, []).append(cell)
     waiting = deque(groups.values())
@@ -85,13 +90,15 @@ def sweep(
     try:
         while waiting or workers:
             while waiting and len(workers) < min(jobs, len(groups)):
-                number = next(n for n in range(jobs) if n not in {worker.number for worker in workers})
+                number = next(
+                    n for n in range(jobs) if n not in {worker.number for worker in workers}
+                )
                 workers.append(_Worker(number, source, rows.path.parent / "maps"))
                 workers[-1].give(waiting.popleft())
             for pipe in wait([worker.pipe for worker in workers]):
                 worker = next(worker for worker in workers if worker.pipe is pipe)
-                if not _listen(worker, rows, tell):
-                    _bury(worker, deaths, rows, tell)
+                if not _listen(worker, rows, collect):
+                    _bury(worker, deaths, rows, collect)
                     workers.remove(worker)
                     if worker.cells:
                         waiting.appendleft(worker.cells)
@@ -110,15 +117,19 @@ class _Worker:
 
     def __init__(self, number: int, source: Source, maps: Path) -> None:
         context = get_context("spawn")
-        self.number, self.cells = number, list[Cell]()
+        self.number, self.cells = number, list[RunSpec]()
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=work, args=(theirs, os.getpid(), source, maps), daemon=True)
+        self.process: BaseProcess = context.Process(
+            target=work, args=(theirs, os.getpid(), source, maps), daemon=True
+        )
         self.process.start()
         theirs.close()
 
-    def give(self, cells: list[Cell]) -> None:
+    def give(self, cells: list[RunSpec]) -> None:
         self.cells = list(cells)
-        with suppress(BrokenPipeError):  # it is dead already, and is found so when it is listened to
+        with suppress(
+            BrokenPipeError
+        ):  # it is dead already, and is found so when it is listened to
             self.pipe.send(cells)
 
     def stop(self) -> None:
@@ -127,7 +138,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _listen(worker: _Worker, rows: RowFile, tell: Callable[[News], None]) -> bool:
+def _listen(worker: _Worker, rows: RowFile, collect: Callable[[Event], None]) -> bool:
     """Take what a worker sent; False when it is dead, for then its end of the pipe is closed."""
     try:
         what: Started | Epoch | Row = worker.pipe.recv()
@@ -137,24 +148,30 @@ def _listen(worker: _Worker, rows: RowFile, tell: Callable[[News], None]) -> boo
     if isinstance(what, Row):
         rows.append(what)
         worker.cells.pop(0)
-    tell(News(cell, worker.number, what))
+    collect(Event(cell, worker.number, what))
     return True
 
 
-def _bury(worker: _Worker, deaths: Counter[str], rows: RowFile, tell: Callable[[News], None]) -> None:
+def _bury(
+    worker: _Worker, deaths: Counter[str], rows: RowFile, collect: Callable[[Event], None]
+) -> None:
     """A process died. Its run is tried again, and after that has failed; the others it had to do go on elsewhere."""
     worker.stop()
     cell, code = worker.cells[0], worker.process.exitcode or 0
     deaths[cell.key] += 1
     if deaths[cell.key] >= MAX_CRASHES:
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with exit code {code}"
+        )
         row = failed_row(cell, f"the process of this run {how}, {MAX_CRASHES} times")
         rows.append(row)
         worker.cells.pop(0)
-        tell(News(cell, worker.number, row))
+        collect(Event(cell, worker.number, row))
 
 
-def failed_row(cell: Cell, error: str) -> Row:
+def failed_row(cell: RunSpec, error: str) -> Row:
     """The row of a run that gave no result: what was to be run, and what went wrong."""
     plan = cell.plan
     return Row(
@@ -181,8 +198,10 @@ def failed_row(cell: Cell, error: str) -> Row:
 
 def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
     """A worker's life: take a group of cells, do one after the other, send what happens. Ends when the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to everybody in the terminal; the parent ends us
-    graphs: dict[str, Labelled] = {}
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C goes to everybody in the terminal; the parent ends us
+    graphs: dict[str, LabelledGraph] = {}
 
     def watch(seed: int, phase: str) -> Watcher:
         def epoch_done(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
@@ -193,7 +212,7 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
 
         return epoch_done
 
-    def do(cell: Cell, learnt: Learnt | None) -> tuple[Row, Learnt | None]:
+    def do(cell: RunSpec, learnt: Fitted | None) -> tuple[Row, Fitted | None]:
         name = cell.plan.dataset
         try:
             if name not in graphs:
@@ -204,7 +223,9 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
             if kept:
                 write_map(outcome, maps / kept)
             return replace(outcome.row, key=cell.key, map=kept), learnt
-        except Exception as error:  # whatever goes wrong in one run is its result, and the others go on
+        except (
+            Exception
+        ) as error:  # whatever goes wrong in one run is its result, and the others go on
             return failed_row(cell, f"{type(error).__name__}: {error}"), learnt
 
     with suppress(EOFError, BrokenPipeError):  # the parent is gone

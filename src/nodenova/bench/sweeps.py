@@ -11,7 +11,15 @@ from nodenova.bench.cells import GIVEN
 from nodenova.bench.paper import LEFT_OUT
 from nodenova.bench.row import Row, Value
 from nodenova.bench.select import in_setting, no_ncd, of_the_paper, variants
-from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS, PARAMETERS, in_order, method_title
+from nodenova.bench.titles import (
+    DATASETS,
+    ENCODERS,
+    LOSSES,
+    METHODS,
+    PARAMETERS,
+    in_order,
+    method_title,
+)
 from nodenova.evaluation import metrics
 
 
@@ -44,20 +52,28 @@ def where(found: Sequence[tuple[str, Row]], varied: Callable[[Row], bool]) -> li
     return [pair for pair in found if place(*pair) in there]
 
 
-def beside(rows: Sequence[Row], vary: Callable[[str, Value], bool], fit: tuple[str, ...] = ()) -> list[tuple[str, Row]]:
+def beside(
+    rows: Sequence[Row], vary: Callable[[str, Value], bool], fit: tuple[str, ...] = ()
+) -> list[tuple[str, Row]]:
     """Rows on trained encoders, each with what was set besides what `vary` says is varied: "" or "η=0.5, hidden 64"."""
     rows = no_ncd(in_setting(rows, fit))
     found = []
     for row, variant in zip(rows, variants(rows), strict=True):
         if row.encoder in ENCODERS:
-            set_to = [f"{PARAMETERS.get(k, k)}={v}" for k, v in row.changed.items() if not vary(k, v)]
+            set_to = [
+                f"{PARAMETERS.get(k, k)}={v}" for k, v in row.changed.items() if not vary(k, v)
+            ]
             found.append((", ".join([*set_to, *filter(None, [variant])]), row))
     return sorted(found, key=lambda pair: pair[0])
 
 
 def ablated(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """(what else was set, row) of the runs in which losses were left out, and of those with all of them beside these."""
-    found = [(kind, row) for kind, row in beside(rows, is_left_out) if left_out(row, beside=True) in LEFT_OUT]
+    found = [
+        (kind, row)
+        for kind, row in beside(rows, is_left_out)
+        if left_out(row, beside=True) in LEFT_OUT
+    ]
     return where(found, lambda row: left_out(row, beside=True) != "none")
 
 
@@ -66,11 +82,14 @@ def swept(rows: Sequence[Row], parameter: str) -> dict[tuple[str, float], list[R
     found = [
         (kind, row)
         for kind, row in beside(rows, lambda key, _: key == parameter)
-        if row.method == "sword" and not any(is_left_out(*item) for item in row.changed.items() if item[0] != parameter)
+        if row.method == "sword"
+        and not any(is_left_out(*item) for item in row.changed.items() if item[0] != parameter)
     ]
     found = where(found, lambda row: parameter in row.changed)
     usual = {  # the value where it was not moved; a failed run does not say it
-        kind: row.settings[parameter] for kind, row in found if parameter not in row.changed and parameter in row.settings
+        kind: row.settings[parameter]
+        for kind, row in found
+        if parameter not in row.changed and parameter in row.settings
     }
     by_value: dict[tuple[str, float], list[Row]] = {}
     for kind, row in found:
@@ -100,7 +119,11 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
     def place(row: Row) -> tuple[int, int, int]:
         order = ["sword", *METHODS]
         line = LEFT_OUT.index(left_out(row) or "none") if row.changed else -1
-        return (row.encoder not in ENCODERS, order.index(row.method) if row.method in order else len(order), line)
+        return (
+            row.encoder not in ENCODERS,
+            order.index(row.method) if row.method in order else len(order),
+            line,
+        )
 
     for row in sorted((r for r in shown if not r.changed or left_out(r) in LEFT_OUT), key=place):
         title = method_title(row.method)
@@ -111,7 +134,9 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
         found.setdefault((row.dataset, row.encoder, title), []).append(row)
     datasets = in_order({key[0] for key in found}, DATASETS)
     encoders = in_order({key[1] for key in found}, ENCODERS)
-    return {key: found[key] for d in datasets for e in encoders for key in found if key[:2] == (d, e)}
+    return {
+        key: found[key] for d in datasets for e in encoders for key in found if key[:2] == (d, e)
+    }
 
 
 def confusions(rows: Sequence[Row]) -> np.ndarray:

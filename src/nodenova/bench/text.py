@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from nodenova.bench.cells import Cell, Line, Table
-from nodenova.bench.markdown import markdown, number
+from nodenova.bench.markdown import markdown
 from nodenova.bench.titles import dataset_title
+from nodenova.evaluation.scores import number
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 TEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -44,7 +45,10 @@ def labels(line: Line) -> list[str]:
 
 def headed(table: Table) -> list[tuple[str, int]]:
     """What stands over the columns, and over how many of them."""
-    return [(dataset_title(name), len(list(each))) for name, each in groupby(c.group for c in table.columns)]
+    return [
+        (dataset_title(name), len(list(each)))
+        for name, each in groupby(c.group for c in table.columns)
+    ]
 
 
 def blocks(table: Table) -> list[tuple[str, list[Line]]]:
@@ -72,15 +76,30 @@ def _markdown(table: Table) -> str:
         head = [*map(_md, table.heads), *over, "n"]
         body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
         parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
-    parts += ["\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1))] if table.notes else []
+    parts += (
+        ["\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1))]
+        if table.notes
+        else []
+    )
     return "\n\n".join(parts) + "\n"
 
 
 def _md_cell(cell: Cell) -> str:
     shown = value_text(cell)
-    shown = f"**{shown}**" if cell.mark == "best" else f"<u>{shown}</u>" if cell.mark == "second" else shown
+    shown = (
+        f"**{shown}**"
+        if cell.mark == "best"
+        else f"<u>{shown}</u>"
+        if cell.mark == "second"
+        else shown
+    )
     said = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
-    parts = [shown, sign(cell), f"({number(cell.paper)})" if cell.paper is not None else "", failed_text(cell)]
+    parts = [
+        shown,
+        sign(cell),
+        f"({number(cell.paper)})" if cell.paper is not None else "",
+        failed_text(cell),
+    ]
     return " ".join(filter(None, parts)) + said
 
 
@@ -106,19 +125,30 @@ def _latex(label: str, table: Table) -> str:
         rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width
     rows = [" & ".join([*over, ""]) + r" \\", " ".join(rules)]
-    rows += [" & ".join([*map(tex, table.heads), *(tex(c.title) for c in table.columns), "n"]) + r" \\"]
+    rows += [
+        " & ".join([*map(tex, table.heads), *(tex(c.title) for c in table.columns), "n"]) + r" \\"
+    ]
     for name, lines in blocks(table):
         rows += [r"\midrule"]
-        rows += [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"] if name else []
+        rows += (
+            [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"]
+            if name
+            else []
+        )
         for line in lines:
-            rows += [" & ".join([*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)]) + r" \\"]
+            rows += [
+                " & ".join([*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)])
+                + r" \\"
+            ]
             if any(cell.paper is not None for cell in line.cells):
                 printed = [_tex_paper(cell) for cell in line.cells]
                 first = [r"{\scriptsize paper}", *[""] * (n_labels - 1)]
                 rows += [" & ".join([*first, *printed, ""]) + r" \\"]
     notes = [rf"\textsuperscript{{{i}}}~{tex(note)}" for i, note in enumerate(table.notes, 1)]
     # In LaTeX the paper's numbers stand under ours.
-    caption = " ".join([table.title + ".", *table.caption]).replace("In parentheses the", "Below, small, the")
+    caption = " ".join([table.title + ".", *table.caption]).replace(
+        "In parentheses the", "Below, small, the"
+    )
     return "\n".join([
         r"\begin{table*}", r"\centering", rf"\caption{{{tex(caption)}}}", rf"\label{{{label}}}",
         r"\resizebox{\linewidth}{!}{%", rf"\begin{{tabular}}{{@{{}}{'l' * n_labels}{'r' * (n + 1)}@{{}}}}", r"\toprule",
@@ -129,7 +159,13 @@ def _latex(label: str, table: Table) -> str:
 
 def _tex_cell(cell: Cell) -> str:
     shown = tex(value_text(cell))
-    shown = rf"\textbf{{{shown}}}" if cell.mark == "best" else rf"\underline{{{shown}}}" if cell.mark == "second" else shown
+    shown = (
+        rf"\textbf{{{shown}}}"
+        if cell.mark == "best"
+        else rf"\underline{{{shown}}}"
+        if cell.mark == "second"
+        else shown
+    )
     said = ",".join(map(str, cell.notes)) if cell.paper is None else ""
     parts = [shown, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
     return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{said}}}" if said else "")

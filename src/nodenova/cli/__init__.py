@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 
-from nodenova.cli.app import app, fail
+from nodenova.cli.app import app, fail, renamed_option
 from nodenova.errors import NodenovaError
 
 __all__ = ["app", "main"]
@@ -14,8 +16,28 @@ for _name in ("demo", "files", "discover", "predict", "run", "bench", "new_metho
     import_module(f"nodenova.cli.{_name}")
 
 
+# Options and words that go with the next release.
+OLD_FLAGS = {"--unsure-below": "--min-confidence", "--visibility": "--setting"}
+OLD_WORDS = {("--setting", "induced"): "inductive"}
+
+
+def in_todays_words(arguments: Sequence[str]) -> list[str]:
+    """Arguments with options by the names they have now; what was called otherwise is said on standard error."""
+    now: list[str] = []
+    for argument in arguments:
+        flag, equals, value = argument.partition("=")
+        if flag in OLD_FLAGS:
+            renamed_option(flag, OLD_FLAGS[flag])
+            flag = OLD_FLAGS[flag]
+        value = OLD_WORDS.get((flag, value), value)
+        word = OLD_WORDS.get((now[-1] if now else "", argument))
+        now.append(word or flag + equals + value)
+    return now
+
+
 def main() -> None:
     """Run the command line: exit code 2 for wrong input or usage, 1 when the machine fails, 130 for Ctrl-C."""
+    sys.argv[1:] = in_todays_words(sys.argv[1:])
     try:
         app()
     except NodenovaError as error:

@@ -13,8 +13,10 @@ from rich.markup import escape
 
 from nodenova.errors import SettingError
 
-if TYPE_CHECKING:  # torch takes seconds to import: commands import what they need, so that --help is quick
-    from nodenova.data.labels import Labelled
+if (
+    TYPE_CHECKING
+):  # torch takes seconds to import: commands import what they need, so that --help is quick
+    from nodenova.data.labels import LabelledGraph
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,13 +30,21 @@ out = Console()
 err = Console(stderr=True)
 
 DataRoot = Annotated[
-    Path | None, typer.Option(help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA).")
+    Path | None,
+    typer.Option(
+        help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA)."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodenova run`, `discover` or `demo` wrote.")]
+RunPath = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A folder that `nodenova run`, `discover` or `demo` wrote."),
+]
 
 
-def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, split: int) -> tuple[Labelled, int | None]:
+def load_named(
+    dataset: str | None, graph: Path | None, data_root: Path | None, split: int
+) -> tuple[LabelledGraph, int | None]:
     """The graph, and how many of its classes are old by default."""
     from nodenova.io.datasets import DATASETS, load_dataset
     from nodenova.io.load import load_graph
@@ -45,16 +55,20 @@ def load_named(dataset: str | None, graph: Path | None, data_root: Path | None, 
         return load_graph(graph), None
     assert dataset is not None
     labelled = load_dataset(dataset, data_root, split=split)
-    return labelled, DATASETS[dataset].num_old if dataset in DATASETS else (labelled.num_classes + 1) // 2
+    return labelled, DATASETS[dataset].num_old if dataset in DATASETS else (
+        labelled.num_classes + 1
+    ) // 2
 
 
-def old_classes(labelled: Labelled, old: str | None, num_old: int | None) -> tuple[int, ...]:
+def old_classes(labelled: LabelledGraph, old: str | None, num_old: int | None) -> tuple[int, ...]:
     if old is not None and num_old is not None:
         raise SettingError("give either --old or --num-old, not both")
     if old is not None:
         return tuple(whole_numbers("--old", old))
     if num_old is None:
-        raise SettingError(f"{labelled.name}: say which classes are old, with --num-old N or --old 0,2,5")
+        raise SettingError(
+            f"{labelled.name}: say which classes are old, with --num-old N or --old 0,2,5"
+        )
     if not 1 <= num_old < labelled.num_classes:
         raise SettingError(
             f"--num-old is {num_old}, but {labelled.name} has {labelled.num_classes} classes: "
@@ -85,9 +99,14 @@ def whole_numbers(option: str, text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def check_probability(unsure_below: float) -> None:
-    if not 0 <= unsure_below <= 1:
-        raise SettingError(f"--unsure-below is a probability from 0 to 1, not {unsure_below}")
+def check_probability(min_confidence: float) -> None:
+    if not 0 <= min_confidence <= 1:
+        raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
+
+
+def renamed_option(old: str, new: str) -> None:
+    """Say that an option has another name; the old one goes with the next release."""
+    err.print(f"[yellow]warning:[/] {old} is called {new} now", soft_wrap=True, highlight=False)
 
 
 def fail(message: str, code: int) -> NoReturn:

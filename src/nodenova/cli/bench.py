@@ -23,14 +23,12 @@ from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, see
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
-    from nodenova.bench.grid import Cell
+    from nodenova.bench.grid import RunSpec
     from nodenova.bench.row import Row
-    from nodenova.bench.sweep import News
-    from nodenova.data.labels import Labelled
+    from nodenova.bench.sweep import Event
+    from nodenova.data.labels import LabelledGraph
 
-TABLES = (
-    "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
-)
+TABLES = "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -44,7 +42,7 @@ def bench(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
     hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
     schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
-    visibility: Annotated[str, typer.Option(help="transductive (see the whole graph) or induced (only classes met).")] = "transductive",
+    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
     fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="A setting of phase 1, name=value: layers, dropout, head, … Repeatable. Lines of their own in the comparison.")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
@@ -60,25 +58,34 @@ def bench(
     Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
     command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
-    from nodenova.bench.contenders import CONTENDERS, contender
-    from nodenova.bench.grid import SWORD_ALONE, Choice, cells_of
+    from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
     from nodenova.bench.grid import TABLES as KNOWN
+    from nodenova.bench.registry import ALL_METHODS, get_method
     from nodenova.bench.rowfile import RowFile
     from nodenova.bench.sweep import Source, sweep, unfinished
-    from nodenova.data.splits import VISIBILITIES
+    from nodenova.data.splits import SETTINGS
+    from nodenova.encoders.registry import encoder_kind
     from nodenova.fitting import check_settings, settings_from_text
 
     if table not in KNOWN and table != "all":
         raise one_of("table", table, [*KNOWN, "all"])
     settings = settings_of(set_ or [])
-    chosen_methods = _names("--methods", methods) if methods else ["sword"] if table in SWORD_ALONE else list(CONTENDERS)
+    chosen_methods = (
+        _names("--methods", methods)
+        if methods
+        else ["sword"]
+        if table in SWORD_ALONE
+        else list(ALL_METHODS)
+    )
     if table in SWORD_ALONE and chosen_methods != ["sword"] and settings:
         raise SettingError(f"--set is a setting of SWORD in {table}, and --methods names others")
     if settings and (len(chosen_methods) != 1 or table == "all"):
-        raise SettingError("--set is for one method: name it with --methods, in a table that is not all")
-    contenders = [contender(name, dict(settings)) for name in chosen_methods]
-    if visibility not in VISIBILITIES:
-        raise one_of("visibility", visibility, VISIBILITIES)
+        raise SettingError(
+            "--set is for one method: name it with --methods, in a table that is not all"
+        )
+    registry = [get_method(name, dict(settings)) for name in chosen_methods]
+    if setting not in SETTINGS:
+        raise one_of("setting", setting, SETTINGS)
     chosen_encoders = _names("--encoders", encoders)
     size = _hidden(hidden)
     if any(pair.partition("=")[0] == "hidden" for pair in fit_set or []):
@@ -86,57 +93,85 @@ def bench(
     fit_settings = tuple(settings_from_text(dict(settings_of(fit_set or [], "--fit-set"))).items())
     fit_settings += () if fit_epochs is None else (("epochs", fit_epochs),)
     for name in chosen_encoders:
-        if name == "prism":
-            raise SettingError("--encoders takes gcn, gat and sage; methods that prefer prism's run on it anyway")
+        if not encoder_kind(name).trainable:
+            raise SettingError(
+                f"--encoders takes gcn, gat and sage; methods that prefer {name} run on it anyway"
+            )
         check_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
     source = Source(None if data_root is None else str(data_root), split)
-    chosen_data = [_dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)]
-    choice = Choice(
+    chosen_data = [
+        _dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)
+    ]
+    choice = BenchConfig(
         datasets=chosen_data,
         encoders=chosen_encoders,
-        methods=contenders,
+        methods=registry,
         seeds=seeds_of(seeds),
         fit_settings=fit_settings,
         given=[name for name, _ in settings],
         hidden=size,
         schedule=schedule,
-        visibility=visibility,
+        visibility=setting,
     )
-    cells = cells_of(table, choice)
+    cells = runs_of(table, choice)
     file = RowFile(folder / "rows.jsonl")
     with file.writing():
         todo = [] if write_only else unfinished(cells, file.read(), retry)
         board = Board(cells, todo, jobs)
         try:
             shown = not quiet and err.is_terminal
-            with Live(board, console=err, refresh_per_second=4, transient=True) if shown else nullcontext():
-                sweep(todo, source, file, jobs, board.hear)
+            with (
+                Live(board, console=err, refresh_per_second=4, transient=True)
+                if shown
+                else nullcontext()
+            ):
+                sweep(todo, source, file, jobs, board.on_event)
         except KeyboardInterrupt:
-            fail(f"stopped with {board.done} of {len(cells)} runs done; the same command goes on from there", 130)
+            fail(
+                f"stopped with {board.done} of {len(cells)} runs done; the same command goes on from there",
+                130,
+            )
         rows = file.read()
     _write(table, cells, rows, folder, quiet)
 
 
-def _write(table: str, cells: Sequence[Cell], rows: Sequence[Row], folder: Path, quiet: bool) -> None:
+def _write(
+    table: str, cells: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
+) -> None:
     from nodenova.bench.grid import TABLES as KNOWN
     from nodenova.bench.outputs import write_outputs, write_page
 
-    written = [path for name in (KNOWN if table == "all" else [table]) for path in write_outputs(name, rows, folder)]
-    written.append(write_page(rows, folder))
     wanted = {cell.key for cell in cells}
+    asked = wanted if table == "comparison" else ()  # with settings that were given too
+    names = KNOWN if table == "all" else [table]
+    written = [path for name in names for path in write_outputs(name, rows, folder, asked)]
+    written.append(write_page(rows, folder, asked))
     last = {row.key: row for row in rows if row.key in wanted}
     failures = [row for row in last.values() if row.is_failed]
     for row in failures[:5]:
         what = f"{row.dataset} {row.encoder} {row.method} seed {row.seed}"
-        err.print(f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}", highlight=False, soft_wrap=True)
+        err.print(
+            f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}",
+            highlight=False,
+            soft_wrap=True,
+        )
     if not quiet:
-        out.print("Written: " + escape(", ".join(str(path) for path in written)), soft_wrap=True, highlight=False)
+        out.print(
+            "Written: " + escape(", ".join(str(path) for path in written)),
+            soft_wrap=True,
+            highlight=False,
+        )
     if failures:
-        fail(f"{len(failures)} of {len(wanted)} runs failed, the others are in the tables; --retry runs them again", 1)
+        fail(
+            f"{len(failures)} of {len(wanted)} runs failed, the others are in the tables; --retry runs them again",
+            1,
+        )
 
 
 def _names(option: str, text: str) -> list[str]:
-    parts = re.split(r",(?!\w+=)", text)  # a comma inside synthetic:nodes=200,classes=4 parts nothing
+    parts = re.split(
+        r",(?!\w+=)", text
+    )  # a comma inside synthetic:nodes=200,classes=4 parts nothing
     names = [name.strip() for name in parts if name.strip()]
     if not names:
         raise SettingError(f"{option} is empty")
@@ -158,10 +193,14 @@ def _datasets(text: str | None, data_root: Path | None) -> list[str]:
     if text is not None:
         return _names("--datasets", text)
     root = find_root(data_root)
-    return [name for name in PAPER if DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))]
+    return [
+        name
+        for name in PAPER
+        if DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
+    ]
 
 
-def _dataset(name: str, labelled: Labelled, num_old: int | None) -> tuple[Labelled, int]:
+def _dataset(name: str, labelled: LabelledGraph, num_old: int | None) -> tuple[LabelledGraph, int]:
     from nodenova.io.datasets import DATASETS
 
     default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
@@ -183,21 +222,28 @@ def check_method(
 
     Runs it on small graphs, among them one new class, an isolated node and a class of two nodes. Exit code 1 if it fails.
     """
-    from nodenova.bench.contenders import contender, encoder_for, is_given_labels
+    from nodenova.bench.registry import encoder_for, get_method, is_given_labels
+    from nodenova.encoders.registry import ENCODERS
     from nodenova.testing import CHECKS, problem
 
-    candidate = contender(method, dict(settings_of(set_ or [])))
+    candidate = get_method(method, dict(settings_of(set_ or [])))
     if is_given_labels(candidate):
         raise SettingError(f"{method} is given labels in phase 2: there is no leak to look for")
     preferred = encoder_for(method, None)
-    wanted = _names("--encoders", encoders) if encoders else ["prism"] if preferred == "prism" else ["gcn", "gat", "sage"]
+    trained = [name for name, kind in ENCODERS.items() if kind.trainable]
+    usual = trained if preferred in trained else [preferred]
+    wanted = _names("--encoders", encoders) if encoders else usual
     found = 0
     for encoder in wanted:
         for name in CHECKS:
             wrong = problem(candidate, name, encoder_for(method, encoder))
             found += wrong is not None
             if wrong is not None:
-                err.print(f"[red]fails[/] {encoder}, {name}: {escape(wrong)}", highlight=False, soft_wrap=True)
+                err.print(
+                    f"[red]fails[/] {encoder}, {name}: {escape(wrong)}",
+                    highlight=False,
+                    soft_wrap=True,
+                )
             elif not quiet:
                 out.print(f"[green]passes[/] {encoder}, {name}", highlight=False)
     if found:
@@ -207,16 +253,16 @@ def check_method(
 class Board:
     """The live table: what is done, what is running, and how long is left."""
 
-    def __init__(self, cells: Sequence[Cell], todo: Sequence[Cell], jobs: int) -> None:
+    def __init__(self, cells: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int) -> None:
         self.total, self.done, self.failed, self.jobs = len(cells), len(cells) - len(todo), 0, jobs
         self.places = Counter(_place(cell) for cell in cells)
         self.ended = self.places - Counter(_place(cell) for cell in todo)
         self.left = Counter(_kind(cell) for cell in todo)
-        self.running: dict[int, tuple[Cell, str]] = {}
+        self.running: dict[int, tuple[RunSpec, str]] = {}
         self.seconds: dict[tuple[str, ...], list[float]] = {}
         self.since: dict[int, float] = {}
 
-    def hear(self, news: News) -> None:
+    def on_event(self, news: Event) -> None:
         from nodenova.bench.sweep import Epoch, Started
 
         cell, worker, what = news.cell, news.worker, news.what
@@ -231,7 +277,9 @@ class Board:
             self.failed += what.is_failed
             self.ended[_place(cell)] += 1
             self.left[_kind(cell)] -= 1
-            self.seconds.setdefault(_kind(cell), []).append(time.monotonic() - self.since.get(worker, time.monotonic()))
+            self.seconds.setdefault(_kind(cell), []).append(
+                time.monotonic() - self.since.get(worker, time.monotonic())
+            )
 
     def remaining(self) -> float | None:
         """Seconds left, by what runs of the same kind took; of kinds not met yet, by the mean of all."""
@@ -239,37 +287,53 @@ class Board:
         if not means:
             return None
         typical = sum(means.values()) / len(means)
-        return sum(count * means.get(kind, typical) for kind, count in self.left.items()) / self.jobs
+        return (
+            sum(count * means.get(kind, typical) for kind, count in self.left.items()) / self.jobs
+        )
 
     def __rich__(self) -> Group:
         left = self.remaining()
         head = Text(f"{self.done} of {self.total} runs done")
         if self.failed:
             head.append(f", {self.failed} failed", style="yellow")
-        head.append(f", about {_duration(left)} left" if left is not None else ", time left not known yet")
+        head.append(
+            f", about {_duration(left)} left" if left is not None else ", time left not known yet"
+        )
         table = Table("", "encoder", "done", "", box=None, pad_edge=False)
         for (dataset, encoder), total in self.places.items():
             ended = self.ended[dataset, encoder]
-            table.add_row(escape(dataset), encoder, f"{ended}/{total}", ProgressBar(total=total, completed=ended, width=24))
-        now = [Text(f"  {_describe(cell)}: {doing}", style="cyan") for cell, doing in self.running.values()]
+            table.add_row(
+                escape(dataset),
+                encoder,
+                f"{ended}/{total}",
+                ProgressBar(total=total, completed=ended, width=24),
+            )
+        now = [
+            Text(f"  {_describe(cell)}: {doing}", style="cyan")
+            for cell, doing in self.running.values()
+        ]
         return Group(head, table, *now)
 
 
-def _place(cell: Cell) -> tuple[str, str]:
+def _place(cell: RunSpec) -> tuple[str, str]:
     return cell.plan.dataset, cell.plan.encoder
 
 
-def _kind(cell: Cell) -> tuple[str, ...]:
+def _kind(cell: RunSpec) -> tuple[str, ...]:
     return (*_place(cell), cell.plan.method_name, *(f"{k}={v}" for k, v in cell.plan.fit_settings))
 
 
-def _describe(cell: Cell) -> str:
+def _describe(cell: RunSpec) -> str:
     from nodenova.bench.schedules import changed
 
-    given = [f"{name}={value}" for name, value in (*changed(cell.plan).items(), *cell.plan.fit_settings)]
+    given = [
+        f"{name}={value}" for name, value in (*changed(cell.plan).items(), *cell.plan.fit_settings)
+    ]
     return " ".join([*_place(cell), cell.plan.method_name, *given, f"seed {cell.seed}"])
 
 
 def _duration(seconds: float) -> str:
     minutes, hours = round(seconds / 60), round(seconds / 3600, 1)
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{hours} h"
+    return (
+        f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{hours} h"
+    )

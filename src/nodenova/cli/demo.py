@@ -11,12 +11,16 @@ from rich.markup import escape
 from nodenova.cli.app import Quiet, app, err, fail, out
 from nodenova.cli.discover import write
 
-PER_CLASS = 50  # words of a category that are in training: labelled if it is known, unlabelled if it is new
+PER_CLASS = (
+    50  # words of a category that are in training: labelled if it is known, unlabelled if it is new
+)
 
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
+    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path(
+        "nodenova-demo"
+    ),
     seed: Annotated[int, typer.Option(help="Draws other words.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")
@@ -72,7 +76,8 @@ def demo(
         return
     scores = outcome.row.scores("block")
     graded = "  ".join(
-        f"{name} {scores[key]:.1f}" for name, key in (("Old", "old"), ("New", "new"), ("All", "all"), ("H", "h"))
+        f"{name} {scores[key]:.1f}"
+        for name, key in (("Old", "old"), ("New", "new"), ("All", "all"), ("H", "h"))
     )
     out.print(
         f"\nGraded on the {len(outcome.exam.ids):,} other nouns, discovered kinds matched to true ones: {graded} percent.\n"

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from nodenova.review.run import DiscoveryRun
 
 DiscoveryPath = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A folder that `nodenova discover` or `nodenova demo` wrote.")
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A folder that `nodenova discover` or `nodenova demo` wrote."
+    ),
 ]
 
 
@@ -49,7 +52,7 @@ def discover(
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
-    unsure_below: Annotated[float, typer.Option(help="Nodes whose class is less probable than this are unsure.")] = 0.5,
+    min_confidence: Annotated[float, typer.Option(help="Nodes whose class is less probable than this are unsure.")] = 0.5,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
     keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", help="Keep the graph, without labels, for later commands.")] = True,
@@ -60,17 +63,19 @@ def discover(
     Labelled nodes say what is known; among the new nodes (all unlabelled ones, or those you name) classes are discovered.
     Writes a model, a table of nodes, a table of classes, and a page on which to look at them and name them.
     """
-    from nodenova.bench.contenders import contender, is_given_labels
+    from nodenova.bench.registry import get_method, is_given_labels
     from nodenova.cli.progress import Bars
     from nodenova.estimator import NodeDiscoverer
     from nodenova.review.folder import DiscoveryFolder
 
-    chosen = contender(method, dict(settings_of(set_ or [])))
+    chosen = get_method(method, dict(settings_of(set_ or [])))
     if is_given_labels(chosen):
-        raise SettingError(f"--method {method} needs labels of the new nodes, which are what is to be found")
+        raise SettingError(
+            f"--method {method} needs labels of the new nodes, which are what is to be found"
+        )
     if num_new < 1:
         raise SettingError(f"--num-new must be at least 1, it is {num_new}")
-    check_probability(unsure_below)
+    check_probability(min_confidence)
     DiscoveryFolder.check_place(folder, overwrite)
     shown = not quiet and err.is_terminal
     loaded = files.load_files(
@@ -85,14 +90,21 @@ def discover(
     try:
         with Bars(err, show=shown) as bars:
             found = NodeDiscoverer(
-                num_new, method=chosen, encoder=encoder, random_state=seed, unsure_below=unsure_below, watch=bars.watcher
+                num_new,
+                method=chosen,
+                encoder=encoder,
+                random_state=seed,
+                min_confidence=min_confidence,
+                watch=bars.watcher,
             ).fit(loaded)
         write(folder, found.run_, keep_graph, overwrite, quiet)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if found.grade_ is not None and not quiet:
         asked, new = int(found.grade_.confusion.sum()), found.grade_.scores("block")["new"]
-        out.print(f"\nNew nodes with a label: {asked:,}; {new:.1f} % of them are in the class that stands for theirs.")
+        out.print(
+            f"\nNew nodes with a label: {asked:,}; {new:.1f} % of them are in the class that stands for theirs."
+        )
 
 
 def write(folder: Path, run: DiscoveryRun, keep_graph: bool, overwrite: bool, quiet: bool) -> None:
@@ -124,7 +136,9 @@ def classes(run_path: DiscoveryPath, json_path: Annotated[Path | None, typer.Opt
 @app.command("apply-review", rich_help_panel=OWN)
 def apply_review(
     run_path: DiscoveryPath,
-    review_path: Annotated[Path, typer.Argument(metavar="REVIEW", help="The review.json that the page saved.")],
+    review_path: Annotated[
+        Path, typer.Argument(metavar="REVIEW", help="The review.json that the page saved.")
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Make the decisions of a review part of the model: new names, classes merged, split or rejected."""
@@ -153,8 +167,12 @@ def apply_review(
 @app.command(rich_help_panel=OWN)
 def review(
     run_path: DiscoveryPath,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine (default: a free one).")] = 0,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine (default: a free one).")
+    ] = 0,
+    open_browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+    ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Look at the classes in the browser and name, merge, split or reject them; decisions are saved into the run.
@@ -174,7 +192,10 @@ def review(
     with ReviewServer(desk.page, desk.save, port) as server:
         out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)
         if not quiet:
-            out.print("The link works once. Ctrl-C ends the review; what was saved is in the run.", highlight=False)
+            out.print(
+                "The link works once. Ctrl-C ends the review; what was saved is in the run.",
+                highlight=False,
+            )
         if open_browser:
             webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
@@ -190,16 +211,36 @@ def mapping(show: bool) -> Iterator[Any]:
     bars = Progress(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err, disable=not show, transient=True)  # fmt: skip
     with bars:
         task = bars.add_task("what is in the classes", total=None)
-        yield lambda done, of: bars.update(task, description="drawing the map", completed=done, total=of)
+        yield lambda done, of: bars.update(
+            task, description="drawing the map", completed=done, total=of
+        )
 
 
 def print_classes(found: Sequence[ClassInfo]) -> None:
     """The classes as a table, discovered ones first."""
-    table = Table("", "class", "name", "nodes", "confidence", "what is in it", "for example", box=None, pad_edge=False)
+    table = Table(
+        "",
+        "class",
+        "name",
+        "nodes",
+        "confidence",
+        "what is in it",
+        "for example",
+        box=None,
+        pad_edge=False,
+    )
     for info in sorted(found, key=lambda info: (info.kind == "old", info.id)):
         confidence = "" if info.confidence is None else f"{info.confidence:.0%}"
         words = ", ".join(f.name for f in info.features[:5] if f.weight > 0)
         examples = ", ".join(str(node) for node in info.representatives[:3])
         size = "" if info.size is None else f"{info.size:,}"
-        table.add_row(info.kind, str(info.id), escape(info.name), size, confidence, escape(words), escape(examples))
+        table.add_row(
+            info.kind,
+            str(info.id),
+            escape(info.name),
+            size,
+            confidence,
+            escape(words),
+            escape(examples),
+        )
     out.print(table)

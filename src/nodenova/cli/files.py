@@ -15,59 +15,91 @@ from nodenova.cli.app import OWN, Quiet, app, err, out
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
-    from nodenova.data.labels import Loaded
+    from nodenova.data.labels import UserGraph
 
 GraphPath = Annotated[
     Path | None,
     typer.Option(
-        "--graph", help="A graph in one place: npz, GraphML, GML, an edge list, or a folder with nodes.* and edges.*."
+        "--graph",
+        help="A graph in one place: npz, GraphML, GML, an edge list, or a folder with nodes.* and edges.*.",
     ),
 ]
-NodesPath = Annotated[Path | None, typer.Option("--nodes", help="Table of nodes: CSV, TSV or Parquet, may be gzipped.")]
-EdgesPath = Annotated[Path | None, typer.Option("--edges", help="Table of edges: CSV, TSV, Parquet or an edge list.")]
+NodesPath = Annotated[
+    Path | None,
+    typer.Option("--nodes", help="Table of nodes: CSV, TSV or Parquet, may be gzipped."),
+]
+EdgesPath = Annotated[
+    Path | None, typer.Option("--edges", help="Table of edges: CSV, TSV, Parquet or an edge list.")
+]
 IdColumn = Annotated[
-    str | None, typer.Option("--id-column", help="Column of the ids of nodes (default: id, or the first).")
+    str | None,
+    typer.Option("--id-column", help="Column of the ids of nodes (default: id, or the first)."),
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label-column", help="Column of the classes; an empty cell means unlabelled (default: label)."),
+    typer.Option(
+        "--label-column",
+        help="Column of the classes; an empty cell means unlabelled (default: label).",
+    ),
 ]
 TextColumns = Annotated[
-    list[str] | None, typer.Option("--text-column", help="A column whose words are features. Repeatable.")
+    list[str] | None,
+    typer.Option("--text-column", help="A column whose words are features. Repeatable."),
 ]
 Features = Annotated[
-    str | None, typer.Option("--features", help="Columns that are features: a,b,c (default: all that say something).")
+    str | None,
+    typer.Option(
+        "--features", help="Columns that are features: a,b,c (default: all that say something)."
+    ),
 ]
 NewNodes = Annotated[
     Path | None,
     typer.Option(
-        "--new-nodes", help="File with the ids of the nodes to discover in, one a line (default: all unlabelled)."
+        "--new-nodes",
+        help="File with the ids of the nodes to discover in, one a line (default: all unlabelled).",
     ),
 ]
-NewColumn = Annotated[str | None, typer.Option("--new-column", help="Or a column that says yes or no.")]
+NewColumn = Annotated[
+    str | None, typer.Option("--new-column", help="Or a column that says yes or no.")
+]
 SourceColumn = Annotated[
-    str | None, typer.Option("--source-column", help="Column with one end of an edge (default: source, or the first).")
+    str | None,
+    typer.Option(
+        "--source-column", help="Column with one end of an edge (default: source, or the first)."
+    ),
 ]
 TargetColumn = Annotated[
-    str | None, typer.Option("--target-column", help="Column with the other end (default: target, or the second).")
+    str | None,
+    typer.Option(
+        "--target-column", help="Column with the other end (default: target, or the second)."
+    ),
 ]
 WeightColumn = Annotated[
     str | None,
     typer.Option(
-        "--weight-column", help="Column with weights of edges: those that are not positive are dropped, others count alike."
+        "--weight-column",
+        help="Column with weights of edges: those that are not positive are dropped, others count alike.",
     ),
 ]
-MinWeight = Annotated[float | None, typer.Option("--min-weight", help="Drop edges that weigh less.")]
+MinWeight = Annotated[
+    float | None, typer.Option("--min-weight", help="Drop edges that weigh less.")
+]
 DropUnknown = Annotated[
     bool,
     typer.Option(
-        "--drop-unknown-edges", help="Drop edges to nodes that are not in the table of nodes, instead of refusing them."
+        "--drop-unknown-edges",
+        help="Drop edges to nodes that are not in the table of nodes, instead of refusing them.",
     ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="comma, tab, semicolon, pipe or any character (default: found out).")
+    str | None,
+    typer.Option(
+        "--delimiter", help="comma, tab, semicolon, pipe or any character (default: found out)."
+    ),
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of the text files (default: found out).")]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Of the text files (default: found out).")
+]
 
 
 def load_files(
@@ -79,7 +111,7 @@ def load_files(
     features: str | None = None,
     show: bool = False,
     **options: Any,
-) -> Loaded:
+) -> UserGraph:
     """The graph that the options above describe; `options` are those of `load_graph`. With show=True a bar is drawn."""
     from nodenova.io.load import load_graph
 
@@ -91,7 +123,9 @@ def load_files(
             nodes=nodes,
             edges=edges,
             text_columns=tuple(text_columns or ()),
-            features=None if features is None else [name.strip() for name in features.split(",") if name.strip()],
+            features=None
+            if features is None
+            else [name.strip() for name in features.split(",") if name.strip()],
             progress=progress,
             **options,
         )
@@ -102,13 +136,19 @@ class Reading:
 
     def __init__(self, console: Console, show: bool) -> None:
         self._bars = Progress(
-            TextColumn("{task.description}"), BarColumn(), console=console, disable=not show, transient=True
+            TextColumn("{task.description}"),
+            BarColumn(),
+            console=console,
+            disable=not show,
+            transient=True,
         )
 
     def __enter__(self) -> Any:
         self._bars.start()
         task = self._bars.add_task("reading", total=1.0)
-        return lambda stage, share: self._bars.update(task, description=escape(stage), completed=share)
+        return lambda stage, share: self._bars.update(
+            task, description=escape(stage), completed=share
+        )
 
     def __exit__(self, *error: object) -> None:
         self._bars.stop()
@@ -132,7 +172,9 @@ def inspect(
     drop_unknown_edges: DropUnknown = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", help="Write the same as JSON.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """What was understood of a graph of your own: nodes, edges, features, classes, and what looks wrong with it."""

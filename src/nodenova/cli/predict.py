@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from nodenova.model.model import Model
 
 AnyRun = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model.")
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model."
+    ),
 ]
-DatasetName = Annotated[str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")]
-Seed = Annotated[int | None, typer.Option(help="Which seed's model, for a folder of `nodenova run` (default: the first).")]
+DatasetName = Annotated[
+    str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Which seed's model, for a folder of `nodenova run` (default: the first)."),
+]
 FORMS = ("networkx", "pyg", "csv", "embeddings")
 
 
@@ -44,7 +52,7 @@ def predict(
     data_root: DataRoot = None,
     path: Annotated[Path, typer.Option("--out", help="Table of predictions: .csv or .parquet.")] = Path("predictions.csv"),
     seed: Seed = None,
-    unsure_below: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
+    min_confidence: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
     quiet: Quiet = False,
@@ -58,7 +66,7 @@ def predict(
     from nodenova.files import to_json, write_atomically
     from nodenova.review.predictions import Predictions
 
-    check_probability(unsure_below)
+    check_probability(min_confidence)
     if max_unsure is not None and not 0 <= max_unsure <= 1:
         raise SettingError(f"--max-unsure is a share from 0 to 1, not {max_unsure}")
     model, data, names, notes = _model_and_graph(
@@ -66,7 +74,7 @@ def predict(
         target_column=target_column, weight_column=weight_column, min_weight=min_weight,
         drop_unknown_edges=drop_unknown_edges, delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
-    found = Predictions.of(model, data, unsure_below, names=names)
+    found = Predictions.of(model, data, min_confidence, names=names)
     write_atomically(path, found.content(path))
     unsure, total = int(found.unsure.sum()), data.num_nodes
     counts = [
@@ -74,17 +82,28 @@ def predict(
         for c, name, count in zip(model.classes, found.names, found.counts.tolist(), strict=True)
     ]
     if json_path is not None:
-        summary = {"nodes": total, "unsure": unsure, "unsure_below": unsure_below, "classes": counts, "notes": notes}
+        summary = {
+            "nodes": total,
+            "unsure": unsure,
+            "min_confidence": min_confidence,
+            "classes": counts,
+            "notes": notes,
+        }
         write_atomically(json_path, to_json(summary))
     if not quiet:
         table = Table("class", "name", "", "nodes", box=None)
         for c in counts:
             table.add_row(str(c["id"]), escape(c["name"]), c["kind"], f"{c['nodes']:,}")
         out.print(table)
-        out.print(f"\n{unsure:,} of {total:,} nodes are unsure (probability below {unsure_below:g}).")
+        out.print(
+            f"\n{unsure:,} of {total:,} nodes are unsure (probability below {min_confidence:g})."
+        )
         out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
     if max_unsure is not None and unsure > max_unsure * total:
-        fail(f"{unsure:,} of {total:,} nodes are unsure, more than --max-unsure {max_unsure:g} allows", 3)
+        fail(
+            f"{unsure:,} of {total:,} nodes are unsure, more than --max-unsure {max_unsure:g} allows",
+            3,
+        )
 
 
 @app.command(rich_help_panel=OWN)
@@ -105,7 +124,9 @@ def export(
 
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    model, data, names, _ = _model_and_graph(run_path, seed, dataset, data_root, graph, nodes, edges, quiet)
+    model, data, names, _ = _model_and_graph(
+        run_path, seed, dataset, data_root, graph, nodes, edges, quiet
+    )
     EXPORTS[to](model, data, path, names)
     if not quiet:
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
@@ -133,7 +154,11 @@ def _model_and_graph(
     if own is not None:
         model = own.model()
     else:
-        model = load_model(run_path) if (run_path / "model.json").is_file() else RunFolder.open(run_path).model(seed)
+        model = (
+            load_model(run_path)
+            if (run_path / "model.json").is_file()
+            else RunFolder.open(run_path).model(seed)
+        )
     called = model.class_names if own is None else own.names(model)
     files_given = graph is not None or nodes is not None or edges is not None
     if dataset is not None and files_given:
@@ -147,7 +172,11 @@ def _model_and_graph(
             )
         return model, own.graph(), called, []
     known, recipe = (None, None) if own is None else own.features()
-    is_table = nodes is not None or edges is not None or (graph is not None and graph.suffix.lower() != ".npz")
+    is_table = (
+        nodes is not None
+        or edges is not None
+        or (graph is not None and graph.suffix.lower() != ".npz")
+    )
     if is_table and recipe is not None:
         options["recipe"] = recipe
     loaded = files.load_files(graph, nodes, edges, show=not quiet and err.is_terminal, **options)

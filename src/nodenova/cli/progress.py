@@ -27,7 +27,9 @@ class Bars:
             MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
             TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
             # Losses give way first on a narrow terminal.
-            TextColumn("{task.fields[losses]}", style="dim", table_column=Column(no_wrap=True, ratio=1)),
+            TextColumn(
+                "{task.fields[losses]}", style="dim", table_column=Column(no_wrap=True, ratio=1)
+            ),
             console=console,
             disable=not show,
             transient=True,
@@ -51,12 +53,19 @@ class Bars:
         for task in self._bars.task_ids:
             self._bars.remove_task(task)
         if self._show:
-            scores = "  ".join(f"{key.capitalize()} {row.scores()[key]:.1f}" for key in ("old", "new", "all", "h"))
+            scores = "  ".join(
+                f"{key.capitalize()} {row.scores()[key]:.1f}" for key in ("old", "new", "all", "h")
+            )
             self._bars.console.print(f"seed {row.seed}: {scores}", highlight=False)
 
     def __enter__(self) -> Bars:
         self._bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._bars.stop()

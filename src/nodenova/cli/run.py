@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +30,23 @@ if TYPE_CHECKING:
     from nodenova.bench.plan import Plan
     from nodenova.bench.results import Summary
     from nodenova.bench.row import Row
-    from nodenova.data.labels import Labelled
+    from nodenova.data.labels import LabelledGraph
+
+
+def _names(registry: str, module: str) -> str:
+    """The keys of a registry, read from its source: help does not wait for PyTorch."""
+    tree = ast.parse((Path(__file__).parent.parent / module).read_text(encoding="utf-8"))
+    typed = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
+    found = next(node.value for node in typed if ast.unparse(node.target) == registry)
+    assert isinstance(found, ast.Dict)
+    return ", ".join(ast.literal_eval(key) for key in found.keys if key is not None)
+
+
+METHOD_HELP = (
+    f"How to discover: {_names('METHODS', 'methods/registry.py')}; "
+    f"given labels (†): {_names('LABELLED', 'supervised/__init__.py')}; "
+    "or your own, path/to/mine.py:Mine."
+)
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -41,10 +58,24 @@ def datasets(data_root: DataRoot = None) -> None:
     table = Table("name", "nodes", "edges", "features", "classes", "old / new", "where", box=None)
     for name, d in DATASETS.items():
         here = root is not None and is_on_disk(d, root)
-        where = "on this machine" if here else "ships with nodenova" if d.ships else "not here: needs --data-root"
+        where = (
+            "on this machine"
+            if here
+            else "ships with nodenova"
+            if d.ships
+            else "not here: needs --data-root"
+        )
         counts = [f"{count:,}" for count in (d.nodes, d.edges, d.features, d.classes)]
         table.add_row(name, *counts, f"{d.num_old} / {d.classes - d.num_old}", where)
-    table.add_row("synthetic", "any", "any", "any", "any", "", "made on the spot: synthetic:nodes=5000,classes=8")
+    table.add_row(
+        "synthetic",
+        "any",
+        "any",
+        "any",
+        "any",
+        "",
+        "made on the spot: synthetic:nodes=5000,classes=8",
+    )
     out.print(table)
 
 
@@ -57,14 +88,14 @@ def run(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
     old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
     num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
-    method: Annotated[str, typer.Option(help="How to discover: prism, taught, sword; baselines autonovel, restune, ncl, dtc, frozen_kmeans, never_new; given labels (†): gem, er_gnn, twp, cpca, sword_as_released, autonovel_ncd, ncl_ncd, dtc_ncd, oracle; or your own, path/to/mine.py:Mine.")] = "prism",
+    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
     layers: Annotated[int | None, typer.Option(help="Depth of the encoder, 1 to 64 (default 2).")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout between layers (default 0.5).")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
-    visibility: Annotated[str, typer.Option(help="transductive (see the whole graph) or induced (only classes met).")] = "transductive",
+    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
     per_class: Annotated[int, typer.Option(help="Training nodes a class, for a graph without a published split.")] = 20,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "1",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -79,17 +110,17 @@ def run(
     Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered classes are matched to the
     true new ones, old ones keep their ids, and a new node called old is wrong.
     """
-    from nodenova.bench.contenders import contender, encoder_for
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.plan import Plan
-    from nodenova.bench.results import summarise
+    from nodenova.bench.registry import encoder_for, get_method
+    from nodenova.bench.results import summarize
     from nodenova.bench.run import run_one
     from nodenova.bench.run_page import write_report
     from nodenova.cli.progress import Bars
     from nodenova.files import to_json, write_atomically
 
     wanted = seeds_of(seeds)
-    chosen_method = contender(method, dict(settings_of(set_ or [])))
+    chosen_method = get_method(method, dict(settings_of(set_ or [])))
     labelled, default_old = load_named(dataset, graph, data_root, split)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
@@ -101,7 +132,7 @@ def run(
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
         fit_settings=tuple(fit_settings.items()),
-        visibility=visibility,
+        visibility=setting,
         per_class=per_class,
         device=device,
     )
@@ -119,10 +150,18 @@ def run(
                 place = RunFolder.create(folder, plan, labelled.fingerprint(), overwrite)
                 rows = place.run(labelled, plan, wanted, bars.watcher, bars.done)
     except KeyboardInterrupt:
-        fail("stopped" if folder is None else "stopped; finished seeds are kept, the same command goes on from there", 130)
-    summary = summarise(rows)
+        fail(
+            "stopped"
+            if folder is None
+            else "stopped; finished seeds are kept, the same command goes on from there",
+            130,
+        )
+    summary = summarize(rows)
     if json_path is not None:
-        write_atomically(json_path, to_json({"rows": [_graded(row) for row in rows], "summary": summary.to_json()}))
+        write_atomically(
+            json_path,
+            to_json({"rows": [_graded(row) for row in rows], "summary": summary.to_json()}),
+        )
     if not quiet:
         print_scores(summary)
     if folder is not None and report:
@@ -135,7 +174,7 @@ def run(
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write a run's report.html anew: one file that opens offline."""
     from nodenova.bench.folder import RunFolder
-    from nodenova.bench.results import summarise
+    from nodenova.bench.results import summarize
     from nodenova.bench.run_page import write_report
     from nodenova.cli.discover import mapping
     from nodenova.review.folder import DiscoveryFolder, is_discovery
@@ -149,11 +188,11 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     place = RunFolder.open(run_path)
     page = write_report(place)
     if not quiet:
-        print_scores(summarise(place.rows()))
+        print_scores(summarize(place.rows()))
         out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
 
 
-def _check(labelled: Labelled, plan: Plan) -> None:
+def _check(labelled: LabelledGraph, plan: Plan) -> None:
     """Everything that can be wrong with a plan is found before anything is written."""
     from nodenova.data.splits import split
     from nodenova.fitting import check_settings
@@ -161,14 +200,20 @@ def _check(labelled: Labelled, plan: Plan) -> None:
 
     check_settings(plan.encoder, dict(plan.fit_settings))
     pick_device(plan.device)
-    split(labelled, plan.old, num_new=plan.num_new, visibility=plan.visibility, per_class=plan.per_class)
+    split(
+        labelled, plan.old, num_new=plan.num_new, setting=plan.visibility, per_class=plan.per_class
+    )
 
 
 def _graded(row: Row) -> dict[str, object]:
     """A row with its scores, for those who read it without nodenova."""
     from nodenova.evaluation.metrics import MATCHINGS
 
-    return {**row.to_json(), "scores": {matching: row.scores(matching) for matching in MATCHINGS}, **row.once}
+    return {
+        **row.to_json(),
+        "scores": {matching: row.scores(matching) for matching in MATCHINGS},
+        **row.once,
+    }
 
 
 def print_scores(summary: Summary) -> None:
@@ -176,7 +221,11 @@ def print_scores(summary: Summary) -> None:
 
     header, rows = scores_table(summary)
     out.print(escape(describe(summary)), highlight=False)
-    table = Table(header[0], *(Column(name, style="bold" if name == "block" else "dim") for name in header[1:]), box=None)
+    table = Table(
+        header[0],
+        *(Column(name, style="bold" if name == "block" else "dim") for name in header[1:]),
+        box=None,
+    )
     for row in rows:
         table.add_row(*row)
     out.print(table)

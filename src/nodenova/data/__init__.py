@@ -1,1 +1,5 @@
-"""Where labels live. Nothing in `methods`, `losses`, `training` or `discover` may import from here."""
+"""Where labels live.
+
+Phase 2 cannot reach a label: nothing in `discovery`, `methods`, `prism`, `model`, `encoders`, `nn`
+or `losses` may import from here.
+"""

@@ -22,9 +22,25 @@ UNKNOWN = -1
 class LabelledGraph:
     """A graph and what is known of its classes.
 
-    y:           (N,) class numbers 0..C-1, or -1 where the class is unknown.
-    class_names: C names.
-    train/val/test: (N,) masks of the published split, or None when the graph comes without one.
+    Attributes:
+        graph: N nodes.
+        y: (N,) class numbers 0..C-1, or -1 where the class is unknown.
+        class_names: C names.
+        train: (N,) mask of the training nodes of the published split, or None without one.
+        val: (N,) mask of its validation nodes, or None.
+        test: (N,) mask of its test nodes, or None without a split.
+        name: What messages and results call the graph.
+
+    Raises:
+        GraphError: `y` or a mask does not fit the graph, or training and test nodes overlap.
+
+    Examples:
+        >>> import numpy as np
+        >>> import nodenova as nova
+        >>> graph = nova.Graph.of(np.eye(3), [[0, 1], [1, 2]])
+        >>> labelled = nova.LabelledGraph(graph, np.array([0, 1, -1]), ("cell", "gene"))
+        >>> labelled.num_classes, labelled.has_split
+        (2, False)
     """
 
     graph: Graph
@@ -36,20 +52,26 @@ class LabelledGraph:
     name: str = "graph"
 
     def __post_init__(self) -> None:
-        n, y = self.graph.num_nodes, np.asarray(self.y)
+        n = self.graph.num_nodes
+        y = np.asarray(self.y)
         if y.shape != (n,):
             raise GraphError(f"{self.name}: y has shape {y.shape}, but x has {n} nodes")
         if not np.issubdtype(y.dtype, np.integer):
-            raise GraphError(f"{self.name}: y must hold whole numbers (-1 = unknown), it holds {y.dtype}")
+            raise GraphError(
+                f"{self.name}: y must hold whole numbers (-1 = unknown), it holds {y.dtype}"
+            )
         object.__setattr__(self, "y", y.astype(np.int64))
         if y.min() < UNKNOWN or y.max() >= len(self.class_names):
             bad = y[(y < UNKNOWN) | (y >= len(self.class_names))][0]
-            raise GraphError(f"{self.name}: y holds {bad}, but there are {len(self.class_names)} classes")
+            raise GraphError(
+                f"{self.name}: y holds {bad}, but there are {len(self.class_names)} classes"
+            )
         for mask_name in ("train", "val", "test"):
             mask = getattr(self, mask_name)
             if mask is not None and (mask.shape != (n,) or mask.dtype != bool):
                 raise GraphError(
-                    f"{self.name}: {mask_name}_mask must be {n} booleans, it is {mask.dtype} of shape {mask.shape}"
+                    f"{self.name}: {mask_name}_mask must be {n} booleans, "
+                    f"it is {mask.dtype} of shape {mask.shape}"
                 )
 
         if (self.train is None) != (self.test is None):
@@ -57,18 +79,26 @@ class LabelledGraph:
         if self.train is not None and self.test is not None:
             both = self.train & self.test & (y != UNKNOWN)
             if both.any():
-                raise GraphError(f"{self.name}: node {both.argmax()} is in train_mask and in test_mask")
+                raise GraphError(
+                    f"{self.name}: node {both.argmax()} is in train_mask and in test_mask"
+                )
 
     @property
     def num_classes(self) -> int:
+        """C."""
         return len(self.class_names)
 
     @property
     def has_split(self) -> bool:
+        """Whether the graph comes with a published split."""
         return self.train is not None and self.test is not None
 
     def fingerprint(self) -> str:
-        """A short hash of features, edges, labels and masks, so that a result says which data it is about."""
+        """A short hash of features, edges, labels and masks: a result says which data it is about.
+
+        Returns:
+            16 hexadecimal digits.
+        """
         digest = hashlib.sha256()
         x = self.graph.x
         parts = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
@@ -81,14 +111,27 @@ class LabelledGraph:
 
 @dataclass(frozen=True, eq=False)
 class UserGraph(LabelledGraph):
-    """A user's own graph: a Labelled that also knows which nodes are new, and what was done to the files it came from.
+    """A user's own graph: a labelled graph that also knows which nodes are new.
 
-    It can stand wherever a Labelled can, so that `split(load_graph("mine.npz"), old=[0, 1])` needs no second step.
-    Classes with a labelled node that is not new come first; those that only new nodes have (an answer key) come last.
+    It can stand wherever a `LabelledGraph` can, so that `split(load_graph("mine.npz"), old=[0, 1])`
+    needs no second step. Classes with a labelled node that is not new come first; those that only
+    new nodes have (an answer key) come last.
 
-    new_ids: ascending numbers of the new nodes. Labels that some of them may have in y are for grading alone.
-    notes:   what was repaired, dropped or assumed, a sentence each.
-    recipe:  how columns became features, for later files; None where the features were ready made.
+    Attributes:
+        new_ids: Ascending numbers of the new nodes; none by default. Labels that some of them may
+            have in `y` are for grading alone.
+        notes: What was repaired, dropped or assumed in the files it came from, a sentence each.
+        recipe: How columns became features, for later files; None where the features were ready
+            made.
+
+    Examples:
+        >>> import numpy as np
+        >>> import nodenova as nova
+        >>> graph = nova.Graph.of(np.eye(4), [[0, 1, 2], [1, 2, 3]])
+        >>> y, new_ids = np.array([0, 1, -1, -1]), np.array([2, 3])
+        >>> mine = nova.UserGraph(graph, y, ("cell", "gene"), new_ids=new_ids)
+        >>> mine.num_old, mine.is_new.tolist()
+        (2, [False, False, True, True])
     """
 
     new_ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -110,7 +153,24 @@ class UserGraph(LabelledGraph):
 
 @dataclass(frozen=True, eq=False)
 class OldTask:
-    """What phase 1 is given. Classes are numbered 0..n_old-1."""
+    """What phase 1 is given: a graph and nodes of the old classes with their labels.
+
+    Classes are numbered 0..n_old-1.
+
+    Attributes:
+        graph: What phase 1 may see.
+        train_ids: Labelled nodes to learn from, ascending.
+        train_y: Their classes.
+        val_ids: Validation nodes, ascending; there may be none.
+        val_y: Their classes.
+        class_names: n_old names.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, _, _ = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), old=[0, 1])
+        >>> old.class_names, len(old.train_ids), len(old.val_ids)
+        (('class-0', 'class-1'), 40, 12)
+    """
 
     graph: Graph
     train_ids: np.ndarray
@@ -122,11 +182,29 @@ class OldTask:
 
 @dataclass(frozen=True, eq=False)
 class LabelledNewTask:
-    """What phase 2 is given by the door for methods that need labels; the door takes out what a method does not ask for.
+    """What phase 2 is given by the entrance for methods that need labels.
 
-    ids, y:         new training nodes, ascending, and their classes 0..num_new-1.
-    old_ids, old_y: labelled nodes of earlier phases, ascending, and their classes as the model numbers them.
-    val_ids, val_y: validation nodes of all classes, ascending, and their classes as the joint head will number them.
+    `discover_supervised`, the entrance, takes out what a method does not ask for; that is None.
+
+    Attributes:
+        graph: What phase 2 may see.
+        ids: New training nodes, ascending.
+        num_new: How many new classes to find among them.
+        y: Their classes, 0..num_new-1.
+        old_ids: Labelled nodes of earlier phases, ascending.
+        old_y: Their classes, as the model numbers them.
+        val_ids: Validation nodes of all classes, ascending.
+        val_y: Their classes, as the joint head will number them.
+
+    Raises:
+        GraphError: Labels and nodes do not fit together, or nodes are not ascending.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> task = nova.labelled_new_task(labelled, old=[0, 1])
+        >>> sorted(set(task.y.tolist())), sorted(set(task.old_y.tolist()))
+        ([0, 1], [0, 1])
     """
 
     graph: Graph
@@ -146,19 +224,37 @@ class LabelledNewTask:
                 object.__setattr__(self, f"{name}_ids", NewTask(self.graph, ids, 1).ids)
             elif ids is None and y is not None:
                 raise GraphError(f"labels of {which} nodes are given without the nodes")
-        pairs = (("new", self.ids, self.y), ("old", self.old_ids, self.old_y), ("validation", self.val_ids, self.val_y))
+        pairs = (
+            ("new", self.ids, self.y),
+            ("old", self.old_ids, self.old_y),
+            ("validation", self.val_ids, self.val_y),
+        )
         for which, ids, y in pairs:
             if ids is not None and y is not None and (y.shape != ids.shape or y.min(initial=0) < 0):
-                raise GraphError(f"{len(ids)} {which} nodes need as many labels, numbered from 0; there are {len(y)}")
+                raise GraphError(
+                    f"{len(ids)} {which} nodes need as many labels, numbered from 0; "
+                    f"there are {len(y)}"
+                )
 
 
 @dataclass(frozen=True, eq=False)
 class Exam:
-    """The answers, held back until grading. Classes are numbered as the model numbers them: old ones, then stage by stage.
+    """The answers, held back until grading.
 
-    graph:  what a model is asked to classify.
-    ids, y: test nodes and their true classes.
-    sizes:  how many classes each phase brought: (n_old, n_new of stage 1, ...).
+    Classes are numbered as the model numbers them: old ones, then stage by stage.
+
+    Attributes:
+        graph: What a model is asked to classify.
+        ids: Test nodes, ascending.
+        y: Their true classes.
+        sizes: How many classes each phase brought: (n_old, n_new of stage 1, ...).
+        class_names: Of the true classes.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> _, _, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), old=[0, 1])
+        >>> exam.sizes, len(exam.ids)
+        ((2, 2), 90)
     """
 
     graph: Graph

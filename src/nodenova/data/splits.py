@@ -8,120 +8,195 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodenova.data.labels import UNKNOWN, Exam, GivenTask, Labelled, OldTask
-from nodenova.errors import SettingError, SplitError
+from nodenova.data.checks import check_groups, check_training_nodes
+from nodenova.data.division import Division
+from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
+from nodenova.errors import SettingError, warn_renamed
+from nodenova.settings import accepts_old_arguments
 from nodenova.task import NewTask
 
-VISIBILITIES = ("transductive", "induced")
+SETTINGS = ("transductive", "inductive")
+OLD_WORDS = {"induced": "inductive"}
 
 
+@accepts_old_arguments(visibility="setting")
 def split(
-    labelled: Labelled,
+    labelled: LabelledGraph,
     old: Sequence[int],
     *,
     num_new: int | None = None,
-    visibility: str = "transductive",
+    setting: str = "transductive",
     per_class: int = 20,
     seed: int = 0,
 ) -> tuple[OldTask, NewTask, Exam]:
-    """Classes `old` are labelled in phase 1, all others are to be discovered in one stage.
+    """Divide a labelled graph: classes `old` are labelled in phase 1, all others to be discovered.
 
-    num_new:    how many classes phase 2 is told to find; the true number unless given.
-    visibility: "transductive" shows both phases the whole graph (never a label); "induced" shows a phase only
-                the nodes of the classes met so far.
-    per_class, seed: used only when the graph has no published split: `per_class` training nodes a class are drawn.
+    Args:
+        labelled: The graph and its classes.
+        old: Numbers of the classes that phase 1 learns.
+        num_new: How many classes phase 2 is told to find; the true number unless given.
+        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
+            a phase only the nodes of the classes met so far.
+        per_class: Training nodes a class to draw where the graph has no published split.
+        seed: Of that draw.
+
+    Returns:
+        What phase 1 is given, what phase 2 is given, and the exam over all classes.
+
+    Raises:
+        SplitError: A class is not there, is given twice, or has too few nodes.
+        SettingError: `setting` or `per_class` is out of range.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> old, new, exam = nova.split(labelled, old=[0, 1])
+        >>> old.class_names, new.num_new, exam.sizes
+        (('class-0', 'class-1'), 2, (2, 2))
+        >>> nova.split(labelled, old=[0, 1], setting="inductive")[0].graph.num_nodes
+        87
     """
-    rest = [c for c in range(labelled.num_classes) if c not in set(old)]
-    first, news, exams = split_stages(
-        labelled, old, [rest], visibility=visibility, per_class=per_class, seed=seed, num_new=num_new
-    )
-    return first, news[0], exams[0]
+    divided = _divide(labelled, old, None, setting, per_class, seed)
+    return divided.old_task(), divided.new_task(1, num_new), divided.exam(1)
 
 
-def given_task(
-    labelled: Labelled,
+@accepts_old_arguments(visibility="setting")
+def labelled_new_task(
+    labelled: LabelledGraph,
     old: Sequence[int],
     *,
     num_new: int | None = None,
-    visibility: str = "transductive",
+    setting: str = "transductive",
     per_class: int = 20,
     seed: int = 0,
-) -> GivenTask:
-    """The phase 2 of `split` with everything there is to give away: new labels, old nodes and labels, validation nodes."""
-    drawn = with_split(labelled, per_class, seed)
-    _, new, _ = split(drawn, old, num_new=num_new, visibility=visibility)
-    assert drawn.train is not None
-    seen = np.arange(new.graph.num_nodes) if visibility == "transductive" else np.flatnonzero(drawn.y != UNKNOWN)
-    y, train = drawn.y[seen], drawn.train[seen]
-    order = [*sorted(old), *(c for c in range(labelled.num_classes) if c not in set(old))]
-    number = np.argsort(order)[y]  # as the joint head numbers classes; meaningless where y is unknown
-    old_ids = np.flatnonzero(train & np.isin(y, list(old)))
-    val_ids = np.flatnonzero(drawn.val[seen] & (y != UNKNOWN)) if drawn.val is not None else np.zeros(0, dtype=np.int64)
-    y_new = number[new.ids] - len(old)
-    return GivenTask(new.graph, new.ids, new.num_new, y_new, old_ids, number[old_ids], val_ids, number[val_ids])
+) -> LabelledNewTask:
+    """The phase 2 of `split` with everything there is to give away, for methods that need labels.
+
+    That is labels of new nodes, old nodes and their labels, validation nodes and theirs.
+
+    Args:
+        labelled: The graph and its classes.
+        old: Numbers of the classes that phase 1 learns.
+        num_new: How many classes phase 2 is told to find; the true number unless given.
+        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
+            a phase only the nodes of the classes met so far.
+        per_class: Training nodes a class to draw where the graph has no published split.
+        seed: Of that draw.
+
+    Returns:
+        The task for `discover_supervised`.
+
+    Raises:
+        SplitError: A class is not there, is given twice, or has too few nodes.
+        SettingError: `setting` or `per_class` is out of range.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> task = nova.labelled_new_task(labelled, old=[0, 1])
+        >>> len(task.ids), len(task.old_ids), len(task.val_ids)
+        (40, 40, 30)
+    """
+    return _divide(labelled, old, None, setting, per_class, seed).labelled_new_task(1, num_new)
 
 
+@accepts_old_arguments(visibility="setting")
 def split_stages(
-    labelled: Labelled,
+    labelled: LabelledGraph,
     old: Sequence[int],
     stages: Sequence[Sequence[int]],
     *,
     num_new: int | None = None,
-    visibility: str = "transductive",
+    setting: str = "transductive",
     per_class: int = 20,
     seed: int = 0,
 ) -> tuple[OldTask, list[NewTask], list[Exam]]:
-    """The same for several stages: stage s brings the classes stages[s], and exam s asks for all classes met until then."""
-    if visibility not in VISIBILITIES:
-        raise SettingError(f"visibility must be one of {', '.join(VISIBILITIES)}, it is {visibility!r}")
+    """Divide a labelled graph into phase 1 and several stages of discovery.
+
+    Args:
+        labelled: The graph and its classes.
+        old: Numbers of the classes that phase 1 learns.
+        stages: Numbers of the classes that each stage brings.
+        num_new: How many classes phase 2 is told to find in each stage; the true number unless
+            given.
+        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
+            a phase only the nodes of the classes met so far.
+        per_class: Training nodes a class to draw where the graph has no published split.
+        seed: Of that draw.
+
+    Returns:
+        What phase 1 is given, what each stage is given, and an exam for each stage that asks for
+        all classes met until then.
+
+    Raises:
+        SplitError: A class is not there, is given twice, or has too few nodes.
+        SettingError: `setting` or `per_class` is out of range.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> old, news, exams = nova.split_stages(labelled, [0, 1], [[2], [3]])
+        >>> [new.num_new for new in news], [exam.sizes for exam in exams]
+        ([1, 1], [(2, 1), (2, 1, 1)])
+    """
+    divided = _divide(labelled, old, stages, setting, per_class, seed)
+    numbers = range(1, len(stages) + 1)
+    news = [divided.new_task(stage, num_new) for stage in numbers]
+    return divided.old_task(), news, [divided.exam(stage) for stage in numbers]
+
+
+def _divide(
+    labelled: LabelledGraph,
+    old: Sequence[int],
+    stages: Sequence[Sequence[int]] | None,
+    setting: str,
+    per_class: int,
+    seed: int,
+) -> Division:
+    """By the published split or a seeded one; without `stages` all other classes are one stage."""
+    if setting in OLD_WORDS:
+        warn_renamed(f"setting={setting}", f"setting={OLD_WORDS[setting]}", stacklevel=4)
+        setting = OLD_WORDS[setting]
+    if setting not in SETTINGS:
+        raise SettingError(f"setting must be one of {', '.join(SETTINGS)}, it is {setting!r}")
+    if stages is None:
+        stages = [[c for c in range(labelled.num_classes) if c not in set(old)]]
     groups = [sorted(int(c) for c in group) for group in (old, *stages)]
-    _check_groups(groups, labelled)
+    check_groups(groups, labelled)
     labelled = with_split(labelled, per_class, seed)
     assert labelled.train is not None
     assert labelled.test is not None
-    val = labelled.val if labelled.val is not None else np.zeros(labelled.graph.num_nodes, dtype=bool)
-
     order = [c for group in groups for c in group]
-    renumber = np.full(labelled.num_classes + 1, UNKNOWN)  # the last entry keeps -1 (unknown) at -1
+    renumber = np.full(labelled.num_classes + 1, UNKNOWN)  # the last entry keeps -1 at -1
     renumber[order] = np.arange(len(order))
     y = renumber[labelled.y]
     names = tuple(labelled.class_names[c] for c in order)
     ends = np.cumsum([len(group) for group in groups])
-    _check_training_nodes(y, labelled.train, ends, names, labelled.name)
-
-    def seen_after(phase: int) -> np.ndarray:
-        """Ascending ids of the nodes that phase may see."""
-        if visibility == "transductive":
-            return np.arange(labelled.graph.num_nodes)
-        return np.flatnonzero((y >= 0) & (y < ends[phase]))
-
-    def graph_of(seen: np.ndarray):  # type: ignore[no-untyped-def]
-        return labelled.graph if len(seen) == labelled.graph.num_nodes else labelled.graph.subgraph(seen)
-
-    seen = seen_after(0)
-    y_seen, train, validation = y[seen], labelled.train[seen], val[seen]
-    is_old = (y_seen >= 0) & (y_seen < ends[0])
-    train_ids, val_ids = np.flatnonzero(train & is_old), np.flatnonzero(validation & is_old)
-    first = OldTask(graph_of(seen), train_ids, y_seen[train_ids], val_ids, y_seen[val_ids], names[: ends[0]])
-
-    tasks, exams = [], []
-    for phase in range(1, len(groups)):
-        seen = seen_after(phase)
-        graph, y_seen = graph_of(seen), y[seen]
-        is_new = (y_seen >= ends[phase - 1]) & (y_seen < ends[phase])
-        wanted = len(groups[phase]) if num_new is None else num_new
-        tasks.append(NewTask(graph, np.flatnonzero(labelled.train[seen] & is_new), wanted))
-        test_ids = np.flatnonzero(labelled.test[seen] & (y_seen >= 0) & (y_seen < ends[phase]))
-        sizes = tuple(len(group) for group in groups[: phase + 1])
-        exams.append(Exam(graph, test_ids, y_seen[test_ids], sizes, names[: ends[phase]]))
-    return first, tasks, exams
+    check_training_nodes(y, labelled.train, ends, names, labelled.name)
+    met = [(y != UNKNOWN) & (y < end) for end in ends]
+    return Division(
+        graph=labelled.graph,
+        y=y,
+        class_names=names,
+        sizes=tuple(len(group) for group in groups),
+        train=labelled.train & met[0],
+        val=np.zeros_like(labelled.train) if labelled.val is None else labelled.val,
+        new=[labelled.train & now & ~before for before, now in pairwise(met)],
+        test=labelled.test,
+        seen=None if setting == "transductive" else met,
+    )
 
 
-def with_split(labelled: Labelled, per_class: int = 20, seed: int = 0) -> Labelled:
+def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> LabelledGraph:
     """The graph with its published split, or, when it has none, with a seeded one.
 
-    Training nodes: `per_class` of each class, at most half of it. Of the other labelled nodes a quarter, at most
-    500, are for validation, and the rest is for the test.
+    Of the labelled nodes that are not drawn for training a quarter, at most 500, are for
+    validation, and the rest is for the test.
+
+    Args:
+        labelled: The graph and its classes.
+        per_class: Training nodes of each class, at most half of it.
+        seed: Of the draw.
     """
     if labelled.has_split:
         return labelled
@@ -134,11 +209,24 @@ def with_split(labelled: Labelled, per_class: int = 20, seed: int = 0) -> Labell
     return _rest_divided(labelled, train, rng)
 
 
-def redrawn(labelled: Labelled, old: Sequence[int], per_class: int = 20, seed: int = 0, balanced: bool = True) -> Labelled:
-    """The same graph with other training nodes: `per_class` of each class, at most half of it, outside the published test.
+def redrawn(
+    labelled: LabelledGraph,
+    old: Sequence[int],
+    per_class: int = 20,
+    seed: int = 0,
+    balanced: bool = True,
+) -> LabelledGraph:
+    """The same graph with other training nodes, outside the published test.
 
-    With balanced=False the new classes together get as many, drawn without looking at the class, as unlabelled nodes come
-    in practice. A graph without a published test gets one from the nodes that are left, as in `with_split`.
+    A graph without a published test gets one from the nodes that are left, as in `with_split`.
+
+    Args:
+        labelled: The graph and its classes.
+        old: Numbers of the classes that phase 1 learns.
+        per_class: Training nodes of each class, at most half of it.
+        seed: Of the draw.
+        balanced: Whether each new class gets as many. Otherwise the new classes together do, drawn
+            without looking at the class, as unlabelled nodes come in practice.
     """
     _check_per_class(per_class)
     rng = np.random.default_rng([seed, 31415])
@@ -146,7 +234,8 @@ def redrawn(labelled: Labelled, old: Sequence[int], per_class: int = 20, seed: i
     if labelled.test is not None:
         free &= ~labelled.test
     is_old = np.isin(labelled.y, list(old))
-    drawn, wanted = [], 0
+    drawn = []
+    wanted = 0
     for c in range(labelled.num_classes):
         members = rng.permutation(np.flatnonzero(free & (labelled.y == c)))
         count = min(per_class, max(1, len(members) // 2))
@@ -170,44 +259,13 @@ def _check_per_class(per_class: int) -> None:
         raise SettingError(f"per_class must be at least 1, it is {per_class}")
 
 
-def _rest_divided(labelled: Labelled, train: np.ndarray, rng: np.random.Generator) -> Labelled:
-    """Of the other labelled nodes a quarter, at most 500, for validation, and the rest for the test."""
+def _rest_divided(
+    labelled: LabelledGraph, train: np.ndarray, rng: np.random.Generator
+) -> LabelledGraph:
+    """Of the other labelled nodes a quarter, at most 500, for validation, the rest for the test."""
     val, test = np.zeros_like(train), np.zeros_like(train)
     rest = rng.permutation(np.flatnonzero((labelled.y != UNKNOWN) & ~train))
     n_val = min(500, len(rest) // 4)
     val[rest[:n_val]] = True
     test[rest[n_val:]] = True
     return replace(labelled, train=train, val=val, test=test)
-
-
-def _check_groups(groups: list[list[int]], labelled: Labelled) -> None:
-    order = [c for group in groups for c in group]
-    unknown = [c for c in order if not 0 <= c < labelled.num_classes]
-    if unknown:
-        raise SplitError(f"{labelled.name}: class {unknown[0]} is not there, classes are 0..{labelled.num_classes - 1}")
-    if len(set(order)) < len(order):
-        twice = next(c for c in order if order.count(c) > 1)
-        raise SplitError(f"{labelled.name}: class {twice} is given twice among old and new classes")
-    if not groups[0]:
-        raise SplitError(f"{labelled.name}: there must be at least one old class")
-    if not all(groups[1:]):
-        raise SplitError(
-            f"{labelled.name}: {len(groups[0])} old classes of {labelled.num_classes} leave no new class to discover"
-        )
-    counts = np.bincount(labelled.y[labelled.y >= 0], minlength=labelled.num_classes)
-    for c in order:
-        if counts[c] < 2:
-            raise SplitError(
-                f"{labelled.name}: class {labelled.class_names[c]!r} has {counts[c]} labelled node"
-                f"{'' if counts[c] == 1 else 's'}; each class needs at least 2, one to learn from and one to be graded on"
-            )
-
-
-def _check_training_nodes(y: np.ndarray, train: np.ndarray, ends: np.ndarray, names: tuple[str, ...], source: str) -> None:
-    for c in range(ends[0]):
-        if not (train & (y == c)).any():
-            raise SplitError(f"{source}: old class {names[c]!r} has no training node (train_mask)")
-    for start, end in pairwise(ends):
-        if not (train & (y >= start) & (y < end)).any():
-            which = ", ".join(repr(name) for name in names[start:end])
-            raise SplitError(f"{source}: none of the new classes ({which}) has a node in train_mask for phase 2 to see")

@@ -1,11 +1,11 @@
-"""A graph with known classes, of any size, made in a second: planted partition and bags of words."""
+"""A graph with known classes, of any size, in a second: planted partition and bags of words."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.labels import Labelled
+from nodenova.data.labels import LabelledGraph
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 
@@ -19,18 +19,52 @@ def synthetic(
     words_per_node: int = 20,
     topic_share: float = 0.4,
     seed: int = 0,
-) -> Labelled:
-    """Nodes of equally likely classes; neighbours are of the same class with probability `homophily` (or by chance),
-    and each word of a node comes with probability `topic_share` from its class's own words, else from all words."""
+) -> LabelledGraph:
+    """Make a graph with known classes: planted partition and bags of words.
+
+    Nodes are of equally likely classes, and features say which words a node has.
+
+    Args:
+        nodes: How many; at least 2 a class.
+        classes: How many; at least 2.
+        words: How many features; at least 2 a class.
+        degree: On average, before duplicates and self-loops drop out.
+        homophily: Probability that a neighbor is of the node's own class; others are of any class,
+            by chance.
+        words_per_node: How many are drawn for each node, some more than once.
+        topic_share: Probability that a word is of the class's own words; others are of all words.
+        seed: The same seed, the same graph.
+
+    Returns:
+        The graph with all labels and no split.
+
+    Raises:
+        SettingError: A number is out of range.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> labelled.class_names, labelled.graph.x.shape
+        (('class-0', 'class-1', 'class-2', 'class-3'), (200, 500))
+    """
     if classes < 2 or nodes < 2 * classes:
-        raise SettingError(f"synthetic needs at least 2 classes and 2 nodes a class, not {nodes} nodes, {classes} classes")
+        raise SettingError(
+            "synthetic needs at least 2 classes and 2 nodes a class, "
+            f"not {nodes} nodes, {classes} classes"
+        )
     if words < 2 * classes or words_per_node < 1:
-        raise SettingError(f"synthetic needs at least 2 words a class and one a node, not {words} words")
+        raise SettingError(
+            f"synthetic needs at least 2 words a class and one a node, not {words} words"
+        )
     if not (0 <= homophily <= 1 and 0 <= topic_share <= 1 and degree >= 0):
-        raise SettingError("synthetic: homophily and topic_share lie in 0..1, and degree is not negative")
+        raise SettingError(
+            "synthetic: homophily and topic_share lie in 0..1, and degree is not negative"
+        )
     rng = np.random.default_rng([seed, 1618])
     # Every class has two nodes at least, whatever the draw.
-    y = np.concatenate([np.repeat(np.arange(classes), 2), rng.integers(classes, size=nodes - 2 * classes)])
+    y = np.concatenate(
+        [np.repeat(np.arange(classes), 2), rng.integers(classes, size=nodes - 2 * classes)]
+    )
     rng.shuffle(y)
 
     count = round(nodes * degree / 2)
@@ -49,8 +83,12 @@ def synthetic(
     topical = rng.integers(own, size=(nodes, words_per_node)) * classes + y[:, None]
     drawn = np.where(rng.random((nodes, words_per_node)) < topic_share, topical, general)
     rows = np.repeat(np.arange(nodes), words_per_node)
-    x = sp.csr_array((np.ones(drawn.size, dtype=np.float32), (rows, drawn.ravel())), shape=(nodes, words))
+    x = sp.csr_array(
+        (np.ones(drawn.size, dtype=np.float32), (rows, drawn.ravel())), shape=(nodes, words)
+    )
     x.data[:] = 1.0  # present or not, as in Cora and CiteSeer
 
-    graph = Graph.of(x, np.stack([source, target]), feature_names=[f"word-{w}" for w in range(words)])
-    return Labelled(graph, y, tuple(f"class-{c}" for c in range(classes)), name="synthetic")
+    graph = Graph.of(
+        x, np.stack([source, target]), feature_names=[f"word-{w}" for w in range(words)]
+    )
+    return LabelledGraph(graph, y, tuple(f"class-{c}" for c in range(classes)), name="synthetic")

@@ -29,8 +29,13 @@ def confusion(
     counts:    (true, predicted) nodes: said instead of percent, with both where the pointer rests.
     """
     n_true, n_columns = share.shape
-    across_full = [*names, *[NO_PARTNER] * (n_columns - n_true)] if predicted is None else list(predicted)
-    said, across = [short(name) for name in names], [short(name, 2 * MAX_LETTERS) for name in across_full]
+    across_full = (
+        [*names, *[NO_PARTNER] * (n_columns - n_true)] if predicted is None else list(predicted)
+    )
+    said, across = (
+        [short(name) for name in names],
+        [short(name, 2 * MAX_LETTERS) for name in across_full],
+    )
     shown = share.round().astype(int) if counts is None else counts
     cell = max(30.0, 10 + 6.5 * len(f"{shown.max(initial=0):,}"))
     left = 18 + 6.6 * max(map(len, said))
@@ -40,7 +45,9 @@ def confusion(
     parts = []
     for i in range(n_true):
         middle = 6 + (i + 0.5) * 30 + 4
-        parts.append(f'<text x="{left - 6:.1f}" y="{middle:g}" text-anchor="end">{text(said[i])}</text>')
+        parts.append(
+            f'<text x="{left - 6:.1f}" y="{middle:g}" text-anchor="end">{text(said[i])}</text>'
+        )
         for j in range(n_columns):
             at = f'x="{left + j * cell + 0.5:.1f}" y="{6 + i * 30 + 0.5:g}" width="{cell - 1:g}" height="29"'
             hint = "" if counts is None else _hint(names[i], across_full[j], counts[i], j)
@@ -48,7 +55,9 @@ def confusion(
             if shown[i, j]:
                 ink = "#fff" if share[i, j] > 60 else "#111"
                 where = f'x="{left + (j + 0.5) * cell:.1f}" y="{middle:g}" pointer-events="none"'
-                parts.append(f'<text {where} text-anchor="middle" fill="{ink}" font-size="11">{shown[i, j]:,}</text>')
+                parts.append(
+                    f'<text {where} text-anchor="middle" fill="{ink}" font-size="11">{shown[i, j]:,}</text>'
+                )
     for j, name in enumerate(across):
         x, y = left + (j + 0.5) * cell, 6 + n_true * 30 + 8
         flat = f'x="{x:.1f}" y="{y + 8:g}" text-anchor="middle"'
@@ -77,18 +86,33 @@ def before_and_after_matching(
     called: names of discovered classes by id, where they have any.
     """
     matched = metrics.match_block(counts, sizes, predicted_sizes)
-    said = [(called or {}).get(i, name) for i, name in enumerate(predicted_names(names, n_old, counts.shape[1]))]
+    said = [
+        (called or {}).get(i, name)
+        for i, name in enumerate(predicted_names(names, n_old, counts.shape[1]))
+    ]
     partner = {int(t): said[p] for p, t in enumerate(matched) if t >= n_old}
     found = [
-        f"{name} = {partner[t]}" if t in partner else f"{name}, not found" for t, name in enumerate(names) if t >= n_old
+        f"{name} = {partner[t]}" if t in partner else f"{name}, not found"
+        for t, name in enumerate(names)
+        if t >= n_old
     ]
     extra = [f"{said[p]}, {NO_PARTNER}" for p in np.flatnonzero(matched < 0)]
     views = {
         "Before matching": (counts, said),
-        "After matching (block)": (metrics.matched_confusion(counts, matched), [*names[:n_old], *found, *extra]),
+        "After matching (block)": (
+            metrics.matched_confusion(counts, matched),
+            [*names[:n_old], *found, *extra],
+        ),
     }
     return {
-        title: confusion(f"Confusion matrix, {title.lower()}", shares(view), names, n_old, predicted=across, counts=view)
+        title: confusion(
+            f"Confusion matrix, {title.lower()}",
+            shares(view),
+            names,
+            n_old,
+            predicted=across,
+            counts=view,
+        )
         for title, (view, across) in views.items()
     }
 

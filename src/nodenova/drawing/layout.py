@@ -17,14 +17,21 @@ from nodenova.nn.seeding import fixed_threads
 
 DIMENSIONS = 32  # of the embeddings, the strongest directions
 NEIGHBOURS = 15
-MIN_NODES = 32  # nodes for neighbours to mean something; fewer are shown by their two strongest directions
-EXAGGERATED, ITERATIONS = 150, 500  # the attraction is 12-fold at first, so that groups find together
+MIN_NODES = (
+    32  # nodes for neighbours to mean something; fewer are shown by their two strongest directions
+)
+EXAGGERATED, ITERATIONS = (
+    150,
+    500,
+)  # the attraction is 12-fold at first, so that groups find together
 SPACING = 0.5  # of the grid; the repulsion changes over distances of about 1
 MAX_CELLS = 512  # of the grid, along one side
 BLOCK = 4000  # nodes among which neighbours are searched by brute force
 
 
-def positions(z: np.ndarray, progress: Callable[[int, int], None] = lambda done, of: None) -> np.ndarray:
+def positions(
+    z: np.ndarray, progress: Callable[[int, int], None] = lambda done, of: None
+) -> np.ndarray:
     """(n, 2) places in [0, 1] x [0, 1] for embeddings z (n, d); `progress` is called with (steps done, steps)."""
     z = _strongest(np.asarray(z, dtype=np.float64))
     n = len(z)
@@ -50,7 +57,9 @@ def _strongest(z: np.ndarray) -> np.ndarray:
     z = np.nan_to_num(z - z.mean(axis=0))
     values, vectors = np.linalg.eigh(z.T @ z)
     vectors = vectors[:, np.argsort(-values, kind="stable")[:DIMENSIONS]]
-    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
+    vectors = vectors * np.sign(
+        vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    )
     return np.pad(z @ vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
 
 
@@ -69,13 +78,19 @@ def _nearest(z: np.ndarray, k: int) -> np.ndarray:
     n = len(z)
     rng = np.random.default_rng(0)
     pivots = z[np.sort(rng.choice(n, 1 if n <= BLOCK else int(np.sqrt(n)), replace=False))]
-    cell = np.concatenate([_distances(part, pivots).argmin(axis=1) for part in np.array_split(z, 1 + n // BLOCK)])
-    members = np.split(np.argsort(cell, kind="stable"), np.searchsorted(np.sort(cell), np.arange(1, len(pivots))))
+    cell = np.concatenate(
+        [_distances(part, pivots).argmin(axis=1) for part in np.array_split(z, 1 + n // BLOCK)]
+    )
+    members = np.split(
+        np.argsort(cell, kind="stable"), np.searchsorted(np.sort(cell), np.arange(1, len(pivots)))
+    )
     around = np.argsort(_distances(pivots, pivots), axis=1, kind="stable")
     found = np.zeros((n, k), dtype=np.int64)
     for c, mine in enumerate(members):
         near: list[np.ndarray] = []
-        for other in around[c]:  # its own cell, then the nearest ones, until there are enough to choose from
+        for other in around[
+            c
+        ]:  # its own cell, then the nearest ones, until there are enough to choose from
             near.append(members[other])
             if len(near) >= 6 and sum(map(len, near)) > 4 * k:
                 break
@@ -101,9 +116,13 @@ def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None
     kernels: dict[tuple[int, float], tuple[np.ndarray, ...]] = {}
     for i in range(ITERATIONS):
         early = i < EXAGGERATED
-        across, along = (np.repeat(of, degree) - of[p.indices] for of in (y[:, 0].copy(), y[:, 1].copy()))  # (edges,)
+        across, along = (
+            np.repeat(of, degree) - of[p.indices] for of in (y[:, 0].copy(), y[:, 1].copy())
+        )  # (edges,)
         pull = p.data / (1 + across * across + along * along)
-        attraction = np.stack([np.add.reduceat(pull * part, begin) for part in (across, along)], axis=1)
+        attraction = np.stack(
+            [np.add.reduceat(pull * part, begin) for part in (across, along)], axis=1
+        )
         gradient = 4 * ((12.0 if early else 1.0) * attraction - _repulsion(y, kernels))
         gains = np.maximum(np.where(gradient * velocity < 0, gains + 0.2, gains * 0.8), 0.01)
         velocity = (0.5 if early else 0.8) * velocity - rate * gains * gradient
@@ -113,7 +132,9 @@ def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None
     return y
 
 
-def _repulsion(y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray, ...]]) -> np.ndarray:
+def _repulsion(
+    y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray, ...]]
+) -> np.ndarray:
     """(n, 2) sum over j of (y_i - y_j) / (1 + d_ij^2)^2, divided by Z, the sum of 1 / (1 + d_ij^2) over all pairs."""
     low, extent = y.min(axis=0), float(np.ptp(y, axis=0).max())
     spacing = SPACING
@@ -132,12 +153,19 @@ def _repulsion(y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray,
         for b in (0, 1):
             flat.append((corner[:, 0] + a) * side + corner[:, 1] + b)
             weights.append(np.abs(1 - a - part[:, 0]) * np.abs(1 - b - part[:, 1]))
-    density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side).reshape(side, side)
+    density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side).reshape(
+        side, side
+    )
     spectrum = rfft2(density.astype(np.float32), workers=1)
-    same, beside = 1 - 2 * part * (1 - part), 2 * part * (1 - part)  # (n, 2) a node's own corners meeting each other
+    same, beside = (
+        1 - 2 * part * (1 - part),
+        2 * part * (1 - part),
+    )  # (n, 2) a node's own corners meeting each other
     itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)
     itself += beside.prod(axis=1) / (1 + 2 * spacing**2)
-    total = float((density * irfft2(spectrum * closeness, (side, side), workers=1)).sum() - itself.sum())
+    total = float(
+        (density * irfft2(spectrum * closeness, (side, side), workers=1)).sum() - itself.sum()
+    )
     forces = []
     for kernel in (force_x, force_y):
         field = irfft2(spectrum * kernel, (side, side), workers=1).ravel()
@@ -150,4 +178,7 @@ def _kernels(side: int, spacing: float) -> tuple[np.ndarray, ...]:
     offset = np.fft.fftfreq(side, 1 / side) * spacing
     x, y = np.meshgrid(offset, offset, indexing="ij")
     close = 1 / (1 + x * x + y * y)
-    return tuple(rfft2(kernel.astype(np.float32), workers=1) for kernel in (x * close**2, y * close**2, close))
+    return tuple(
+        rfft2(kernel.astype(np.float32), workers=1)
+        for kernel in (x * close**2, y * close**2, close)
+    )

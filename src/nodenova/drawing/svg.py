@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 # Seven colours that stay apart for every kind of colour vision (Paul Tol's "vibrant"), on white and on black.
-COLOURS = ("#0077bb", "#ee7733", "#009988", "#cc3311", "#33bbee", "#ee3377", "#999999")
-ORANGE = COLOURS[1]
+COLORS = ("#0077bb", "#ee7733", "#009988", "#cc3311", "#33bbee", "#ee3377", "#999999")
+ORANGE = COLORS[1]
 BLUES = ("#f2f6fb", "#c3d9ee", "#7fb2da", "#3a7fbd", "#0b4a8b")  # from nothing to all
 DASHES = ("none", "7 4", "2 3", "9 3 2 3", "12 5")
 MAX_LETTERS = 24  # of a name in a drawing
@@ -43,4 +43,6 @@ def blue(share: float) -> str:
     at = min(max(share, 0.0), 1.0) * (len(BLUES) - 1)
     i = min(int(at), len(BLUES) - 2)
     low, high = ([int(BLUES[k][c : c + 2], 16) for c in (1, 3, 5)] for k in (i, i + 1))
-    return "#" + "".join(f"{round(a + (b - a) * (at - i)):02x}" for a, b in zip(low, high, strict=True))
+    return "#" + "".join(
+        f"{round(a + (b - a) * (at - i)):02x}" for a, b in zip(low, high, strict=True)
+    )

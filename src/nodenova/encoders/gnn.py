@@ -1,7 +1,9 @@
-"""Graph neural networks as encoders. PyTorch Geometric's layers hold the parameters; the products run on `propagation`.
+"""Graph neural networks as encoders.
 
-Each `*_layer` function computes what the layer's own `forward` computes (tests/test_encoders.py holds the two against
-each other), from operators that are built once per graph instead of once per call.
+PyTorch Geometric's layers hold the parameters; the products run on `nn.sparse` and `nn.attention`.
+Each `*_layer` function computes what the layer's own `forward` computes (tests/encoders/test_gnn.py
+holds the two against each other), from operators that are built once per graph instead of once per
+call.
 """
 
 from __future__ import annotations
@@ -16,43 +18,60 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.nn.attention import neighbourhoods
+from nodenova.nn.attention import neighborhoods
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
 
 
-def gcn_layer(conv: GCNConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
+def gcn_layer(
+    conv: GCNConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
+) -> Tensor:
     """D^-1/2 (A+I) D^-1/2 x W + b (Kipf & Welling 2017)."""
     return gcn_operator(graph, device) @ (x @ conv.lin.weight.t()) + conv.bias
 
 
-def sage_layer(conv: SAGEConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
+def sage_layer(
+    conv: SAGEConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
+) -> Tensor:
     """mean_j(x_j) W_l + b + x W_r (Hamilton et al. 2017, mean aggregator)."""
-    # Projecting first and averaging afterwards is the same by linearity, and d0 / hidden times cheaper.
-    neighbours = mean_operator(graph, device) @ (x @ conv.lin_l.weight.t())
-    return neighbours + conv.lin_l.bias + x @ conv.lin_r.weight.t()
+    # Projecting first and averaging afterwards is the same by linearity, and d0 / hidden times
+    # cheaper.
+    neighbors = mean_operator(graph, device) @ (x @ conv.lin_l.weight.t())
+    return neighbors + conv.lin_l.bias + x @ conv.lin_r.weight.t()
 
 
-def gat_layer(conv: GATConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
-    """Attention over the neighbours and the node itself (Velickovic et al. 2018), heads concatenated."""
-    h, edges = _heads_first(x @ conv.lin.weight.t(), conv.heads), neighbourhoods(graph, device)
-    source, target = ((h @ att.view(conv.heads, -1, 1)).squeeze(-1) for att in (conv.att_src, conv.att_dst))  # (heads, N)
+def gat_layer(
+    conv: GATConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
+) -> Tensor:
+    """Attention over neighbors and the node itself (Velickovic et al. 2018), heads concatenated."""
+    h = _heads_first(x @ conv.lin.weight.t(), conv.heads)
+    edges = neighborhoods(graph, device)
+    source = (h @ conv.att_src.view(conv.heads, -1, 1)).squeeze(-1)  # (heads, N)
+    target = (h @ conv.att_dst.view(conv.heads, -1, 1)).squeeze(-1)  # (heads, N)
     score = edges.score_v1(source, target, conv.negative_slope)
     return edges.attend(score, h).transpose(0, 1).flatten(1) + conv.bias
 
 
-def gatv2_layer(conv: GATv2Conv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device) -> Tensor:
-    """The same with the score of Brody et al. 2022, whose order of the neighbours may differ from node to node."""
+def gatv2_layer(
+    conv: GATv2Conv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
+) -> Tensor:
+    """The same with the score of Brody et al. 2022: each node may rank neighbors in its own way."""
     source, target = gatv2_ends(conv, x)
-    edges = neighbourhoods(graph, device)
+    edges = neighborhoods(graph, device)
     score = edges.score_v2(source, target, conv.att[0], conv.negative_slope)
     return edges.attend(score, source).transpose(0, 1).flatten(1) + conv.bias
 
 
 def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tensor]:
-    """W_l x and W_r x, (heads, N, size) each: what a node is as the source and as the target of an edge."""
-    source, target = (_heads_first(x @ lin.weight.t() + lin.bias, conv.heads) for lin in (conv.lin_l, conv.lin_r))
+    """W_l x and W_r x: what a node is as the source and as the target of an edge.
+
+    Returns:
+        (heads, N, size) each.
+    """
+    source, target = (
+        _heads_first(x @ lin.weight.t() + lin.bias, conv.heads) for lin in (conv.lin_l, conv.lin_r)
+    )
     return source, target
 
 
@@ -62,9 +81,16 @@ def _heads_first(h: Tensor, heads: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Kind:
-    """How one encoder family is made and run."""
+    """How one encoder family is made and run.
 
-    make: Callable[[int, int, int], nn.Module]  # (inputs, outputs, heads) -> layer
+    Attributes:
+        make: (inputs, outputs, heads) -> layer.
+        layer: (layer, x, graph, device) -> (N, outputs), as PyTorch Geometric's `forward`.
+        activation: Between layers.
+        many_heads: Whether inner layers have heads side by side.
+    """
+
+    make: Callable[[int, int, int], nn.Module]
     layer: Callable[..., Tensor]
     activation: Callable[[Tensor], Tensor]
     many_heads: bool = False
@@ -81,27 +107,50 @@ ATTENTION = ("v1", "v2")
 
 @dataclass(frozen=True)
 class GNNSpec:
-    """Everything needed to build an encoder again, saved beside its weights."""
+    """Everything needed to build an encoder again, saved beside its weights.
+
+    Attributes:
+        name: `gcn`, `gat` or `sage`.
+        num_features: Columns of a graph's x.
+        hidden: Size of z; GAT's inner layers have `heads` times as much.
+        layers: How many.
+        dropout: Between layers.
+        heads: Of attention. GAT only.
+        row_normalize: Whether a node's features are divided by their sum.
+        input_dropout: Dropout of the features.
+        attention: `v1`, Velickovic et al. 2018, or `v2`, Brody et al. 2022. GAT only.
+
+    Raises:
+        SettingError: A name is unknown or a number is impossible.
+
+    Examples:
+        >>> GNNSpec("gcn", num_features=100, layers=3).receptive_field
+        3
+    """
 
     name: str = "gcn"
     num_features: int = 1
-    hidden: int = 16  # size of z; GAT's inner layers have `heads` times as much
+    hidden: int = 16
     layers: int = 2
-    dropout: float = 0.5  # between layers
-    heads: int = 8  # GAT only
-    row_normalise: bool = True  # divide a node's features by their sum
-    input_dropout: float = 0.0  # of the features
-    attention: str = "v1"  # GAT only: Velickovic et al. 2018, or v2, Brody et al. 2022
+    dropout: float = 0.5
+    heads: int = 8
+    row_normalize: bool = True
+    input_dropout: float = 0.0
+    attention: str = "v1"
 
     def __post_init__(self) -> None:
         if self.name not in LAYERS:
             raise one_of("encoder", self.name, LAYERS)
         for setting, low, high in [("layers", 1, 64), ("hidden", 1, 65536), ("heads", 1, 1024)]:
             if not low <= getattr(self, setting) <= high:
-                raise SettingError(f"{setting} must lie in {low}..{high}, it is {getattr(self, setting)}")
+                raise SettingError(
+                    f"{setting} must lie in {low}..{high}, it is {getattr(self, setting)}"
+                )
         for setting in ("dropout", "input_dropout"):
             if not 0 <= getattr(self, setting) < 1:
-                raise SettingError(f"{setting} must be at least 0 and below 1, it is {getattr(self, setting)}")
+                raise SettingError(
+                    f"{setting} must be at least 0 and below 1, it is {getattr(self, setting)}"
+                )
         if self.attention not in ATTENTION:
             raise one_of("attention", self.attention, ATTENTION)
         if self.attention != "v1" and not LAYERS[self.name].many_heads:
@@ -109,10 +158,12 @@ class GNNSpec:
 
     @property
     def kind(self) -> Kind:
+        """How its layers are made and run."""
         return GAT_V2 if self.attention == "v2" else LAYERS[self.name]
 
     @property
     def trainable(self) -> bool:
+        """By gradient descent."""
         return True
 
     @property
@@ -140,7 +191,13 @@ class GNNSpec:
 
 
 class GNN(Encoder):
-    """g: Graph -> z of shape (N, hidden). Dropout between layers (and of the features), no activation after the last."""
+    """g: Graph -> z of shape (N, hidden).
+
+    Dropout between layers (and of the features), no activation after the last.
+
+    Args:
+        spec: Its shape.
+    """
 
     spec: GNNSpec
 
@@ -154,9 +211,11 @@ class GNN(Encoder):
         self.convs = nn.ModuleList([*inner, kind.make(sizes[-1], spec.hidden, 1)])
 
     def forward(self, graph: Graph) -> Tensor:
-        kind, p = self.spec.kind, self.spec.input_dropout
+        """(N, hidden) z of all nodes."""
+        kind = self.spec.kind
+        p = self.spec.input_dropout
         device = next(self.parameters()).device
-        x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalise)
+        x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalize)
         if p and self.training:
             x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
         for depth, conv in enumerate(self.convs):

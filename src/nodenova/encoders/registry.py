@@ -14,13 +14,19 @@ from nodenova.prism.encoder import PrismEncoder, PrismEncoderSpec
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """How an encoder of a name is built empty, and how it gets its weights."""
+    """How an encoder of a name is built empty, and how it gets its weights.
 
-    build: Callable[[Mapping[str, Any]], Encoder]  # from the fields of its spec
-    closed_form: type[PrismEncoder] | None = None  # computed by its `fit`; None: trained by gradient descent
+    Attributes:
+        build: An empty one, from the fields of its spec.
+        closed_form: Whose `fit` computes it; None: trained by gradient descent.
+    """
+
+    build: Callable[[Mapping[str, Any]], Encoder]
+    closed_form: type[PrismEncoder] | None = None
 
     @property
     def trainable(self) -> bool:
+        """Whether its weights are learned by gradient descent."""
         return self.closed_form is None
 
 
@@ -29,7 +35,9 @@ def _prism(spec: Mapping[str, Any]) -> Encoder:
 
 
 def _gnn(spec: Mapping[str, Any]) -> Encoder:
-    return GNN(GNNSpec(**spec))
+    # As the first models have it.
+    saved = {"row_normalize" if name == "row_normalise" else name: spec[name] for name in spec}
+    return GNN(GNNSpec(**saved))
 
 
 ENCODERS: dict[str, EncoderKind] = {
@@ -39,10 +47,14 @@ ENCODERS: dict[str, EncoderKind] = {
 
 
 def encoder_kind(name: str) -> EncoderKind:
-    """The kind of a name, or an error that lists the known ones.
+    """The kind of a name.
 
-    >>> encoder_kind("prism").trainable, encoder_kind("gcn").trainable
-    (False, True)
+    Raises:
+        SettingError: There is none of this name; the known ones are listed.
+
+    Examples:
+        >>> encoder_kind("prism").trainable, encoder_kind("gcn").trainable
+        (False, True)
     """
     if name not in ENCODERS:
         raise one_of("encoder", name, ENCODERS)
@@ -50,5 +62,16 @@ def encoder_kind(name: str) -> EncoderKind:
 
 
 def build_encoder(spec: Mapping[str, Any]) -> Encoder:
-    """An empty encoder of a saved kind and shape."""
+    """An empty encoder of a saved kind and shape.
+
+    Args:
+        spec: The fields of its spec, `name` among them.
+
+    Raises:
+        SettingError: No encoder has this name.
+
+    Examples:
+        >>> build_encoder({"name": "sage", "num_features": 100, "hidden": 8}).spec.hidden
+        8
+    """
     return encoder_kind(spec["name"]).build(spec)

@@ -18,15 +18,28 @@ from nodenova.nn.seeding import fixed_threads
 
 @dataclass(frozen=True, eq=False)
 class Grade:
-    """What the model said about the test nodes, and nothing else; scores are computed when asked for.
+    """What a model said about the test nodes, as counts; scores are computed when asked for.
 
-    confusion:     (true classes, predicted classes) counts over all test nodes, by the joint head.
-    confusion_new: (newest true classes, newest predicted classes), test nodes of the newest stage only, by the head for
-                   new classes, or None when nothing has been discovered.
-    sizes:         how many true classes each phase brought, and
-    predicted:     how many classes the model has of each phase.
-    confusion_old: (older true classes, older predicted classes), test nodes of the stages before the newest only, by the
-                   joint head restricted to those classes, or None when nothing has been discovered.
+    Attributes:
+        confusion: (true classes, predicted classes) counts over all test nodes, by the joint head.
+        confusion_new: (newest true classes, newest predicted classes), test nodes of the newest
+            stage only, by the head for new classes, or None when nothing has been discovered.
+        sizes: How many true classes each phase brought.
+        predicted: How many classes the model has of each phase.
+        confusion_old: (older true classes, older predicted classes), test nodes of the stages
+            before the newest only, by the joint head restricted to those classes, or None when
+            nothing has been discovered.
+
+    Examples:
+        Two old classes and two new ones, which the model found under each other's numbers:
+
+        >>> import nodenova as nova
+        >>> confusion = np.array([[9, 1, 0, 0], [0, 10, 0, 0], [0, 0, 2, 8], [0, 2, 8, 0]])
+        >>> made = nova.Grade(confusion, None, sizes=(2, 2), predicted=(2, 2))
+        >>> made.matched().tolist()
+        [0, 1, 3, 2]
+        >>> made.scores()["old"], made.scores()["new"]
+        (95.0, 80.0)
     """
 
     confusion: np.ndarray
@@ -36,12 +49,25 @@ class Grade:
     confusion_old: np.ndarray | None = None
 
     def scores(self, matching: str = "block") -> dict[str, float]:
-        """old, new, all, h, gate, nmi, ari, in percent, under one of the matchings; where something has been discovered
-        also old_n, new_n and all_n: the same exam when it is told which nodes are of old classes and which of new ones.
+        """Every score in percent, by its name.
+
+        Args:
+            matching: "block", the headline, "identity" or "global"; see `metrics.MATCHINGS`.
+
+        Returns:
+            old, new, all, h, old_new_accuracy, nmi and ari; where something has been discovered
+            also old_n, new_n and all_n: the same exam when it is told which nodes are of old
+            classes and which of new ones.
+
+        Raises:
+            SettingError: There is no such matching.
         """
-        n_old, n_old_predicted = sum(self.sizes[:-1]), sum(self.predicted[: len(self.sizes) - 1])
+        n_old = sum(self.sizes[:-1])
+        n_old_predicted = sum(self.predicted[: len(self.sizes) - 1])
         scores = metrics.accuracies(self.confusion, n_old, self.matched(matching))
-        scores["gate"] = metrics.gate(self.confusion, n_old, n_old_predicted)
+        scores["old_new_accuracy"] = metrics.old_new_accuracy(
+            self.confusion, n_old, n_old_predicted
+        )
         scores["nmi"] = metrics.nmi(self.confusion)
         scores["ari"] = metrics.ari(self.confusion)
         told = self._told(matching)
@@ -51,35 +77,62 @@ class Grade:
         return scores
 
     def _told(self, matching: str) -> dict[str, tuple[int, int]]:
-        """How many of how many test nodes are right, old and new ones apart, each among the classes of their own side."""
+        """How many of how many test nodes are right, old and new ones apart.
+
+        Each is told apart among the classes of its own side.
+        """
         found = {}
         match = metrics.MATCHINGS[matching]
         if self.confusion_old is not None:
-            matched = match(self.confusion_old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1])
+            matched = match(
+                self.confusion_old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1]
+            )
             found["old"] = metrics.right_of(self.confusion_old, matched)
         if self.confusion_new is not None:
             true, predicted = self.confusion_new.shape
-            # A phase of nothing in front makes this a block of its own, to be matched like any other stage's.
-            found["new"] = metrics.right_of(self.confusion_new, match(self.confusion_new, (0, true), (0, predicted)))
+            # A phase of nothing in front makes this a block of its own, to be matched like any
+            # other stage's.
+            found["new"] = metrics.right_of(
+                self.confusion_new, match(self.confusion_new, (0, true), (0, predicted))
+            )
         return found
 
     @property
     def collapse(self) -> dict[str, float]:
-        """new_used, how many discovered classes are said of any test node, and new_largest, the largest one's share."""
+        """Whether phase 2 collapsed into few classes.
+
+        `new_used` is how many discovered classes are said of any test node, and `new_largest` the
+        largest one's share, in percent.
+        """
         n_old = sum(self.predicted[: len(self.sizes) - 1])
         return {name: measure(self.confusion, n_old) for name, measure in metrics.COLLAPSE.items()}
 
     def matched(self, matching: str = "block") -> np.ndarray:
-        """(predicted classes,) the true class each predicted class stands for, -1 for none."""
+        """The true class that each predicted class stands for.
+
+        Args:
+            matching: One of `metrics.MATCHINGS`.
+
+        Returns:
+            (predicted classes,) numbers of true classes, -1 for none.
+
+        Raises:
+            SettingError: There is no such matching.
+        """
         if matching not in metrics.MATCHINGS:
             raise one_of("matching", matching, metrics.MATCHINGS)
         return metrics.MATCHINGS[matching](self.confusion, self.sizes, self.predicted)
 
     def phase_row(self, matching: str = "block") -> list[float]:
-        """The row of the phase matrix M this grade gives: accuracy on the test nodes of each phase's classes."""
+        """The row of the phase matrix M: accuracy on the test nodes of each phase's classes.
+
+        Args:
+            matching: One of `metrics.MATCHINGS`.
+        """
         matched = self.matched(matching)
         moved = metrics.matched_confusion(self.confusion, matched)
-        row, start = [], 0
+        row = []
+        start = 0
         for size in self.sizes:
             block = slice(start, start + size)
             row.append(metrics.percent(np.trace(moved[block, block]), self.confusion[block].sum()))
@@ -88,52 +141,107 @@ class Grade:
 
 
 def grade(model: Model, exam: Exam) -> Grade:
-    """Let the model classify the exam's test nodes with its joint head, no task id, and count."""
-    # For stages the model has not been through it has empty columns: nobody can be said to be in them.
-    predicted = (exam.sizes[0], *model.sizes[1:], *exam.sizes[len(model.sizes) :])
+    """Let a model classify the exam's test nodes with its joint head, no task id, and count.
+
+    Args:
+        model: After phase 1 or any stage of phase 2.
+        exam: The answers.
+
+    Returns:
+        The counts, from which every score is computed.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> old, new, exam = nova.split(labelled, old=[0, 1])
+        >>> graded = nova.grade(nova.discover(nova.fit(old), new), exam)
+        >>> graded.confusion.shape, graded.collapse["new_used"]
+        ((4, 4), 2)
+    """
+    # For stages the model has not been through it has empty columns: no node can be said to be in
+    # them.
+    predicted = (
+        exam.sizes[0],
+        *model.classes_per_stage[1:],
+        *exam.sizes[len(model.classes_per_stage) :],
+    )
     places = _places(model, exam.sizes[0])
-    said = np.array([places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64)
+    said = np.array(
+        [places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64
+    )
     confusion = metrics.confusion_matrix(exam.y, said, sum(exam.sizes), sum(predicted))
     confusion_new = confusion_old = None
-    if len(model.sizes) == len(exam.sizes) > 1:
+    if len(model.classes_per_stage) == len(exam.sizes) > 1:
         n_old = sum(exam.sizes[:-1])
         is_new = exam.y >= n_old
         new_ids = [c.id for c in model.classes[model.num_old :]]
         said = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
-        confusion_new = metrics.confusion_matrix(exam.y[is_new] - n_old, said, exam.sizes[-1], model.sizes[-1])
-        said = np.array([places[c] for c in _among_old(model, exam)[~is_new].tolist()], dtype=np.int64)
+        confusion_new = metrics.confusion_matrix(
+            exam.y[is_new] - n_old, said, exam.sizes[-1], model.classes_per_stage[-1]
+        )
+        said = np.array(
+            [places[c] for c in _among_old(model, exam)[~is_new].tolist()], dtype=np.int64
+        )
         confusion_old = metrics.confusion_matrix(exam.y[~is_new], said, n_old, sum(predicted[:-1]))
     return Grade(confusion, confusion_new, exam.sizes, predicted, confusion_old)
 
 
 def _among_old(model: Model, exam: Exam) -> np.ndarray:
-    """(test nodes,) id of the most likely class among those before the newest stage, by the joint head.
+    """(test nodes,) id of the most likely class before the newest stage, by the joint head.
 
-    The softmax is over their columns alone: over all of them, what a confident head leaves to the old ones may be 0.
+    The softmax is over their columns alone: over all of them, what a confident head leaves to the
+    old ones may be 0.
     """
     ids = [c.id for c in model.classes[: model.num_old]]
-    columns = [j for j, class_id in enumerate(model.columns) if class_id in ids]
+    columns = [j for j, class_id in enumerate(model.column_class_ids) if class_id in ids]
     z = torch.from_numpy(model.embed(exam.graph)[exam.ids]).to(model.device)
     with torch.no_grad(), fixed_threads():
         p = model.head()(z)[:, columns].softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
-    owner = np.array([ids.index(model.columns[j]) for j in columns])
-    whole = np.stack([p[:, owner == i].sum(axis=1) for i in range(len(ids))], axis=1)  # (test nodes, old classes)
+    owner = np.array([ids.index(model.column_class_ids[j]) for j in columns])
+    # (test nodes, old classes)
+    whole = np.stack([p[:, owner == i].sum(axis=1) for i in range(len(ids))], axis=1)
     return np.array(ids)[whole.argmax(axis=1)]
 
 
 def _places(model: Model, n_old: int) -> dict[int, int]:
-    """Where each class is counted: labelled classes at their ids, parts of one at its id, discovered ones behind them."""
-    whole = {part: edit.class_id for edit in model.edits if isinstance(edit, Split) for part in edit.parts}
+    """Where each class is counted.
+
+    Labelled classes are at their ids, parts of one at its id, discovered ones behind them.
+    """
+    whole = {
+        part: edit.class_id
+        for edit in model.edits
+        if isinstance(edit, Split)
+        for part in edit.parts
+    }
     places: dict[int, int] = {}
     for c in model.classes:
         origin = c.id
         while c.stage == 0 and origin in whole:
             origin = whole[origin]
-        places[c.id] = n_old + sum(place >= n_old for place in places.values()) if c.is_new else origin
+        places[c.id] = (
+            n_old + sum(place >= n_old for place in places.values()) if c.is_new else origin
+        )
     return places
 
 
 def forgetting(grades: Sequence[Grade], matching: str = "block") -> tuple[float, float]:
-    """(AA, AF) after the last of the given grades, one a phase, the first being that of the model `fit` returned."""
+    """Average accuracy (AA) and average forgetting (AF) after the last of the given grades.
+
+    Args:
+        grades: One a phase, the first that of the model `fit` returned.
+        matching: One of `metrics.MATCHINGS`.
+
+    Returns:
+        AA, the mean accuracy over the classes of each phase, and AF, how much of what was right
+        just after a phase is right at the end; negative means forgotten. Both in percent.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> before = nova.Grade(np.array([[10, 0], [0, 0]]), None, (1, 1), (1, 1))
+        >>> after = nova.Grade(np.array([[9, 1], [2, 8]]), None, (1, 1), (1, 1))
+        >>> nova.forgetting([before, after])
+        (85.0, -10.0)
+    """
     phases = [grade.phase_row(matching)[: i + 1] for i, grade in enumerate(grades)]
     return metrics.average_accuracy(phases), metrics.average_forgetting(phases)

@@ -1,8 +1,8 @@
 """Scores as functions of a confusion matrix (true classes x predicted classes), in percent.
 
-Classes come phase by phase on both sides: labelled ones first, which keep their ids, then those of each stage of discovery.
-Discovered classes have arbitrary ids, so they are matched to the true new classes before they are scored; the three ways
-of doing so are `MATCHINGS`.
+Classes come phase by phase on both sides: labelled ones first, which keep their ids, then those of
+each stage of discovery. Discovered classes have arbitrary ids, so they are matched to the true new
+classes before they are scored; the three ways of doing so are `MATCHINGS`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 
-def confusion_matrix(y: np.ndarray, predicted: np.ndarray, n_true: int, n_predicted: int) -> np.ndarray:
+def confusion_matrix(
+    y: np.ndarray, predicted: np.ndarray, n_true: int, n_predicted: int
+) -> np.ndarray:
     """(n_true, n_predicted) counts."""
     flat = np.bincount(y * n_predicted + predicted, minlength=n_true * n_predicted)
     return flat.reshape(n_true, n_predicted)
 
 
 Sizes: TypeAlias = "Sequence[int]"
-"""How many classes each phase brought, (labelled, stage 1, stage 2, ...), on the true or on the predicted side."""
+"""How many classes each phase brought, (labelled, stage 1, ...), on the true or predicted side."""
 
 
 def match_identity(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """The i-th class of a phase means the i-th true class of that phase. For a label-free method this is a lottery."""
+    """The i-th class of a phase means the i-th true class of that phase.
+
+    For a label-free method this is a lottery.
+    """
     matched = np.full(confusion.shape[1], -1)
     for true, predicted in zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False):
         n = min(len(true), len(predicted))
@@ -34,16 +39,20 @@ def match_identity(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Si
 
 
 def match_block(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """Labelled classes keep their ids; within each stage, the best one-to-one matching (Hungarian). The headline."""
+    """Labelled classes keep their ids; within each stage, the best one-to-one matching (Hungarian).
+
+    The headline.
+    """
     matched = match_identity(confusion, true_sizes[:1], predicted_sizes[:1])
-    for true, predicted in list(zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False))[1:]:
+    blocks = list(zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False))
+    for true, predicted in blocks[1:]:
         rows, columns = linear_sum_assignment(confusion[np.ix_(true, predicted)], maximize=True)
         matched[predicted[columns]] = true[rows]
     return matched
 
 
 def match_global(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """One best one-to-one matching over everything (the convention of generalised category discovery)."""
+    """One best one-to-one matching over everything, as in generalized category discovery."""
     matched = np.full(confusion.shape[1], -1)
     true, predicted = linear_sum_assignment(confusion, maximize=True)
     matched[predicted] = true
@@ -82,20 +91,29 @@ def percent(part: float, whole: float) -> float:
 
 
 def harmonic_mean(a: float, b: float) -> float:
+    """2ab / (a + b); nan where either is."""
     if np.isnan(a) or np.isnan(b):
         return float("nan")
     return 2 * a * b / (a + b) if a + b > 0 else 0.0
 
 
 def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[str, float]:
-    """Old, New and All (micro accuracies on the test nodes of those classes) and H, the harmonic mean of Old and New."""
+    """Old, New, All (micro accuracies on the test nodes of those classes), and H.
+
+    H is the harmonic mean of Old and New.
+    """
     pairs = np.flatnonzero(matched >= 0)
     right = np.zeros(confusion.shape[0])
     right[matched[pairs]] = confusion[matched[pairs], pairs]
     count = confusion.sum(axis=1)
     old = percent(right[:n_old].sum(), count[:n_old].sum())
     new = percent(right[n_old:].sum(), count[n_old:].sum())
-    return {"old": old, "new": new, "all": percent(right.sum(), count.sum()), "h": harmonic_mean(old, new)}
+    return {
+        "old": old,
+        "new": new,
+        "all": percent(right.sum(), count.sum()),
+        "h": harmonic_mean(old, new),
+    }
 
 
 def right_of(confusion: np.ndarray, matched: np.ndarray) -> tuple[int, int]:
@@ -104,29 +122,39 @@ def right_of(confusion: np.ndarray, matched: np.ndarray) -> tuple[int, int]:
     return int(confusion[matched[pairs], pairs].sum()), int(confusion.sum())
 
 
-def gate(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
+def old_new_accuracy(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
     """How many test nodes are put on the right side, old or new, whichever class it is."""
     right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()
     return percent(right, confusion.sum())
 
 
 def new_used(confusion: np.ndarray, n_old_predicted: int) -> int:
-    """How many of the discovered classes, which come behind the old ones, are said of at least one test node."""
+    """How many of the discovered classes are said of at least one test node.
+
+    They come behind the old ones.
+    """
     return int((confusion[:, n_old_predicted:].sum(axis=0) > 0).sum())
 
 
 def new_largest(confusion: np.ndarray, n_old_predicted: int) -> float:
-    """The share of the largest discovered class among all test nodes that are put in one; nan if none is."""
+    """The largest discovered class's share of the test nodes put in any of them; nan if none is."""
     count = confusion[:, n_old_predicted:].sum(axis=0)
     return percent(count.max(initial=0), count.sum())
 
 
-# Has phase 2 collapsed into few classes? Both are functions of the confusion matrix and of how many columns are old.
-COLLAPSE: dict[str, Callable[[np.ndarray, int], float]] = {"new_used": new_used, "new_largest": new_largest}
+# Has phase 2 collapsed into few classes? Both are functions of the confusion matrix and of how many
+# columns are old.
+COLLAPSE: dict[str, Callable[[np.ndarray, int], float]] = {
+    "new_used": new_used,
+    "new_largest": new_largest,
+}
 
 
 def nmi(confusion: np.ndarray) -> float:
-    """Normalised mutual information (arithmetic mean of the entropies) of true and predicted classes."""
+    """Normalized mutual information of true and predicted classes.
+
+    Normalized by the arithmetic mean of the entropies.
+    """
     if not confusion.sum():
         return float("nan")
     p = confusion / confusion.sum()
@@ -151,7 +179,9 @@ def ari(confusion: np.ndarray) -> float:
         counts = counts.astype(float)
         return float((counts * (counts - 1) / 2).sum())
 
-    both, true, predicted = pairs(confusion), pairs(confusion.sum(axis=1)), pairs(confusion.sum(axis=0))
+    both = pairs(confusion)
+    true = pairs(confusion.sum(axis=1))
+    predicted = pairs(confusion.sum(axis=0))
     everything = pairs(confusion.sum())
     expected = true * predicted / everything if everything else 0.0
     highest = (true + predicted) / 2
@@ -159,19 +189,30 @@ def ari(confusion: np.ndarray) -> float:
 
 
 def average_accuracy(phases: Sequence[Sequence[float]]) -> float:
-    """AA of the last phase: the mean of the last row of the phase matrix M (M_ij: after phase i, on phase j's classes)."""
+    """AA of the last phase: the mean of the last row of the phase matrix M.
+
+    M_ij is the accuracy after phase i on phase j's classes.
+    """
     return float(np.mean(phases[-1]))
 
 
 def average_forgetting(phases: Sequence[Sequence[float]]) -> float:
-    """AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase. Negative means forgotten."""
+    """AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase.
+
+    Negative means forgotten.
+    """
     i = len(phases) - 1
     return float(np.mean([phases[i][j] - phases[j][j] for j in range(i)])) if i else 0.0
 
 
 def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = 15) -> float:
-    """ECE in percent: how far the probability of the predicted class is from how often it is right, in equal bins."""
+    """Expected calibration error (ECE) in percent.
+
+    How far the probability of the predicted class is from how often it is right, in equal bins.
+    """
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     count = np.bincount(number, minlength=bins)
-    gap = np.abs(np.bincount(number, confidence, bins) - np.bincount(number, right.astype(float), bins))
+    gap = np.abs(
+        np.bincount(number, confidence, bins) - np.bincount(number, right.astype(float), bins)
+    )
     return percent(gap[count > 0].sum(), len(confidence))

@@ -1,4 +1,6 @@
-"""Is one method better than another on the same seeds? Two paired tests, and Holm's correction for asking often.
+"""Is one method better than another on the same seeds?
+
+Two paired tests, and Holm's correction for asking often.
 
 All p-values are two-sided. A difference of nothing has p = 1.
 """
@@ -13,11 +15,20 @@ from scipy import stats
 
 
 def paired_t(differences: Sequence[float]) -> float:
-    """p-value of Student's paired t-test: are the differences centred on zero, if they are normal?"""
+    """p-value of Student's paired t-test: are the differences centered on zero, if they are normal?
+
+    Raises:
+        ValueError: There are fewer than two differences, or one is not finite.
+
+    Examples:
+        >>> round(paired_t([1.0, 2.0, 3.0]), 4)
+        0.0742
+    """
     d = _checked(differences)
     if not d.any():
         return 1.0
-    if float(d.std(ddof=1)) <= 1e-12 * float(np.abs(d).max()):  # the same difference every time: rounding is no spread
+    # The same difference every time: rounding is no spread.
+    if float(d.std(ddof=1)) <= 1e-12 * float(np.abs(d).max()):
         return 0.0
     return float(stats.ttest_1samp(d, 0.0).pvalue)
 
@@ -25,7 +36,15 @@ def paired_t(differences: Sequence[float]) -> float:
 def signed_rank(differences: Sequence[float]) -> float:
     """p-value of Wilcoxon's signed-rank test, exact, equal ranks shared.
 
-    Differences of zero say nothing and are left out. Five pairs cannot get below 2/2^5 = 0.0625, six reach 0.03125.
+    Differences of zero say nothing and are left out. Five pairs cannot get below 2/2^5 = 0.0625,
+    six reach 0.03125.
+
+    Raises:
+        ValueError: There are fewer than two differences, or one is not finite.
+
+    Examples:
+        >>> signed_rank([1.0, 2.0, 3.0, 4.0, 5.0])
+        0.0625
     """
     d = _checked(differences)
     d = d[d != 0]
@@ -39,11 +58,16 @@ def signed_rank(differences: Sequence[float]) -> float:
 def _with_shared_ranks(d: np.ndarray) -> float:
     """The same where ranks are shared, by counting all 2^n signs of the ranks.
 
-    SciPy's exact distribution is that of ranks which all differ; its way with shared ones goes through the signs one by
-    one, a tenth of a second for ten pairs, and a table has hundreds of cells.
+    SciPy's exact distribution is that of ranks which all differ; its way with shared ones goes
+    through the signs one by one, a tenth of a second for ten pairs, and a table has hundreds of
+    cells.
     """
-    ranks = np.rint(2 * stats.rankdata(np.abs(d))).astype(int)  # doubled: shared ranks end in a half
-    ways = np.zeros(ranks.sum() + 1)  # ways[w]: of how many choices of signs do the positive ranks add up to w
+    ranks = np.rint(2 * stats.rankdata(np.abs(d))).astype(
+        int
+    )  # doubled: shared ranks end in a half
+    ways = np.zeros(
+        ranks.sum() + 1
+    )  # ways[w]: of how many choices of signs do the positive ranks add up to w
     ways[0] = 1.0
     for rank in ranks:
         ways[rank:] += ways[:-rank].copy()
@@ -53,8 +77,17 @@ def _with_shared_ranks(d: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: p-values that may each be held against 0.05 although many were asked for."""
-    m, adjusted, largest = len(p_values), [0.0] * len(p_values), 0.0
+    """Holm's step-down correction of p-values.
+
+    Each may then be held against 0.05 although many were asked for.
+
+    Examples:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    m = len(p_values)
+    adjusted = [0.0] * m
+    largest = 0.0
     for step, i in enumerate(sorted(range(m), key=lambda i: p_values[i])):
         largest = max(largest, min(1.0, (m - step) * p_values[i]))
         adjusted[i] = largest
@@ -63,5 +96,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _checked(differences: Sequence[float]) -> np.ndarray:
     if len(differences) < 2 or not all(map(isfinite, differences)):
-        raise ValueError(f"a paired test needs at least two finite differences, these are {list(differences)}")
+        raise ValueError(
+            f"a paired test needs at least two finite differences, these are {list(differences)}"
+        )
     return np.asarray(differences, dtype=float)

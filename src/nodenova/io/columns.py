@@ -1,11 +1,12 @@
 """Columns of a table as features with readable names.
 
-A feature says something of one node that does not depend on the other nodes of the file: a word is there or it is not, a
-category has this value or not. So a file that has grown gives old nodes the features they had, and features of two files
-match by name. TF-IDF only chooses which words are worth a feature; how much a word weighs is left to the encoder (Prism
-weighs words itself). A number among words becomes "year>=1998" for each of its quintiles, because an encoder of words asks
-only whether an entry is zero; and near numbers share most of these. Where numbers are all there is, they stay numbers,
-each centred and divided by its spread, as first seen.
+A feature says something of one node that does not depend on the other nodes of the file: a word is
+there or it is not, a category has this value or not. So a file that has grown gives old nodes the
+features they had, and features of two files match by name. TF-IDF only chooses which words are
+worth a feature; how much a word weighs is left to the encoder (Prism weighs words itself). A number
+among words becomes "year>=1998" for each of its quintiles, because an encoder of words asks only
+whether an entry is zero; and near numbers share most of these. Where numbers are all there is, they
+stay numbers, each centered and divided by its spread, as first seen.
 """
 
 from __future__ import annotations
@@ -37,9 +38,15 @@ YES = {"true", "yes", "1", "t", "y", "1.0"}
 class Column:
     """How one column becomes features.
 
-    kind:   "number", "count" (mostly zero), "yes/no" or "category".
-    cuts:   of a number, its quintiles.         centre, spread: of a number, over the nodes first seen.
-    values: of a category, those with a feature of their own.
+    Attributes:
+        name: Of the column.
+        kind: "number", "count" (mostly zero), "yes/no" or "category".
+        cuts: Of a number, its quintiles.
+        centre: Of a number, its mean over the nodes first seen.
+        spread: Of a number, its standard deviation over the nodes first seen.
+        values: Of a category, those with a feature of their own.
+        has_other: The other values of a category share a feature.
+        has_missing: An empty cell is a feature.
     """
 
     name: str
@@ -52,8 +59,10 @@ class Column:
     has_missing: bool = False
 
     def feature_names(self, cut: bool) -> list[str]:
+        """Names of the features in `block`; with `cut`, a number has one for each of its cuts."""
         if self.kind == "category":
-            names = [f"{self.name}={value}" for value in self.values] + [f"{self.name}=other"] * self.has_other
+            names = [f"{self.name}={value}" for value in self.values]
+            names += [f"{self.name}=other"] * self.has_other
         elif self.kind == "number" and cut:
             names = [f"{self.name}>={value:.12g}" for value in self.cuts]
         else:
@@ -79,14 +88,16 @@ class Column:
                 missing = np.array([is_missing(cell) for cell in cells])
                 own = _column([cell.strip().lower() in YES for cell in cells])
             else:
-                missing, own = np.isnan(values), _column(values == 1)
+                missing = np.isnan(values)
+                own = _column(values == 1)
         else:
             value = numbers(cells, self.name, source)[0]
             missing = np.isnan(value)
             if self.kind == "number" and cut:
                 own = sp.csr_array(value[:, None] >= np.array(self.cuts))  # NaN is above no cut
             else:
-                own = _column(np.where(missing, 0, value if self.kind == "count" else (value - self.centre) / self.spread))
+                scaled = value if self.kind == "count" else (value - self.centre) / self.spread
+                own = _column(np.where(missing, 0, scaled))
         if self.has_missing:
             own = sp.hstack([own, _column(missing)])
         return sp.csr_array(own, dtype=np.float32), unknown
@@ -108,8 +119,25 @@ def numbers(
     lines: Sequence[int] | None = None,
     unit: str = "row",
 ) -> tuple[np.ndarray, int, str]:
-    """(N,) numbers with NaN for empty cells and for what is no number, how many of the latter, and a word on commas."""
-    typed, odd, said = values_of(cells), [], ""
+    """Read a column of numbers.
+
+    Args:
+        cells: (N,) what the column holds.
+        name: Of the column, for messages.
+        source: What messages call the table.
+        lines: (N,) numbers of the rows; 1, 2, ... by default.
+        unit: What those numbers count.
+
+    Returns:
+        (N,) numbers, NaN for empty cells and for what is no number; how many of the latter; and how
+        commas were read, if there are any.
+
+    Raises:
+        GraphError: A number is infinite.
+    """
+    typed = values_of(cells)
+    odd = []
+    said = ""
     values = np.full(len(cells), np.nan) if typed is None else typed
     for row, cell in enumerate(cells if typed is None else ()):
         if not is_missing(cell):
@@ -126,16 +154,27 @@ def numbers(
     if np.isinf(values).any():
         row = int(np.isinf(values).argmax())
         where = f"{unit} {row + 1 if lines is None else lines[row]}"
-        raise GraphError(f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number")
+        raise GraphError(
+            f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number"
+        )
     return values, len(odd), said
 
 
 def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
-    """How the column is to be used; "text" for a column of sentences; None when it says nothing of a node.
+    """Infer how a column is to be used.
 
-    A column that the user has chosen is used if it can be; one that was only found is left out when it looks like names.
+    Args:
+        table: Where it stands.
+        name: Of the column.
+        chosen: By the user: used if it can be. One that was only found is left out when it looks
+            like names.
+        notes: Gets a sentence on what was assumed or left out.
+
+    Returns:
+        The column's use; "text" for a column of sentences; None when it says nothing of a node.
     """
-    cells, source = table.columns[name], table.source
+    cells = table.columns[name]
+    source = table.source
     where = f"{source}: column {name!r}"
     if isinstance(cells, Cells) and cells.values is not None:
         return _measured(name, cells, cells.values, chosen, notes)
@@ -167,14 +206,18 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
     rest = len(counts) - len(kept)
     if rest and not chosen and len(counts) > len(present) / 2:
         notes.append(
-            f"{where} looks like names ({len(counts):,} different values); not used, unless given as text or feature"
+            f"{where} looks like names ({len(counts):,} different values); "
+            "not used, unless given as text or feature"
         )
         return None
     if rest:
         notes.append(
-            f"{where}: the {len(kept)} most frequent of {len(counts):,} values have a feature each, the rest share one"
+            f"{where}: the {len(kept)} most frequent of {len(counts):,} values "
+            "have a feature each, the rest share one"
         )
-    return Column(name, "category", values=tuple(sorted(kept)), has_other=rest > 0, has_missing=missing)
+    return Column(
+        name, "category", values=tuple(sorted(kept)), has_other=rest > 0, has_missing=missing
+    )
 
 
 def _measured(
@@ -196,7 +239,9 @@ def _measured(
     return _number(name, numbers(cells, name, cells.source)[0], chosen, where, notes)
 
 
-def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]) -> Column | None:
+def _number(
+    name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]
+) -> Column | None:
     known = values[~np.isnan(values)]
     missing = len(known) < len(values)
     whole = bool((known == np.rint(known)).all())
@@ -204,7 +249,9 @@ def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list
         if not chosen and np.ptp(known) + 1 == len(values):
             notes.append(f"{where} only numbers the rows; not used")
             return None
-        notes.append(f"{where} has another whole number in every row, as ids have; used nevertheless")
+        notes.append(
+            f"{where} has another whole number in every row, as ids have; used nevertheless"
+        )
     if (known == 0).mean() > MOSTLY_ZERO:
         return Column(name, "count", has_missing=missing)
     # Quantiles that are values of the column; every node is above the lowest.
@@ -212,7 +259,9 @@ def _number(name: str, values: np.ndarray, chosen: bool, where: str, notes: list
     cuts = cuts[cuts > known.min()]
     cuts = cuts if len(cuts) else np.array([known.max()])
     spread = float(known.std()) or 1.0
-    return Column(name, "number", tuple(cuts.tolist()), float(known.mean()), spread, has_missing=missing)
+    return Column(
+        name, "number", tuple(cuts.tolist()), float(known.mean()), spread, has_missing=missing
+    )
 
 
 def stays_numbers(columns: Sequence[Column], blocks: Sequence[sp.csr_array]) -> bool:

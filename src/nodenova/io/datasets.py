@@ -1,4 +1,7 @@
-"""Datasets by name: two that ship with the package, the paper's four through PyTorch Geometric, and synthetic ones."""
+"""Datasets by name: two ship with the package, PyTorch Geometric has the paper's four.
+
+Synthetic ones have names too.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,19 @@ DATA_ROOT = "NODENOVA_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, its counts and how many of its classes are old: for those of the paper, as published.
+    """A dataset, its counts and how many of its classes are old: for the paper's, as published.
 
-    Planetoid's edges are counted in both directions, as PyTorch Geometric does; Wiki-CS's are counted once.
+    Attributes:
+        title: As pages write it.
+        nodes: How many.
+        edges: Planetoid's counted in both directions, as PyTorch Geometric does; Wiki-CS's once.
+        features: How many.
+        classes: How many.
+        num_old: Of the classes, the first, which are old.
+        folder: Of the raw files, below the data root; none for what only ships.
+        raw_files: Their names.
+        ships: With the package.
+        hidden: Size of trained representations; the paper varies it over 16, 32 and 128 by dataset.
     """
 
     title: str
@@ -39,43 +52,73 @@ class Dataset:
     features: int
     classes: int
     num_old: int
-    folder: str = ""  # of the raw files, below the data root; none for what only ships
+    folder: str = ""
     raw_files: tuple[str, ...] = ()
     ships: bool = False
-    hidden: int = 16  # size of trained representations; the paper varies it over 16, 32 and 128 by dataset
+    hidden: int = 16
 
 
 def _planetoid(
-    title: str, nodes: int, edges: int, features: int, classes: int, num_old: int, hidden: int, ships: bool = False
+    title: str,
+    nodes: int,
+    edges: int,
+    features: int,
+    classes: int,
+    num_old: int,
+    hidden: int,
+    ships: bool = False,
 ) -> Dataset:
     names = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
     files = tuple(f"ind.{title.lower()}.{name}" for name in names)
-    return Dataset(title, nodes, edges, features, classes, num_old, f"Planetoid/{title}/raw", files, ships, hidden)
+    folder = f"Planetoid/{title}/raw"
+    return Dataset(title, nodes, edges, features, classes, num_old, folder, files, ships, hidden)
 
 
 DATASETS: dict[str, Dataset] = {
     "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
     "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
     "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, hidden=32),
-    "wikics": Dataset("Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128),
+    "wikics": Dataset(
+        "Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128
+    ),
     "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
 }
 PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
 
-def load_dataset(name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0) -> LabelledGraph:
-    """Load `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic` (also `synthetic:nodes=5000,classes=8`).
+def load_dataset(
+    name: str, data_root: str | PathLike[str] | None = None, *, split: int = 0
+) -> LabelledGraph:
+    """Load a dataset by its name.
 
-    Raw files below `data_root` (or the folder that NODENOVA_DATA names) are used as they are and nothing is written
-    beside them; what is not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
-    `split` chooses among Wiki-CS's 20 published splits.
+    Raw files below the data root are used as they are, and nothing is written beside them; what is
+    not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
+
+    Args:
+        name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic`, also with options of
+            `synthetic`: `synthetic:nodes=5000,classes=8`.
+        data_root: The folder of raw files; by default the one that NODENOVA_DATA names.
+        split: Which of Wiki-CS's 20 published splits.
+
+    Returns:
+        The graph, its classes and its published split, if it has one.
+
+    Raises:
+        DatasetError: Raw files are damaged, or neither there nor to be had.
+        SettingError: There is no such dataset or option.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> nova.load_dataset("synthetic:nodes=200,classes=4").class_names
+        ('class-0', 'class-1', 'class-2', 'class-3')
     """
     kind, _, options = name.partition(":")
     if kind == "synthetic":
         return replace(synthetic(**_synthetic_options(options)), name=name)  # type: ignore[arg-type]
     if options or kind not in DATASETS:
         raise one_of("dataset", name, [*DATASETS, "synthetic"])
-    dataset, root = DATASETS[kind], find_root(data_root)
+    dataset = DATASETS[kind]
+    root = find_root(data_root)
     if dataset.ships and (root is None or not is_on_disk(dataset, root)):
         return _shipped(kind)
     if root is None:
@@ -90,7 +133,10 @@ def find_root(data_root: str | PathLike[str] | None) -> Path | None:
 
 
 def is_on_disk(dataset: Dataset, root: Path) -> bool:
-    return bool(dataset.raw_files) and all((root / dataset.folder / name).is_file() for name in dataset.raw_files)
+    """Whether all raw files of the dataset are below the data root."""
+    return bool(dataset.raw_files) and all(
+        (root / dataset.folder / name).is_file() for name in dataset.raw_files
+    )
 
 
 def _shipped(name: str) -> LabelledGraph:
@@ -105,13 +151,15 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
     existing = next(folder for folder in (where, *where.parents) if folder.exists())
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            # PyG talks on standard error while it works, and warns of things that its users cannot change.
+            # PyG talks on standard error while it works, and warns of what its users cannot change.
             with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 data = _open(name, dataset, root, scratch)[0]
         except Exception as error:
             if is_on_disk(dataset, root):
-                raise DatasetError(f"{name}: the raw files in {where} cannot be read ({_short(error)})") from error
+                raise DatasetError(
+                    f"{name}: the raw files in {where} cannot be read ({_short(error)})"
+                ) from error
             _remove_empty(where, existing)
             raise DatasetError(
                 f"{name}: the raw files ({', '.join(dataset.raw_files)}) are not in {where}, "
@@ -122,7 +170,7 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
 
 
 def _open(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryDataset:
-    """PyG's own loader, with its processed files in a scratch folder so that the data root stays as the user left it."""
+    """PyG's own loader, its processed files in a scratch folder: the data root stays as it was."""
 
     def in_scratch(loader: type) -> type:
         return type(loader.__name__, (loader,), {"processed_dir": property(lambda self: scratch)})

@@ -14,30 +14,58 @@ from nodenova.data.labels import UNKNOWN, UserGraph
 
 @dataclass(frozen=True)
 class Description:
-    """A graph in numbers. `problems` are (what looks wrong, how to mend it)."""
+    """A graph in numbers.
+
+    Attributes:
+        name: Of the graph.
+        nodes: How many.
+        edges: How many, each counted once.
+        features: (kind, how many) for each kind.
+        form: Of the features: "present or not", or "numbers".
+        old_classes: (name, labelled nodes that are not new) for each class.
+        answer_key: The same of the classes that new nodes are labelled with, for grading alone.
+        unlabelled: How many nodes have no label.
+        new: How many nodes are new.
+        homophily: Share of the edges between labelled nodes that stay within a class, if any.
+        homophily_by_chance: The same share if edges did not care for classes.
+        components: How many connected components there are.
+        largest: Nodes in the largest component.
+        isolated: Nodes without an edge.
+        degree: Its mean, median and maximum.
+        notes: What was repaired, dropped or assumed.
+        problems: (what looks wrong, how to mend it).
+    """
 
     name: str
     nodes: int
-    edges: int  # each counted once
-    features: tuple[tuple[str, int], ...]  # kind, how many
-    form: str  # of the features
-    old_classes: tuple[tuple[str, int], ...]  # name, labelled nodes that are not new
-    answer_key: tuple[tuple[str, int], ...]  # classes that new nodes are labelled with, for grading alone
+    edges: int
+    features: tuple[tuple[str, int], ...]
+    form: str
+    old_classes: tuple[tuple[str, int], ...]
+    answer_key: tuple[tuple[str, int], ...]
     unlabelled: int
     new: int
-    homophily: float | None  # share of the edges between labelled nodes that stay within a class
-    homophily_by_chance: float | None  # the same share if edges did not care for classes
+    homophily: float | None
+    homophily_by_chance: float | None
     components: int
-    largest: int  # nodes in the largest component
+    largest: int
     isolated: int
-    degree: tuple[float, int, int]  # mean, median, most
+    degree: tuple[float, int, int]
     notes: tuple[str, ...]
     problems: tuple[tuple[str, str], ...]
 
 
 def describe(loaded: UserGraph) -> Description:
-    """Count what `nodenova inspect` shows. A label of a new node is counted as an answer key and nothing else."""
-    graph, new = loaded.graph, loaded.is_new
+    """Count what `nodenova inspect` shows.
+
+    Args:
+        loaded: What `load_graph` made. A label of a new node counts as an answer key, nothing else.
+
+    Returns:
+        The counts, what was done to the files, and what looks wrong.
+    """
+    graph = loaded.graph
+    new = loaded.is_new
     y = np.where(new, UNKNOWN, loaded.y)  # what phase 1 may know
     degree = np.diff(graph.adjacency.indptr)
     parts = connected_components(graph.adjacency, directed=False)[1]
@@ -95,12 +123,19 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
     sizes = [count for _, count in d.old_classes]
     labelled = sum(sizes)
     if not sizes:
-        yield "no node that is not new has a label", f"name the column of classes with {label}, or label some nodes"
+        yield (
+            "no node that is not new has a label",
+            f"name the column of classes with {label}, or label some nodes",
+        )
     elif len(sizes) == 1:
-        yield f"there is one class only, {d.old_classes[0][0]!r}", "label nodes of at least two classes"
+        yield (
+            f"there is one class only, {d.old_classes[0][0]!r}",
+            "label nodes of at least two classes",
+        )
     elif len(sizes) > max(10, labelled / 3):
         yield (
-            f"{len(sizes):,} classes for {labelled:,} labelled nodes: the labels look like ids or names",
+            f"{len(sizes):,} classes for {labelled:,} labelled nodes: "
+            "the labels look like ids or names",
             f"give another {label}",
         )
     elif min(sizes) < 2:
@@ -110,49 +145,66 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
             "label more of their nodes, or leave those labels empty",
         )
     elif max(sizes) > 20 * min(sizes):
-        low, high = min(d.old_classes, key=lambda c: c[1]), max(d.old_classes, key=lambda c: c[1])
+        low = min(d.old_classes, key=lambda c: c[1])
+        high = max(d.old_classes, key=lambda c: c[1])
         yield (
-            f"classes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, {low[0]!r} has {low[1]:,}",
+            f"classes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, "
+            f"{low[0]!r} has {low[1]:,}",
             "label more of the small classes, or merge them into larger ones",
         )
     if not d.new:
         yield (
             "every node has a label: nothing is left to discover",
-            "name the nodes to discover in with new_nodes or new_column, or leave their labels empty",
+            "name the nodes to discover in with new_nodes or new_column, "
+            "or leave their labels empty",
         )
     if not d.edges:
-        yield "there are no edges: every node stands alone", "check the table of edges; without edges, text alone decides"
+        yield (
+            "there are no edges: every node stands alone",
+            "check the table of edges; without edges, text alone decides",
+        )
     elif d.isolated > 0.4 * d.nodes:
         yield (
             f"{d.isolated / d.nodes:.0%} of the nodes have no edge",
             "check that ids are written alike in both tables, and that no edges are missing",
         )
-    if d.homophily is not None and d.homophily_by_chance is not None and d.homophily < 1.1 * d.homophily_by_chance < 1:
+    if (
+        d.homophily is not None
+        and d.homophily_by_chance is not None
+        and d.homophily < 1.1 * d.homophily_by_chance < 1
+    ):
         yield (
-            f"edges hardly follow classes: {d.homophily:.0%} stay within one, {d.homophily_by_chance:.0%} would by chance",
+            f"edges hardly follow classes: {d.homophily:.0%} stay within one, "
+            f"{d.homophily_by_chance:.0%} would by chance",
             "check that the labels belong to these nodes; if they do, other edges may tell more",
         )
     empty = _without_features(loaded)
     if empty > 0.2 * d.nodes:
-        yield f"{empty / d.nodes:.0%} of the nodes have no feature", "add a text column, or columns that more nodes have"
+        yield (
+            f"{empty / d.nodes:.0%} of the nodes have no feature",
+            "add a text column, or columns that more nodes have",
+        )
 
 
 def _without_features(loaded: UserGraph) -> int:
     x = loaded.graph.x
-    return int((x == 0).all(axis=1).sum() if isinstance(x, np.ndarray) else (np.diff(x.indptr) == 0).sum())
+    empty = (x == 0).all(axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr) == 0
+    return int(empty.sum())
 
 
 def lines_of(d: Description) -> list[str]:
-    """The description as lines of text."""
+    """The description as lines of text, as `nodenova inspect` prints them."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in d.features)
+    known = f"{len(d.old_classes):,} known: {_listed(d.old_classes)}" if d.old_classes else "none"
+    key = f"; answer key, for grading alone: {_listed(d.answer_key)}" if d.answer_key else ""
     lines = [
         f"{d.name}: {d.nodes:,} nodes, {d.edges:,} edges",
-        f"features   {sum(count for _, count in d.features):,} ({', '.join(f'{c:,} {kind}' for kind, c in d.features)}), "
-        f"kept as {d.form}",
-        f"classes    {len(d.old_classes):,} known: {_listed(d.old_classes)}" if d.old_classes else "classes    none",
+        f"features   {sum(count for _, count in d.features):,} ({kinds}), kept as {d.form}",
+        f"classes    {known}",
         f"unlabelled {d.unlabelled:,} nodes",
-        f"new        {d.new:,} nodes to discover in"
-        + (f"; answer key, for grading alone: {_listed(d.answer_key)}" if d.answer_key else ""),
-        f"parts      {d.components:,} connected components, the largest of {d.largest:,} nodes; {d.isolated:,} nodes alone",
+        f"new        {d.new:,} nodes to discover in{key}",
+        f"parts      {d.components:,} connected components, the largest of {d.largest:,} nodes; "
+        f"{d.isolated:,} nodes alone",
         f"degree     mean {d.degree[0]:.1f}, median {d.degree[1]}, most {d.degree[2]:,}",
     ]
     if d.homophily is not None:

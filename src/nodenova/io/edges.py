@@ -1,4 +1,7 @@
-"""A table of edges, read row by row: pairs of ids become pairs of numbers at once, so that a long table costs little."""
+"""A table of edges, read row by row.
+
+Pairs of ids become pairs of numbers at once, so that a long table costs little.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,32 @@ def read_edges(
     notes: list[str],
     **reading: Any,
 ) -> tuple[np.ndarray, Nodes]:
-    """(2, E) numbers of nodes as the table names them, and the nodes: those given, or those that the edges name."""
+    """Read a table of edges, or an edge list.
+
+    Args:
+        edges: A file, a data frame or rows; None when there are no edges.
+        nodes: Those that edges may name; None when the nodes are those that edges name.
+        columns: Names of source, target and weight, None where they are to be found.
+        min_weight: Edges with a weight below it are left out.
+        drop_unknown: Leave out edges to nodes that are not there, instead of refusing them.
+        notes: Gets a sentence on every repair.
+        **reading: How to read the file, as in `open_rows`.
+
+    Returns:
+        (2, E) numbers of nodes as the table names them, and the nodes: those given, or those that
+        the edges name.
+
+    Raises:
+        GraphError: A column, a line or a node is wrong.
+    """
     if edges is None:
         assert nodes is not None
         notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
         return np.zeros((2, 0), dtype=np.int64), nodes
     rows = edges if isinstance(edges, Rows) else _open(edges, reading)
-    place: dict[str, int] = {} if nodes is None else {node: number for number, node in enumerate(nodes.ids)}
+    place: dict[str, int] = {}
+    if nodes is not None:
+        place = {node: number for number, node in enumerate(nodes.ids)}
     chosen, has_header = _columns(rows, columns, place, notes)
     ends, counts = _ends(rows, chosen, has_header, place, nodes, min_weight)
     source = rows.source
@@ -53,8 +75,11 @@ def read_edges(
         if not place:
             raise GraphError(f"{source}: a header and no edges")
         n = len(place)
-        nodes = Nodes(Table(source, {}, list(range(1, n + 1))), list(place), np.full(n, UNKNOWN), ())
-        notes.append(f"{source}: an edge list; the {n:,} nodes are those that it names, and have no labels")
+        table = Table(source, {}, list(range(1, n + 1)))
+        nodes = Nodes(table, list(place), np.full(n, UNKNOWN), ())
+        notes.append(
+            f"{source}: an edge list; the {n:,} nodes are those that it names, and have no labels"
+        )
     return ends, nodes
 
 
@@ -65,12 +90,17 @@ def _open(edges: Any, reading: dict[str, Any]) -> Rows:
 
 
 def _columns(
-    rows: Rows, columns: tuple[str | None, str | None, str | None], place: dict[str, int], notes: list[str]
+    rows: Rows,
+    columns: tuple[str | None, str | None, str | None],
+    place: dict[str, int],
+    notes: list[str],
 ) -> tuple[list[int], bool]:
     """Places of the columns source, target and, if any, weight; and whether there is a header."""
     header = rows.header
     if len(header) < 2:
-        raise GraphError(f"{rows.source}: a table of edges needs two columns, it has one: {clipped(header[0])}")
+        raise GraphError(
+            f"{rows.source}: a table of edges needs two columns, it has one: {clipped(header[0])}"
+        )
     is_edge = header[0] in place and header[1] in place
     is_edge = is_edge or (not place and all(map(str.isdecimal, header[:2])))
     if is_edge and not rows.is_numbered and columns[:2] == (None, None):
@@ -83,7 +113,9 @@ def _columns(
         free = [name for name in header if name not in (source, target, weight)]
         chosen = (source or free.pop(0), target or free.pop(0))
         source, target = chosen
-        notes.append(f"{rows.source}: columns {source!r} and {target!r} are taken as the two ends of an edge")
+        notes.append(
+            f"{rows.source}: columns {source!r} and {target!r} are taken as the two ends of an edge"
+        )
     if source == target:
         raise GraphError(f"{rows.source}: column {source!r} cannot be both ends of an edge")
     left = [name for name in header if name not in (source, target, weight)]
@@ -102,7 +134,8 @@ def _ends(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     found = array("q")
     first = [] if has_header else [(1, [rows.header[column] for column in columns])]
-    counts: dict[str, Any] = {"rows": 0, "unknown": 0, "light": 0, "repaired": 0, "first": (), "line": 0}
+    counts: dict[str, Any] = dict.fromkeys(("rows", "unknown", "light", "repaired", "line"), 0)
+    counts["first"] = ()
     for line, (a, b, *weight) in chain(first, rows.read(columns)):
         counts["rows"] += 1
         pair = (id_of(a), id_of(b))
@@ -116,7 +149,8 @@ def _ends(
         ends = [_number(node, place, nodes is None, rows, line, counts) for node in pair]
         if -1 in ends:
             if not counts["unknown"]:
-                counts["first"], counts["line"] = pair, line
+                counts["first"] = pair
+                counts["line"] = line
             counts["unknown"] += 1
             continue
         found.extend(ends)
@@ -157,12 +191,19 @@ def _weight(cell: str, rows: Rows, line: int) -> float:
 
 
 def _say(
-    source: str, ends: np.ndarray, counts: dict[str, Any], weighted: bool, least: float | None, notes: list[str]
+    source: str,
+    ends: np.ndarray,
+    counts: dict[str, Any],
+    weighted: bool,
+    least: float | None,
+    notes: list[str],
 ) -> None:
     if counts["repaired"]:
         notes.append(f"{source}: {counts['repaired']:,} ids like '12.0' are read as '12'")
     if counts["light"]:
-        limit = "no positive weight" if least is None else f"no positive weight, or one below {least:g},"
+        limit = "no positive weight"
+        if least is not None:
+            limit += f", or one below {least:g},"
         notes.append(f"{source}: {counts['light']:,} edges with {limit} were dropped")
     if weighted:
         notes.append(f"{source}: weights decide which edges are kept; the kept ones count alike")
@@ -170,11 +211,17 @@ def _say(
     loops = a == b
     if loops.any():
         notes.append(f"{source}: {loops.sum():,} self-loops were dropped")
-    low, high = np.minimum(a, b)[~loops], np.maximum(a, b)[~loops]
+    low = np.minimum(a, b)[~loops]
+    high = np.maximum(a, b)[~loops]
     n = int(ends.max(initial=0)) + 1
     distinct = len(np.unique(low * n + high))
     directed = len(np.unique(a[~loops] * n + b[~loops]))
     if len(low) > directed:
-        notes.append(f"{source}: {len(low) - directed:,} edges are there more than once; each is kept once")
+        notes.append(
+            f"{source}: {len(low) - directed:,} edges are there more than once; each is kept once"
+        )
     if directed > distinct:
-        notes.append(f"{source}: {directed - distinct:,} edges are there in both directions; edges have no direction here")
+        notes.append(
+            f"{source}: {directed - distinct:,} edges are there in both directions; "
+            "edges have no direction here"
+        )

@@ -25,7 +25,9 @@ def read_networkx(path: Path, ending: str) -> Any:
     try:
         import networkx as nx
     except ImportError:
-        raise GraphError(f"{path.name}: {ending[1:]} files need NetworkX; pip install 'nodenova[networkx]'") from None
+        raise GraphError(
+            f"{path.name}: {ending[1:]} files need NetworkX; pip install 'nodenova[networkx]'"
+        ) from None
     try:
         # Ids of GML nodes are their labels when they have them all, else their numbers.
         if ending == ".gml":
@@ -65,11 +67,16 @@ def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
 
 
 def is_edge_list(edges: Any) -> bool:
-    """Whether this is a file of two ids a line with spaces between them, as NetworkX and SNAP write edges."""
+    """Whether this is a file of two ids a line with spaces between them.
+
+    NetworkX and SNAP write edges so.
+    """
     if not isinstance(edges, (str, PathLike)):
         return False
     path = Path(edges)
-    ending = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
+    ending = next(
+        (suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), ""
+    )
     if ending != ".txt" or not path.is_file():
         return ending in EDGE_LISTS
     with text_file(path, "latin-1", []) as (text, _):
@@ -78,8 +85,12 @@ def is_edge_list(edges: Any) -> bool:
 
 
 def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
-    """Two ids a line, separated by spaces, tabs or a comma; what follows them is not read; # begins a comment."""
-    path, notes = Path(edges), []  # type: Path, list[str]
+    """Open a file of two ids a line, separated by spaces, tabs or a comma.
+
+    What follows the two is not read; # begins a comment.
+    """
+    path = Path(edges)
+    notes: list[str] = []
     check_file(path)
 
     def rows() -> Iterator[tuple[int, list[str]]]:
@@ -87,7 +98,9 @@ def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
             for line, content in enumerate(text, start=1):
                 cells = content.split("#", 1)[0].replace(",", " ").split(maxsplit=2)
                 if len(cells) == 1:
-                    raise GraphError(f"{path.name}: line {line}: an edge is two ids, here is one: {cells[0]!r}")
+                    raise GraphError(
+                        f"{path.name}: line {line}: an edge is two ids, here is one: {cells[0]!r}"
+                    )
                 if cells:
                     yield line, cells[:2]
 
@@ -95,17 +108,35 @@ def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
 
 
 def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGraph:
-    """A graph from features (N, d) and its edges: an adjacency (N, N), in which what is not zero is an edge, or an
-    edge_index (2, E) of whole numbers. NumPy arrays, SciPy matrices or tensors; with two nodes, (2, 2) is an adjacency.
+    """Make a graph from matrices: NumPy arrays, SciPy matrices, tensors or lists.
+
+    Args:
+        x: (N, d) features.
+        edges: An adjacency (N, N), in which what is not zero is an edge, or an edge_index (2, E) of
+            whole numbers. With two nodes, (2, 2) is an adjacency.
+        name: What messages call it.
+
+    Returns:
+        The graph, with no class known.
+
+    Raises:
+        GraphError: The shapes do not fit.
     """
-    x, edges = _array(x), _array(edges)
+    x = _array(x)
+    edges = _array(edges)
     shape = tuple(edges.shape)
-    if len(shape) == 2 and shape[0] == 2 and shape != (x.shape[0], x.shape[0]) and not sp.issparse(edges):
+    if (
+        len(shape) == 2
+        and shape[0] == 2
+        and shape != (x.shape[0], x.shape[0])
+        and not sp.issparse(edges)
+    ):
         graph = Graph.of(x, edges, source=name)
     else:
         if len(shape) != 2 or shape[0] != shape[1]:
             raise GraphError(
-                f"{name}: an adjacency is a square matrix and an edge_index has two rows, this has shape {shape or None}"
+                f"{name}: an adjacency is a square matrix and an edge_index has two rows, "
+                f"this has shape {shape or None}"
             )
         if x.shape[0] != shape[0]:
             raise GraphError(f"{name}: x has {x.shape[0]} nodes, the adjacency has {shape[0]}")

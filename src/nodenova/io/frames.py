@@ -29,10 +29,10 @@ EMPTY_TYPES = ("NAType", "NaTType")  # of what pandas puts into empty cells, nex
 class Cells(Sequence[str]):
     """A column with a type: text to whoever reads it as a sequence, numbers where it has numbers.
 
-    Args:
-        series: the column.
-        source: what messages call the table.
-        name: what messages call the column.
+    Attributes:
+        series: The column.
+        source: What messages call the table.
+        name: What messages call the column.
     """
 
     series: Series
@@ -84,13 +84,13 @@ class Cells(Sequence[str]):
 class Frame:
     """A table with types, in memory or in a file.
 
-    Args:
-        source: what messages call it.
-        header: names of its columns.
-        notes: what was repaired.
-        whole: reads all columns.
-        pieces: reads the columns at these places, a number of rows at a time.
-        is_numbered: columns are called 0, 1, ... for want of names, as pandas does.
+    Attributes:
+        source: What messages call it.
+        header: Names of its columns.
+        notes: What was repaired.
+        whole: Reads all columns.
+        pieces: Reads the columns at these places, a number of rows at a time.
+        is_numbered: Columns are called 0, 1, ... for want of names, as pandas does.
     """
 
     source: str
@@ -194,8 +194,9 @@ def header_of(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
 def text_of(value: object) -> str:
     """A value as text; what libraries put where there is nothing is empty.
 
-    >>> [text_of(value) for value in (12, True, "a", None, float("nan"))]
-    ['12', 'True', 'a', '', '']
+    Examples:
+        >>> [text_of(value) for value in (12, True, "a", None, float("nan"))]
+        ['12', 'True', 'a', '', '']
     """
     if isinstance(value, str):
         return value

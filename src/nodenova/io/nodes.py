@@ -23,7 +23,18 @@ LONGEST_ID = 1000  # characters; a longer cell is a text in the wrong column
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """table: all columns.   ids: (N,) as given.   y: (N,) numbers of classes, -1 = unlabelled.   new: (N,) or None."""
+    """A table of nodes whose ids and labels have been read.
+
+    Attributes:
+        table: All columns.
+        ids: (N,) as given.
+        y: (N,) numbers of classes, -1 = unlabelled.
+        class_names: By number.
+        new: (N,) which nodes are new, or None where no column says so.
+        id_column: The one the ids are from, if a table was given.
+        label_column: The one the labels are from, if any.
+        new_column: The one that says which nodes are new, if any.
+    """
 
     table: Table
     ids: list[str]
@@ -36,9 +47,29 @@ class Nodes:
 
 
 def read_nodes(
-    nodes: Any, id_column: str | None, label_column: str | None, new_column: str | None, notes: list[str], **reading: Any
+    nodes: Any,
+    id_column: str | None,
+    label_column: str | None,
+    new_column: str | None,
+    notes: list[str],
+    **reading: Any,
 ) -> Nodes:
-    """The table of nodes, with every cell that stands for an id, a label or "new" checked."""
+    """Read a table of nodes and check every cell that stands for an id, a label or "new".
+
+    Args:
+        nodes: A file, a data frame or a table.
+        id_column: By a usual name, else the first, unless given.
+        label_column: By a usual name unless given; there may be none.
+        new_column: By a usual name unless given; there may be none.
+        notes: Gets a sentence on every repair.
+        **reading: How to read the file, as in `read_table`.
+
+    Returns:
+        The table, its ids, its labels and, if it says so, which nodes are new.
+
+    Raises:
+        GraphError: A column is not there, or a cell cannot be what it stands for.
+    """
     name = "nodes" if is_frame(nodes) else ""
     table = nodes if isinstance(nodes, Table) else read_table(nodes, source=name, **reading)
     notes += table.notes
@@ -46,10 +77,16 @@ def read_nodes(
     if not len(table):
         raise GraphError(f"{source}: a header and no rows")
     id_column = pick(table, id_column, ID_NAMES, "id_column", notes) or _first(table, notes)
-    label_column = pick(table, label_column, LABEL_NAMES, "label_column", notes, besides=[id_column])
-    new_column = pick(table, new_column, NEW_NAMES, "new_column", notes, besides=[id_column, label_column])
+    label_column = pick(
+        table, label_column, LABEL_NAMES, "label_column", notes, besides=[id_column]
+    )
+    new_column = pick(
+        table, new_column, NEW_NAMES, "new_column", notes, besides=[id_column, label_column]
+    )
     if label_column == id_column:
-        raise GraphError(f"{source}: column {id_column!r} cannot be both the id and the label of a node")
+        raise GraphError(
+            f"{source}: column {id_column!r} cannot be both the id and the label of a node"
+        )
     ids = _ids(table, id_column, notes)
     y, names = _labels(table, label_column, notes)
     new = None if new_column is None else _yes_no(table, new_column)
@@ -57,7 +94,12 @@ def read_nodes(
 
 
 def pick(
-    table: Any, given: str | None, usual: Sequence[str], option: str, notes: list[str], besides: Sequence[str | None] = ()
+    table: Any,
+    given: str | None,
+    usual: Sequence[str],
+    option: str,
+    notes: list[str],
+    besides: Sequence[str | None] = (),
 ) -> str | None:
     """The column that was asked for, or one by its usual name (which is noted), or None."""
     names = list(table.columns if isinstance(table, Table) else table.header)
@@ -66,7 +108,8 @@ def pick(
             hint = ""
             if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
                 hint = "; is the delimiter another one?"
-            raise GraphError(f"{table.source}: no column {given!r}; it has {', '.join(map(clipped, names[:20]))}{hint}")
+            listed = ", ".join(map(clipped, names[:20]))
+            raise GraphError(f"{table.source}: no column {given!r}; it has {listed}{hint}")
         return given
     for name in usual:
         for column in names:
@@ -115,7 +158,9 @@ def _ids(table: Table, column: str, notes: list[str]) -> list[str]:
     return ids
 
 
-def _labels(table: Table, column: str | None, notes: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+def _labels(
+    table: Table, column: str | None, notes: list[str]
+) -> tuple[np.ndarray, tuple[str, ...]]:
     source = table.source
     if column is None:
         return np.full(len(table), UNKNOWN), ()
@@ -123,11 +168,15 @@ def _labels(table: Table, column: str | None, notes: list[str]) -> tuple[np.ndar
     counts = Counter(cells)
     for cell in [value for value in counts if is_missing(value)]:
         if cell:
-            notes.append(f"{source}: {counts[cell]:,} labels are {cell!r}; they count as unlabelled")
+            notes.append(
+                f"{source}: {counts[cell]:,} labels are {cell!r}; they count as unlabelled"
+            )
         del counts[cell]
     rest = [value for value in counts if value not in ("-1", "-1.0")]
     if len(rest) < len(counts) and rest and all(_is_whole(value) for value in rest):
-        notes.append(f"{source}: {counts['-1'] + counts['-1.0']:,} labels are -1; they count as unlabelled")
+        notes.append(
+            f"{source}: {counts['-1'] + counts['-1.0']:,} labels are -1; they count as unlabelled"
+        )
         counts = Counter({value: counts[value] for value in rest})
     if counts and all(value.endswith(".0") and _is_whole(value) for value in counts):
         cells = [without_point(cell) for cell in cells]
@@ -140,7 +189,8 @@ def _labels(table: Table, column: str | None, notes: list[str]) -> tuple[np.ndar
             f"{source}: {table.unit} {line}: a label of {len(too_long):,} characters; "
             f"is {column!r} really the label column?"
         )
-    names = sorted(counts, key=lambda value: (int(value), "") if all(map(str.isdecimal, counts)) else (0, value))
+    is_numbered = all(map(str.isdecimal, counts))
+    names = sorted(counts, key=lambda value: (int(value), "") if is_numbered else (0, value))
     number = {name: c for c, name in enumerate(names)}
     return np.array([number.get(cell, UNKNOWN) for cell in cells]), tuple(names)
 

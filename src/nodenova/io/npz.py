@@ -1,4 +1,4 @@
-"""Graphs as one npz file: the form users bring in, and the form in which data ships with the package."""
+"""Graphs as one npz file: a form users bring in, and the one that ships with the package."""
 
 from __future__ import annotations
 
@@ -24,18 +24,32 @@ KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL)
 def load_graph(path: str | PathLike[str]) -> LabelledGraph:
     """Read a graph from an npz file.
 
-    Arrays: `x` (N, d), or its CSR parts `x_data`, `x_indices`, `x_indptr`, `x_shape`; `edge_index` (2, E); `y` (N,)
-    with -1 for unknown (all unknown when left out); optionally `train_mask`, `val_mask`, `test_mask`, `node_ids`,
-    `feature_names`, `class_names`. Pickled content is refused.
+    Args:
+        path: A file with the arrays `x` (N, d), or its CSR parts `x_data`, `x_indices`, `x_indptr`,
+            `x_shape`; `edge_index` (2, E); `y` (N,) with -1 for unknown (all unknown when left
+            out); optionally `train_mask`, `val_mask`, `test_mask`, `node_ids`, `feature_names`,
+            `class_names`.
+
+    Returns:
+        The graph, called by the name of its file.
+
+    Raises:
+        GraphError: The file is damaged or holds pickled objects, an array is missing, or two arrays
+            do not fit together.
     """
     path = Path(path)
     arrays = _read(path)
     source = path.name
     if "edge_index" not in arrays:
-        raise GraphError(f"{source}: edge_index is missing; it has {', '.join(sorted(arrays)) or 'no arrays'}")
+        raise GraphError(
+            f"{source}: edge_index is missing; it has {', '.join(sorted(arrays)) or 'no arrays'}"
+        )
     for listed in ("feature_names", "class_names"):
         if listed in arrays and arrays[listed].ndim != 1:
-            raise GraphError(f"{source}: {listed} must be a list of names, it has {arrays[listed].ndim} dimensions")
+            raise GraphError(
+                f"{source}: {listed} must be a list of names, "
+                f"it has {arrays[listed].ndim} dimensions"
+            )
     names = arrays.get("feature_names")
     graph = Graph.of(
         _features(arrays, source),
@@ -61,13 +75,21 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
 
 
 def graph_npz(graph: Graph) -> bytes:
-    """The content of an npz file that :func:`load_graph` reads: the graph, with no label in it."""
+    """The content of an npz file that `load_graph` reads: the graph, with no label in it.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> content = graph_npz(nova.Graph.of([[1.0], [3.0]], [[0], [1]]))
+        >>> sorted(np.load(io.BytesIO(content)))
+        ['edge_index', 'node_ids', 'x']
+    """
     x = graph.x
     arrays = {"edge_index": graph.edge_index, "node_ids": graph.node_ids}
     if isinstance(x, np.ndarray):
         arrays["x"] = x
     else:
-        arrays |= dict(zip(CSR_PARTS, (x.data, x.indices, x.indptr, np.array(x.shape)), strict=True))
+        parts = (x.data, x.indices, x.indptr, np.array(x.shape))
+        arrays |= dict(zip(CSR_PARTS, parts, strict=True))
     if graph.feature_names is not None:
         arrays["feature_names"] = np.array(graph.feature_names)
     content = io.BytesIO()
@@ -82,7 +104,9 @@ def _read(path: Path) -> Mapping[str, np.ndarray]:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise GraphError(f"{path.name}: a single array, not an npz archive with x, edge_index and y")
+                raise GraphError(
+                    f"{path.name}: a single array, not an npz archive with x, edge_index and y"
+                )
             return {name: archive[name] for name in archive.files if name in KNOWN}
     # The last is what zipfile raises for a compression that it does not know.
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
@@ -90,7 +114,9 @@ def _read(path: Path) -> Mapping[str, np.ndarray]:
     except ValueError as error:
         if isinstance(error, GraphError):
             raise
-        raise GraphError(f"{path.name}: holds Python objects or damaged arrays; only plain arrays are read") from error
+        raise GraphError(
+            f"{path.name}: holds Python objects or damaged arrays; only plain arrays are read"
+        ) from error
 
 
 def _features(arrays: Mapping[str, np.ndarray], source: str) -> object:
@@ -107,7 +133,9 @@ def _features(arrays: Mapping[str, np.ndarray], source: str) -> object:
         matrix = sp.csr_array(parts, shape=(int(shape[0]), int(shape[1])))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, IndexError) as error:
-        raise GraphError(f"{source}: x_data, x_indices, x_indptr and x_shape do not fit together ({error})") from error
+        raise GraphError(
+            f"{source}: x_data, x_indices, x_indptr and x_shape do not fit together ({error})"
+        ) from error
     return matrix
 
 

@@ -15,10 +15,32 @@ from nodenova.graph import Graph
 def from_pyg(
     data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data"
 ) -> LabelledGraph:
-    """A labelled graph from a PyG `Data` with `x`, `edge_index` and, optionally, `y` and masks.
+    """Make a labelled graph from PyTorch Geometric's `Data`.
 
-    Where masks have a column for each of several published splits, `split` says which one to take. Where nodes are set
-    apart for stopping (Wiki-CS has a `stopping_mask`), those stop phase 1 and `val_mask` is not used.
+    Where nodes are set apart for stopping (Wiki-CS has a `stopping_mask`), those stop phase 1 and
+    `val_mask` is not used.
+
+    Args:
+        data: With `x`, `edge_index` and, optionally, `y` (N,), -1 where the class is unknown, and
+            `train_mask`, `val_mask` and `test_mask`.
+        class_names: By number; "0", "1", ... by default.
+        split: Which one to take where masks have a column for each of several published splits.
+        name: What messages and results call the graph.
+
+    Returns:
+        The graph, its classes and its published split, if it has one.
+
+    Raises:
+        GraphError: `x` or `edge_index` is missing, two of them do not fit together, or there is no
+            such split.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> import torch
+        >>> edge_index = torch.tensor([[0, 1], [1, 2]])
+        >>> data = Data(x=torch.eye(3), edge_index=edge_index, y=torch.tensor([0, 1, -1]))
+        >>> nova.from_pyg(data, class_names=["cell", "gene"]).y.tolist()
+        [0, 1, -1]
     """
     if data.x is None or data.edge_index is None:
         raise GraphError(f"{name}: a Data object needs x and edge_index")
@@ -35,9 +57,13 @@ def from_pyg(
         if values.ndim == 1:
             return values.astype(bool)
         if not 0 <= split < values.shape[1]:
-            raise GraphError(f"{name}: split {split} is not there, splits are 0..{values.shape[1] - 1}")
+            raise GraphError(
+                f"{name}: split {split} is not there, splits are 0..{values.shape[1] - 1}"
+            )
         return values[:, split].astype(bool)
 
     stopping = mask("stopping_mask")
     val = mask("val_mask") if stopping is None else stopping
-    return LabelledGraph(graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name)
+    return LabelledGraph(
+        graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name
+    )

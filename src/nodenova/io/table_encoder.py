@@ -1,4 +1,7 @@
-"""A recipe: which columns, values and words of a user's table are which features. Learned once, used on later files too."""
+"""A recipe: which columns, values and words of a user's table are which features.
+
+Learned once, used on later files too.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,14 @@ COMMON = 0.5  # a word that more than this share of the nodes have says nothing
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Learned from one file with `TableEncoder.fit`; gives the same features, in the same order, for any later one.
+    """How the rows of a table become features: learned from one file, the same for any later one.
 
-    cut:        numbers are cut at their quintiles (they stand among words), or stay numbers.
-    neighbors: ids of nodes; being linked to one is a feature. Only where a graph has no others.
+    Attributes:
+        columns: How each column but text becomes features.
+        text_columns: Columns whose words are features.
+        words: Those with a feature.
+        cut: Numbers are cut at their quintiles (they stand among words), or stay numbers.
+        neighbors: Ids of nodes; being linked to one is a feature. Only where a graph has no others.
     """
 
     columns: tuple[Column, ...] = ()
@@ -35,6 +42,7 @@ class TableEncoder:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """(d,) names of the features, in the order in which `transform` gives them."""
         names = [name for column in self.columns for name in column.feature_names(self.cut)]
         taken = set(names)
         names += [f"text:{word}" if word in taken else word for word in self.words]
@@ -48,9 +56,17 @@ class TableEncoder:
         bag: sp.csr_array | None = None,
         progress: Progress = no_progress,
     ) -> tuple[sp.csr_array | np.ndarray, list[str]]:
-        """(N, d) the features of a table's rows, and notes on what the recipe did not know or did not find.
+        """Give the rows of a table their features.
 
-        bag: who has which word, if that has been counted already.
+        Args:
+            table: Of nodes.
+            edges: (2, E) numbers of nodes.
+            ids: (N,) of the nodes.
+            bag: (N, words) who has which word, if that has been counted already.
+            progress: Called with what is being done and which share of it is done.
+
+        Returns:
+            (N, d) features, and notes on what the recipe did not know or did not find.
         """
         notes: list[str] = []
         blocks = []
@@ -58,7 +74,8 @@ class TableEncoder:
         lacking += [name for name in self.text_columns if name not in table.columns]
         if lacking:
             notes.append(
-                f"{table.source}: {len(lacking)} columns are not there ({', '.join(lacking)}); their features are zero"
+                f"{table.source}: {len(lacking)} columns are not there ({', '.join(lacking)}); "
+                "their features are zero"
             )
         for number, column in enumerate(self.columns):
             width = len(column.feature_names(self.cut))
@@ -69,7 +86,8 @@ class TableEncoder:
             blocks.append(block)
             if unknown:
                 notes.append(
-                    f"{table.source}: column {column.name!r}: {unknown:,} cells hold values that are not known; ignored"
+                    f"{table.source}: column {column.name!r}: {unknown:,} cells hold values "
+                    "that are not known; ignored"
                 )
             progress("reading columns", (number + 1) / len(self.columns))
         if self.words and bag is not None:
@@ -78,7 +96,10 @@ class TableEncoder:
             block, unknown = _bag_of_words(joined(table, self.text_columns), self.words, progress)
             blocks.append(block)
             if unknown:
-                notes.append(f"{table.source}: {unknown:,} different words are too rare, too common or not known; ignored")
+                notes.append(
+                    f"{table.source}: {unknown:,} different words are too rare, "
+                    "too common or not known; ignored"
+                )
         if self.neighbors:
             blocks.append(_next_to(edges, ids, self.neighbors))
         x = sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float32))
@@ -91,12 +112,20 @@ class TableEncoder:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> TableEncoder:
-        """What `as_json` has written."""
+        """Read what `as_json` has written.
+
+        Raises:
+            GraphError: It is something else.
+        """
         try:
             lists = {key: tuple(document[key]) for key in ("text_columns", "words")}
             made = [Column(**column) for column in document["columns"]]
-            columns = tuple(replace(column, cuts=tuple(column.cuts), values=tuple(column.values)) for column in made)
-            return cls(columns, cut=bool(document["cut"]), neighbors=tuple(document["neighbours"]), **lists)
+            columns = tuple(
+                replace(column, cuts=tuple(column.cuts), values=tuple(column.values))
+                for column in made
+            )
+            neighbors = tuple(document["neighbours"])
+            return cls(columns, cut=bool(document["cut"]), neighbors=neighbors, **lists)
         except (KeyError, TypeError) as error:
             raise GraphError(f"this is not a recipe for features ({error})") from None
 
@@ -114,30 +143,55 @@ class TableEncoder:
         notes: list[str],
         progress: Progress = no_progress,
     ) -> tuple[TableEncoder, sp.csr_array | None]:
-        """How to read a table: its chosen columns, or, with columns=None, all that say something of a node.
+        """Learn how to read a table.
 
-        Also who has which of its words, so that they need not be counted again.
+        Args:
+            table: Of nodes.
+            edges: (2, E) numbers of nodes: features where the table has none.
+            ids: (N,) of the nodes.
+            columns: The chosen columns; None for all that say something of a node.
+            text_columns: Columns whose words become features.
+            not_features: Columns that are something else, as ids and labels are.
+            max_words: The most words that become features, those of highest TF-IDF.
+            notes: Gets a sentence on what was assumed or left out.
+            progress: Called with what is being done and which share of it is done.
+
+        Returns:
+            The recipe, and who has which of its words, so that they need not be counted again.
         """
         chosen = columns is not None
-        found = columns if columns is not None else [c for c in table.columns if c not in {*not_features, *text_columns}]
-        inferred = [(name, infer_column(table, name, chosen, notes)) for name in found]
+        if columns is None:
+            columns = [c for c in table.columns if c not in {*not_features, *text_columns}]
+        inferred = [(name, infer_column(table, name, chosen, notes)) for name in columns]
         texts = (*text_columns, *(name for name, how in inferred if how == "text"))
         used = tuple(how for _, how in inferred if isinstance(how, Column))
-        words, bag = _worth_a_feature(joined(table, texts), max_words, table.source, notes, progress) if texts else ((), None)
+        words: tuple[str, ...] = ()
+        bag = None
+        if texts:
+            text = joined(table, texts)
+            words, bag = _worth_a_feature(text, max_words, table.source, notes, progress)
         if used or words:
-            as_numbers = [column.block(table.columns[column.name], False, table.source)[0] for column in used]
-            return cls(used, texts, words, cut=bool(words) or not stays_numbers(used, as_numbers)), bag
+            as_numbers = [
+                column.block(table.columns[column.name], False, table.source)[0] for column in used
+            ]
+            cut = bool(words) or not stays_numbers(used, as_numbers)
+            return cls(used, texts, words, cut=cut), bag
         degree = np.bincount(edges.ravel(), minlength=len(ids))
-        top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, max(int((degree > 0).sum()), 1))])
+        linked = max(int((degree > 0).sum()), 1)
+        top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, linked)])
         notes.append(
-            f"{table.source}: no column to make features from; structure only: the features of a node are which of the "
-            f"{len(top):,} nodes with most edges it is, or is linked to"
+            f"{table.source}: no column to make features from; structure only: "
+            f"the features of a node are which of the {len(top):,} nodes with most edges it is, "
+            "or is linked to"
         )
         return cls(neighbors=tuple(str(ids[node]) for node in top)), None
 
 
 def joined(table: Table, names: Sequence[str]) -> list[str]:
-    """(N,) the text of a node: its text columns, one after the other. A word is the same word in any of them."""
+    """(N,) the text of a node: its text columns, one after the other.
+
+    A word is the same word in any of them.
+    """
     columns = [table.columns[name] for name in names if name in table.columns]
     if len(columns) == 1:
         return list(columns[0])
@@ -161,7 +215,9 @@ def _worth_a_feature(
     total = np.asarray(weights.sum(axis=0)).ravel()
     fit = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
     kept = fit[np.argsort(-total[fit], kind="stable")[:most]]
-    rare, common, rest = int((df < least).sum()), int((df > COMMON * len(texts)).sum()), len(fit) - len(kept)
+    rare = int((df < least).sum())
+    common = int((df > COMMON * len(texts)).sum())
+    rest = len(fit) - len(kept)
     reasons = [
         f"{rare:,} in fewer than {least} nodes",
         f"{common:,} in more than half of them",
@@ -169,7 +225,8 @@ def _worth_a_feature(
     ]
     left = [reason for count, reason in zip((rare, common, rest), reasons, strict=True) if count]
     notes.append(
-        f"{source}: text gives {len(kept):,} words of {len(df):,}" + (f"; left out: {', '.join(left)}" if left else "")
+        f"{source}: text gives {len(kept):,} words of {len(df):,}"
+        + (f"; left out: {', '.join(left)}" if left else "")
     )
     kept = np.sort(kept)
     bag = sp.csr_array(weights[:, kept])
@@ -177,7 +234,9 @@ def _worth_a_feature(
     return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
 
 
-def _bag_of_words(texts: Sequence[str], words: Sequence[str], progress: Progress) -> tuple[sp.csr_array, int]:
+def _bag_of_words(
+    texts: Sequence[str], words: Sequence[str], progress: Progress
+) -> tuple[sp.csr_array, int]:
     """(N, words) one where a node has a word, and how many different words are not among them."""
     analyse = words_of()
     place = {word: number for number, word in enumerate(words)}
@@ -192,7 +251,11 @@ def _bag_of_words(texts: Sequence[str], words: Sequence[str], progress: Progress
         ends.append(len(columns))
         if row % 5000 == 0:
             progress("counting words", row / len(texts))
-    entries = (np.ones(len(columns), dtype=np.float32), np.array(columns, dtype=np.int32), np.array(ends))
+    entries = (
+        np.ones(len(columns), dtype=np.float32),
+        np.array(columns, dtype=np.int32),
+        np.array(ends),
+    )
     return sp.csr_array(entries, shape=(len(texts), len(words))), len(unknown)
 
 

@@ -19,14 +19,18 @@ from nodenova.errors import GraphError
 from nodenova.io.frames import Cells, Frame, header_of, is_frame, open_frame, open_parquet
 from nodenova.io.text_files import check_file, text_file
 
-Progress: TypeAlias = "Callable[[str, float], None]"  # what is being done, and which share of it is done
+Progress: TypeAlias = (
+    "Callable[[str, float], None]"  # what is being done, and which share of it is done
+)
 T = TypeVar("T")
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "pipe"}
 SNIFFED_LINES = 50
 LONGEST_CELL = 2**31 - 1
 REPORT_EVERY = 20_000  # rows between two calls of a progress function
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>"})  # what spreadsheets write for an empty cell
+MISSING = frozenset(
+    {"", "na", "n/a", "nan", "null", "none", "<na>"}
+)  # what spreadsheets write for an empty cell
 
 
 def no_progress(stage: str, share: float) -> None:
@@ -37,11 +41,13 @@ def no_progress(stage: str, share: float) -> None:
 class Rows:
     """A table that is read row by row: once, and never whole unless somebody wants it.
 
-    source: what messages call it.   header: names of its columns.
-    read:   given places of columns, (number of a row, its cells there as text) for every row.
-    notes:  what was repaired; more may be added while rows are read.
-    unit:   what the number counts: lines of a text, rows of a table with types.
-    is_numbered: columns are called 0, 1, ... for want of names, so that these cannot be an edge.
+    Attributes:
+        source: What messages call it.
+        header: Names of its columns.
+        read: Given places of columns, (number of a row, its cells there as text) for every row.
+        notes: What was repaired; more may be added while rows are read.
+        unit: What the number counts: lines of a text, rows of a table with types.
+        is_numbered: Columns are called 0, 1, ... for want of names, so these cannot be an edge.
     """
 
     source: str
@@ -56,7 +62,12 @@ class Rows:
 class Table:
     """A whole table: cells by column, and the line at which each row stands.
 
-    A column reads as text; one with a type, :class:`nodenova.io.frames.Cells`, has numbers too.
+    Attributes:
+        source: What messages call it.
+        columns: Each reads as text; one with a type, `Cells`, has numbers too.
+        lines: (N,) numbers of the rows.
+        notes: What was repaired.
+        unit: What those numbers count.
     """
 
     source: str
@@ -124,6 +135,7 @@ def reading(
 
 
 def is_missing(cell: str) -> bool:
+    """Whether a cell is empty, or says so as spreadsheets do."""
     return len(cell) <= 4 and cell.strip().lower() in MISSING
 
 
@@ -143,12 +155,17 @@ def _frame(table: Any, source: str, progress: Progress) -> Frame | None:
     return open_parquet(path, source or path.name, progress) if is_parquet else None
 
 
-def _delimited(path: Path, source: str, delimiter: str | None, encoding: str | None, progress: Progress) -> Rows:
+def _delimited(
+    path: Path, source: str, delimiter: str | None, encoding: str | None, progress: Progress
+) -> Rows:
     notes: list[str] = []
     if delimiter is not None and len(delimiter) != 1:
         named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t"}
         if delimiter not in named:
-            raise GraphError(f"{source}: a delimiter is one character (or comma, tab, semicolon, pipe), not {delimiter!r}")
+            raise GraphError(
+                f"{source}: a delimiter is one character (or comma, tab, semicolon, pipe), "
+                f"not {delimiter!r}"
+            )
         delimiter = named[delimiter]
     with text_file(path, encoding, notes) as (text, _):
         try:
@@ -166,16 +183,17 @@ def _delimited(path: Path, source: str, delimiter: str | None, encoding: str | N
 
 
 def sniff(lines: Sequence[str], path: Path | None = None) -> str:
-    """The delimiter that cuts the header into most columns, and most lines into as many as the header."""
+    """The delimiter that cuts the header into most columns, and most lines into as many."""
     if path is not None and ".tsv" in path.suffixes and "\t" in lines[0]:
         return "\t"
 
     def quality(sign: str) -> tuple[int, int]:
-        counts = [len(cells) for cells in _any_length(lambda: list(csv.reader(lines, delimiter=sign))) if cells]
+        rows = _any_length(lambda: list(csv.reader(lines, delimiter=sign)))
+        counts = [len(cells) for cells in rows if cells]
         alike = sum(count == counts[0] for count in counts) / len(counts) if counts[0] > 1 else 0
         return round(5 * alike), counts[0]
 
-    # A line cut off in the middle of a quoted cell must not decide, hence shares in steps of a fifth.
+    # A line cut off in the middle of a quoted cell must not decide: shares in steps of a fifth.
     return max(DELIMITERS, key=quality)
 
 
@@ -189,7 +207,12 @@ def _any_length(read: Callable[[], T]) -> T:
 
 
 def _csv_rows(
-    path: Path, source: str, delimiter: str, encoding: str | None, notes: list[str], progress: Progress
+    path: Path,
+    source: str,
+    delimiter: str,
+    encoding: str | None,
+    notes: list[str],
+    progress: Progress,
 ) -> Iterator[tuple[int, list[str]]]:
     """The header first, then every row; blank lines are left out."""
     width, short, number = 0, 0, 0
@@ -202,12 +225,20 @@ def _csv_rows(
             except StopIteration:
                 break
             except csv.Error as error:
-                what = "a quote is opened and never closed" if "end of data" in str(error) else str(error)
+                what = (
+                    "a quote is opened and never closed"
+                    if "end of data" in str(error)
+                    else str(error)
+                )
                 raise GraphError(f"{source}: line {line}: {what}") from None
             except UnicodeError as error:
-                raise GraphError(f"{source}: line {line}: cannot be decoded as {encoding} ({error})") from None
+                raise GraphError(
+                    f"{source}: line {line}: cannot be decoded as {encoding} ({error})"
+                ) from None
             except (OSError, EOFError, zlib.error) as error:
-                raise GraphError(f"{source}: damaged or cut off after line {line - 1} ({error})") from None
+                raise GraphError(
+                    f"{source}: damaged or cut off after line {line - 1} ({error})"
+                ) from None
             if not cells or (len(cells) == 1 and not cells[0].strip() and width != 1):
                 continue
             if not width:
@@ -227,4 +258,5 @@ def _csv_rows(
             if number % REPORT_EVERY == 0:
                 progress(f"reading {source}", share())
     if short:
-        notes.append(f"{source}: {short:,} rows are shorter than the header; the cells they lack count as empty")
+        said = "rows are shorter than the header; the cells they lack count as empty"
+        notes.append(f"{source}: {short:,} {said}")

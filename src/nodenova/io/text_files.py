@@ -1,4 +1,4 @@
-"""Files as text: unpacked when gzipped, decoded in the encoding that fits, with what was done said in notes."""
+"""Files as text: unpacked when gzipped, decoded in the encoding that fits; notes say so."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def check_file(path: Path) -> None:
+    """Refuse what is no file, or cannot be read, with a sentence."""
     if path.is_dir():
         raise GraphError(f"{path}: a folder, not a file")
     if not path.exists():
@@ -30,14 +31,30 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def text_file(path: Path, encoding: str | None, notes: list[str]) -> Iterator[tuple[IO[str], Callable[[], float]]]:
-    """The file as text, unpacked and decoded, and a function that says which share of it has been read."""
+def text_file(
+    path: Path, encoding: str | None, notes: list[str]
+) -> Iterator[tuple[IO[str], Callable[[], float]]]:
+    """Open a file as text, unpacked and decoded.
+
+    Args:
+        path: The file.
+        encoding: Found by default.
+        notes: Gets a sentence on what was done.
+
+    Yields:
+        The text, and a function that says which share of the file has been read.
+
+    Raises:
+        GraphError: The encoding is unknown, or the file is damaged or not a text.
+    """
     packed = _is_gzip(path, notes)
     chosen = encoding or _encoding(path, packed, notes)
     try:
         codecs.lookup(chosen)
     except LookupError:
-        raise GraphError(f"{path.name}: unknown encoding {encoding!r}; try utf-8, cp1252 or utf-16") from None
+        raise GraphError(
+            f"{path.name}: unknown encoding {encoding!r}; try utf-8, cp1252 or utf-16"
+        ) from None
     size = max(path.stat().st_size, 1)
     with path.open("rb") as raw:
         stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
@@ -56,7 +73,7 @@ def _is_gzip(path: Path, notes: list[str]) -> bool:
 
 
 def _encoding(path: Path, packed: bool, notes: list[str]) -> str:
-    """utf-8 if the whole file is, else what its byte order mark says, else Windows' Western encoding."""
+    """utf-8 if the whole file is, else by its byte order mark, else Windows' Western encoding."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, first, is_utf8, western = 1, True, True, True
     with gzip.open(path) if packed else path.open("rb") as file:
@@ -69,14 +86,18 @@ def _encoding(path: Path, packed: bool, notes: list[str]) -> str:
             first = False
             if b"\0" in block:
                 line += block[: block.index(b"\0")].count(b"\n")
-                raise GraphError(f"{path.name}: line {line} holds a NUL byte; this is not a text file")
+                raise GraphError(
+                    f"{path.name}: line {line} holds a NUL byte; this is not a text file"
+                )
             line += block.count(b"\n")
             if is_utf8:
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError:
                     is_utf8 = False
-            western = western and not any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")  # not in cp1252
+            western = western and not any(
+                byte in block for byte in b"\x81\x8d\x8f\x90\x9d"
+            )  # not in cp1252
         if is_utf8:
             try:
                 decoder.decode(b"", final=True)
@@ -85,7 +106,9 @@ def _encoding(path: Path, packed: bool, notes: list[str]) -> str:
     if is_utf8:
         return "utf-8-sig"
     chosen = "cp1252" if western else "latin-1"
-    notes.append(f"{path.name}: not UTF-8; decoded as {chosen} (give the encoding if letters look wrong)")
+    notes.append(
+        f"{path.name}: not UTF-8; decoded as {chosen} (give the encoding if letters look wrong)"
+    )
     return chosen
 
 
@@ -93,4 +116,6 @@ def _read(file: Any, path: Path) -> bytes:
     try:
         return file.read(BLOCK)
     except (OSError, EOFError, zlib.error) as error:
-        raise GraphError(f"{path.name}: damaged or cut off, cannot be unpacked ({error})") from error
+        raise GraphError(
+            f"{path.name}: damaged or cut off, cannot be unpacked ({error})"
+        ) from error

@@ -1,1 +1,4 @@
-"""Losses as pure functions with the paper's letters: tensors in, one tensor out, no weight, no epoch, no random draw."""
+"""Losses as pure functions with the paper's letters.
+
+Tensors in, one tensor out: no weight, no epoch, no random draw.
+"""

@@ -1,4 +1,4 @@
-"""Clusters as soft assignments to centres (Xie et al. 2016; Han et al. 2019)."""
+"""Clusters as soft assignments to centers (Xie et al. 2016; Han et al. 2019)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,34 @@ from torch import Tensor
 
 
 def student_t(z: Tensor, mu: Tensor, alpha: float = 1.0) -> Tensor:
-    """q_ij ~ (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2), rows summing to 1. (n, hidden), (C, hidden) -> (n, C)."""
-    # Squared distances without the square root, whose gradient is not defined where a node lies on a centre.
+    """Student's t kernel: how much each node belongs to each center.
+
+        q_ij ~ (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2),  rows summing to 1
+
+    Args:
+        z: (n, hidden) nodes.
+        mu: (C, hidden) centers.
+        alpha: Degrees of freedom.
+
+    Returns:
+        (n, C).
+    """
+    # Squared distances without the square root, whose gradient is not defined where a node lies on
+    # a center.
     distance = z.square().sum(1, keepdim=True) + mu.square().sum(1) - 2.0 * z @ mu.t()  # (n, C)
     return F.softmax(-(alpha + 1.0) / 2.0 * (distance.clamp_min(0.0) / alpha).log1p(), dim=1)
 
 
 def target_distribution(q: Tensor) -> Tensor:
-    """p_ij ~ q_ij^2 / f_j with f_j = sum_i q_ij, rows summing to 1: surer than q, and no cluster swallows the others.
+    """The target of deep clustering: surer than q, and no cluster swallows the others.
 
-    q: (n, C). Returns (n, C) without gradient.
+        p_ij ~ q_ij^2 / f_j,  f_j = sum_i q_ij,  rows summing to 1
+
+    Args:
+        q: (n, C) soft assignments.
+
+    Returns:
+        (n, C) without gradient.
     """
     q = q.detach()
     p = q.square() / q.sum(dim=0)
@@ -24,5 +42,11 @@ def target_distribution(q: Tensor) -> Tensor:
 
 
 def l_cluster(p: Tensor, q: Tensor, eps: float = 1e-12) -> Tensor:
-    """KL(p || q) = sum_j p_ij log(p_ij / q_ij), mean over nodes; both (n, C), p without gradient."""
+    """KL(p || q) = sum_j p_ij log(p_ij / q_ij), mean over nodes.
+
+    Args:
+        p: (n, C) targets, without gradient.
+        q: (n, C) soft assignments.
+        eps: Keeps the logarithms finite.
+    """
     return (p * ((p + eps).log() - (q + eps).log())).sum(dim=1).mean()

@@ -1,4 +1,7 @@
-"""New classes as centres in z, started by k-means and learnt from there (Xie et al. 2016; Han et al. 2019)."""
+"""New classes as centers in z, started by k-means and learned from there.
+
+Xie et al. 2016; Han et al. 2019.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,16 @@ from nodenova.task import NewTask
 
 
 @dataclass(frozen=True, eq=False)
-class Centres:
-    """h^u, whose weight (new, hidden) is mu; sigma, a unit of length; alpha, the degrees of freedom of Student's t.
+class SoftCenters:
+    """Centers of the new classes, to which nodes belong more or less by Student's t.
 
-    sigma is the root mean square distance of the nodes from their centres at the start. The old head reads z/|z|, so the
-    length of z was never learnt and means nothing; Student's t, which sees distances against 1, needs them in a unit that
-    means something.
+    The joint head reads z/|z|, to which the length of z means nothing; Student's t, which sees
+    distances against 1, needs them in a unit that means something.
+
+    Attributes:
+        h_u: h^u, whose weight (new, hidden) is mu, the centers.
+        sigma: That unit: the root mean square distance of nodes from their centers at the start.
+        alpha: Degrees of freedom of Student's t.
     """
 
     h_u: nn.Linear
@@ -27,12 +34,12 @@ class Centres:
     alpha: float = 1.0
 
     def assigned(self, z_u: Tensor) -> Tensor:
-        """q: how much each node belongs to each centre. (n, hidden) -> (n, new), rows summing to 1."""
+        """q: how much each node belongs to each center. (n, hidden) -> (n, new), rows sum to 1."""
         return student_t(z_u / self.sigma, self.h_u.weight / self.sigma, self.alpha)
 
     @torch.no_grad()
     def target(self, g: Encoder, task: NewTask) -> Tensor:
-        """p: the sharpened q of the new nodes by the encoder as it is now, without dropout. (n, new)."""
+        """p (n, new): the sharpened q of the new nodes by the encoder as it is, without dropout."""
         was_training = g.training
         z_u = g.eval()(task.graph)[torch.from_numpy(task.ids).to(self.h_u.weight.device)]
         g.train(was_training)
@@ -40,21 +47,31 @@ class Centres:
 
     @torch.no_grad()
     def decided(self) -> nn.Linear:
-        """h^u with the bias by which argmax h^u(z) is the nearest centre: |z - mu|^2 = |z|^2 - 2 (mu . z - |mu|^2 / 2)."""
+        """h^u with the bias by which argmax h^u(z) is the nearest center.
+
+        |z - mu|^2 = |z|^2 - 2 (mu . z - |mu|^2 / 2)
+        """
         self.h_u.bias.copy_(-0.5 * self.h_u.weight.square().sum(dim=1))
         return self.h_u
 
 
 @torch.no_grad()
-def start_centres(z_u: Tensor, num_new: int, restarts: int, alpha: float = 1.0) -> Centres:
-    """The means of k-means' groups of z_u (n, hidden)."""
+def start_centers(z_u: Tensor, num_new: int, restarts: int, alpha: float = 1.0) -> SoftCenters:
+    """Centers at the means of k-means' groups.
+
+    Args:
+        z_u: (n, hidden) of the new nodes.
+        num_new: How many groups.
+        restarts: Of k-means.
+        alpha: Degrees of freedom of Student's t.
+    """
     groups = cluster(z_u, num_new, restarts)
     member = nn.functional.one_hot(groups, num_new).to(z_u.dtype)  # (n, new)
     mu = member.t() @ z_u / member.sum(dim=0).clamp_min(1.0)[:, None]  # (new, hidden)
-    # As many centres as nodes: no spread within; a small part of the length of z stands in for it.
+    # As many centers as nodes: no spread within; a small part of the length of z stands in for it.
     least = 1e-3 * float(z_u.norm(dim=1).mean()) + 1e-12
     sigma = max(float((z_u - mu[groups]).square().sum(dim=1).mean().sqrt()), least)
     h_u = nn.Linear(z_u.shape[1], num_new).to(z_u.device)
     h_u.weight.copy_(mu)
     h_u.bias.requires_grad_(False)
-    return Centres(h_u, sigma, alpha)
+    return SoftCenters(h_u, sigma, alpha)

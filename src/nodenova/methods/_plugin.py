@@ -15,9 +15,14 @@ from nodenova.errors import SettingError
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a user's own method comes from. A changed file gives another method, and another digest."""
+    """Where a user's own method comes from. A changed file gives another method and digest.
 
-    name: str  # path/to/mine.py:Mine
+    Attributes:
+        name: path/to/mine.py:Mine.
+        digest: Of the file's content.
+    """
+
+    name: str
     digest: str
 
     @property
@@ -34,11 +39,19 @@ def is_own(name: str) -> bool:
 
 
 def own_method(name: str) -> type[Any]:
-    """The class of a user's own method. Its file is run, as `import` would."""
+    """The class of a user's own method. Its file is run, as `import` would.
+
+    Args:
+        name: path/to/mine.py:Mine.
+
+    Raises:
+        SettingError: The file cannot be read or run, or the class is not there or not a method.
+    """
     path, code = _source(name)
     _, _, wanted = name.rpartition(":")
     # The same file gives the same module, so that two looks at it are the same class.
-    module_name = f"nodenova_own_{hashlib.sha256(str(path.resolve()).encode() + code).hexdigest()[:16]}"
+    digest = hashlib.sha256(str(path.resolve()).encode() + code).hexdigest()[:16]
+    module_name = f"nodenova_own_{digest}"
     if module_name not in sys.modules:
         spec = importlib.util.spec_from_file_location(module_name, path)
         assert spec is not None
@@ -49,13 +62,15 @@ def own_method(name: str) -> type[Any]:
             spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[module_name]
-            raise SettingError(f"{path}: cannot be imported ({type(error).__name__}: {error})") from error
+            said = f"{type(error).__name__}: {error}"
+            raise SettingError(f"{path}: cannot be imported ({said})") from error
     found = getattr(sys.modules[module_name], wanted, None)
     if not isinstance(found, type):
         raise SettingError(f"{path} has no class {wanted}")
     if not is_dataclass(found) or not callable(getattr(found, "discover", None)):
         raise SettingError(
-            f"{path}:{wanted} is not a method: it must be a dataclass with a function discover(self, model, task)"
+            f"{path}:{wanted} is not a method: "
+            "it must be a dataclass with a function discover(self, model, task)"
         )
     bare = [f.name for f in fields(found) if f.default is MISSING and f.default_factory is MISSING]
     if bare:
@@ -72,7 +87,7 @@ def origin_of(method: object) -> Origin | None:
 
 
 def _reduce(method: Any) -> tuple[Any, ...]:
-    """Another process has not imported the file: a method goes there as its name and its settings."""
+    """Another process has not imported the file: a method goes as its name and its settings."""
     values = {f.name: getattr(method, f.name) for f in fields(method) if f.init}
     return _restored, (_ORIGINS[type(method)].name, values)
 

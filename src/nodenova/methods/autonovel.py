@@ -12,54 +12,86 @@ from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.task import NewTask
 
 
+@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
 class AutoNovel:
-    """Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking Statistics", ICLR 2020.
+    """AutoNovel: pairs of new nodes by ranking statistics, and the same answer under noise.
 
+    Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
+    Statistics", ICLR 2020.
+
+        eta   = softmax(h^u(z)),  eta' of the perturbed z'
         s_ij  = 1 if top_k(z_i) = top_k(z_j) as sets, else 0
-        L_BCE = - mean over pairs of s_ij log(eta_i . eta'_j) + (1 - s_ij) log(1 - eta_i . eta'_j)     eta = softmax(h^u(z))
-        L_MSE = mean of (eta_i - eta'_i)^2                                                        eta' of the perturbed z'
+        L_BCE = - mean over pairs of s_ij log(eta_i . eta'_j) + (1 - s_ij) log(1 - eta_i . eta'_j)
+        L_MSE = mean of (eta_i - eta'_i)^2
         L     = L_BCE + omega(t) L_MSE,  omega(t) = omega exp(-5 (1 - t/T)^2)
 
-    k, omega and T are those of the released script for CIFAR-10, which with five old and five new classes is the nearest to
-    these graphs (for CIFAR-100 omega = 50 and T = 150, for SVHN 50 and 80). What differs from the paper:
+    k, omega and T are those of the released script for CIFAR-10, which with five old and five new
+    classes is the nearest to these graphs (for CIFAR-100 omega = 50 and T = 150, for SVHN 50 and
+    80). What differs from the paper:
 
     - L_CE on old nodes and L_MSE of h^l are gone with the old nodes; nothing holds the old classes.
-    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last block" worth freezing.
+    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last
+      block" worth freezing.
     - The second view is z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay: the script's SGD (0.1, momentum 0.9, a
-      tenth after epoch 170, decay 1e-4, batches of 128) takes some 400 steps an epoch and belongs to its ResNet.
-    - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind the old head's as they
-      are; `_two_heads` says how loud. The paper's own joint head learns from old labels and pseudo-labels together.
-    - One new class: nothing to tell apart, nothing is trained; its row in the joint head is the mean of the new nodes.
+    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay: the script's SGD
+      (0.1, momentum 0.9, a tenth after epoch 170, decay 1e-4, batches of 128) takes some 400 steps
+      an epoch and belongs to its ResNet.
+    - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind
+      the old head's as they are; `_two_heads` says how loud. The paper's own joint head learns from
+      old labels and pseudo-labels together.
+    - One new class: nothing to tell apart, nothing is trained; its row in the joint head is the
+      mean of the new nodes.
+
+    Attributes:
+        epochs: How many, of one step each (see above); released scripts.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        k: How many top activations must agree, in s_ij; released code.
+        pairwise: Weight of L_BCE; released code.
+        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        rampup_epochs: T of omega(t); released script for CIFAR-10.
+        eta: Size of the perturbation z', SWORD's.
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+            them.
+        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.AutoNovel(epochs=5))
+        >>> model
+        Model(gcn, 4 classes, 2 of them discovered)
+        >>> sorted(model.stages[-1].history)  # L_MSE and L_BCE, epoch by epoch
+        ['consistency', 'pairwise']
     """
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = setting(200, at_least=1)  # released scripts; see above for what an epoch is
+    epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    k: int = setting(5, at_least=1)  # how many top activations must agree; released code
-    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
-    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
-    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, each epoch takes a random sample of them
+    k: int = setting(5, at_least=1)
+    pairwise: float = setting(1.0, at_least=0)
+    omega: float = setting(5.0, at_least=0)
+    rampup_epochs: int = setting(50, at_least=0)
+    eta: float = setting(0.2, at_least=0)
+    new_rows: str = choice("concatenated", "untrained")
+    pair_nodes: int = setting(4096, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "autonovel")
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         h_u = head_for_new(head, task.num_new)
 
@@ -72,10 +104,15 @@ class AutoNovel:
                 s = similarity_softmax(logits, logits_prime)
                 parts["pairwise"] = self.pairwise * l_pseudo(s, same_top_k(z_u, self.k))
             if self.omega:
-                parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_perturb(logits, logits_prime)
+                omega = self.omega * rampup(epoch, self.rampup_epochs)
+                parts["consistency"] = omega * l_perturb(logits, logits_prime)
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimize(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(
+            terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         novel_head, rows = h_u.linear, h_u.linear.weight
-        return joined_model(model, task, g, head, self.joint, novel_head=novel_head, rows=rows, history=history)
+        return joined_model(
+            model, task, g, head, self.new_rows, novel_head=novel_head, rows=rows, history=history
+        )

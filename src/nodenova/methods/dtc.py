@@ -10,38 +10,72 @@ from torch import Tensor
 
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.methods._centres import start_centres
+from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.task import NewTask
 
 
+@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
-class Dtc:
-    """Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV 2019 (DTC-Pi).
+class DTC:
+    """Deep transfer clustering: centers in z, sharpened by their own assignments (DTC-Pi).
 
-        mu   = centres of k-means on the new nodes, k the number of new classes, then learnt together with the encoder
+    Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV
+    2019.
+
+        mu   = centers of k-means on the new nodes, k the number of new classes,
+               then learned together with the encoder
         q_ij = (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2), rows to sum 1
-        p_ij = q_ij^2 / sum_i q_ij, rows to sum 1, as k-means left it for some epochs, then renewed every few
-        L    = KL(p || q) + omega(t) mean of (q_i - q'_i)^2,  omega(t) = omega exp(-5 (1 - t/T)^2), t from the end of the
-               warm-up, during which it is 0;  q' of the perturbed z'
+        p_ij = q_ij^2 / sum_i q_ij, rows to sum 1,
+               as k-means left it for some epochs, then renewed every few
+        L    = KL(p || q) + omega(t) mean of (q_i - q'_i)^2,  q' of the perturbed z'
+        omega(t) = omega exp(-5 (1 - t/T)^2), t from the end of the warm-up, during which it is 0
 
-    Numbers are those of the released script for DTC-Pi on CIFAR-10 (k-means starts and alpha are in its code). What differs
-    from the paper:
+    Numbers are those of the released script for DTC-Pi on CIFAR-10 (k-means starts and alpha are in
+    its code). What differs from the paper:
 
-    - PCA to k dimensions serves k-means only; the paper makes it a layer. Without it z keeps what the old head reads.
-    - Distances are in units of sigma, their root mean square after k-means: the cosine head has left z without a scale.
+    - PCA to k dimensions serves k-means only; the paper makes it a layer. Without it z keeps what
+      the old head reads.
+    - Distances are in units of sigma, their root mean square after k-means: to a head that reads
+      z/|z| the length of z means nothing.
     - KL is a mean over nodes; the released code divides it by the number of new classes once more.
     - q' comes from z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, and as many epochs as phase 1 has: the
-      script's 10 + 100 epochs of SGD (0.1, then 0.05, momentum 0.9, decay 1e-4, batches of 128) are some 20 000 steps.
-    - The paper estimates the number of classes with old probe classes; here it is given. Nothing holds the old classes.
-    - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. It is not linear in z/|z|, so the joint head
-      gets rows from the class means of DTC's own assignments (see `_two_heads`) behind the old head's.
+    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, and as many epochs
+      as phase 1 has: the script's 10 + 100 epochs of SGD (0.1, then 0.05, momentum 0.9, decay 1e-4,
+      batches of 128) are some 20 000 steps.
+    - The paper estimates the number of classes with old probe classes; here it is given. Nothing
+      holds the old classes.
+    - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. It is not linear in
+      z/|z|, so the joint head gets rows from the class means of DTC's own assignments (see
+      `_two_heads`) behind the old head's.
     - One new class: nothing to tell apart, nothing is trained.
+
+    Attributes:
+        epochs: How many, of one step each, on all new nodes.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        alpha: Degrees of freedom of Student's t, in q_ij; released code.
+        clustering: Weight of KL(p || q); released code.
+        warmup: Of the epochs, with KL against the first p alone; released script.
+        update: Then renew p every so many epochs; released script.
+        omega: Weight of the consistency once it is in; released script.
+        rampup_epochs: T of omega(t); released script.
+        eta: Size of the perturbation z', SWORD's.
+        restarts: Of k-means; released code.
+        new_rows: "concatenated": rows from class means; "untrained": as `grow` made them.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.DTC(epochs=5))
+        >>> model
+        Model(gcn, 4 classes, 2 of them discovered)
+        >>> sorted(model.stages[-1].history)  # KL(p || q) and the consistency, epoch by epoch
+        ['clustering', 'consistency']
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -49,43 +83,47 @@ class Dtc:
     epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    alpha: float = setting(1.0, above=0)  # degrees of freedom of Student's t; released code
-    clustering: float = setting(1.0, at_least=0)  # weight of KL(p || q); released code
-    warmup: int = setting(10, at_least=0)  # of the epochs, with KL against the first p alone; released script
-    update: int = setting(5, at_least=1)  # then renew p every so many epochs; released script
-    omega: float = setting(10.0, at_least=0)  # weight of the consistency once it is in; released script
-    rampup_epochs: int = setting(5, at_least=0)  # T; released script
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    restarts: int = setting(20, at_least=1)  # of k-means; released code
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
+    alpha: float = setting(1.0, above=0)
+    clustering: float = setting(1.0, at_least=0)
+    warmup: int = setting(10, at_least=0)
+    update: int = setting(5, at_least=1)
+    omega: float = setting(10.0, at_least=0)
+    rampup_epochs: int = setting(5, at_least=0)
+    eta: float = setting(0.2, at_least=0)
+    restarts: int = setting(20, at_least=1)
+    new_rows: str = choice("concatenated", "untrained")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "dtc")
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
-            centres = start_centres(g(task.graph)[ids], task.num_new, self.restarts, self.alpha)
-        p = centres.target(g, task)  # (n, new)
+            centers = start_centers(g(task.graph)[ids], task.num_new, self.restarts, self.alpha)
+        p = centers.target(g, task)  # (n, new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             nonlocal p
             t = epoch - self.warmup
             if t > 0 and (t - 1) % self.update == 0:
-                p = centres.target(g, task)
+                p = centers.target(g, task)
             z_u = g(task.graph)[ids]
-            q = centres.assigned(z_u)  # (n, new)
+            q = centers.assigned(z_u)  # (n, new)
             parts = {}
             if self.clustering:
                 parts["clustering"] = self.clustering * l_cluster(p, q)
             if self.omega:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
-                q_prime = centres.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
+                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimize(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
-        return joined_model(model, task, g, head, self.joint, novel_head=centres.decided(), history=history)
+        history = minimize(
+            terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        return joined_model(
+            model, task, g, head, self.new_rows, novel_head=centers.decided(), history=history
+        )

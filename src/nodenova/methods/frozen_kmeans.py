@@ -11,37 +11,52 @@ import torch.nn.functional as F
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.kmeans import cluster
-from nodenova.nn.receptive_field import within_reach
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.receptive_field import in_receptive_field
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.task import NewTask
 
 
+@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
-class FrozenKmeans:
-    """Pre-trained encoder, k-means on the new nodes, prototypes as classifier. Nothing is trained: what training must beat.
+class FrozenKMeans:
+    """k-means on the frozen encoder's z, and a nearest-mean classifier: what training must beat.
 
-        groups = k-means of z/|z| of the new nodes on its first k principal components, k the number of new classes
+    Nothing is trained.
+
+        groups = k-means of z/|z| of the new nodes on its first k principal components,
+                 k the number of new classes
         m_k    = mean of z/|z| over group k
-        w_k    = kappa m_k + v,  b_k = beta - kappa |m_k|^2 / 2       the rows of a nearest-mean classifier
-        kappa, v, beta by least squares from the old head's rows and the old classes' remembered means
+        w_k    = kappa m_k + v,  b_k = beta - kappa |m_k|^2 / 2    rows of a nearest-mean classifier
+        kappa, v, beta by least squares from the old head's rows
+                       and the old classes' remembered means
 
-    So the new rows have the scale of the old ones, and no label is asked: see `_two_heads`. It has no paper, and no
-    h^u: New-N is read from the new rows.
+    So the new rows have the scale of the old ones, and no label is asked: see `_two_heads`. It has
+    no paper, and no h^u: New-N is read from the new rows.
+
+    Attributes:
+        restarts: Of k-means.
+        new_rows: "concatenated": the rows w_k, b_k; "untrained": as `grow` made them.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.FrozenKMeans(restarts=2))
+        Model(gcn, 4 classes, 2 of them discovered)
     """
 
     prefers: ClassVar[str] = "gcn"
 
-    restarts: int = setting(20, at_least=1)  # of k-means
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
+    restarts: int = setting(20, at_least=1)
+    new_rows: str = choice("concatenated", "untrained")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "frozen_kmeans"), model.frozen_encoder()
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
         groups = cluster(z_u, task.num_new, self.restarts)
-        return joined_model(model, task, g, head, self.joint, groups=groups)
+        return joined_model(model, task, g, head, self.new_rows, groups=groups)

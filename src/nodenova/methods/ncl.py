@@ -1,4 +1,4 @@
-"""NCL: neighbourhood contrastive learning."""
+"""NCL: neighborhood contrastive learning."""
 
 from __future__ import annotations
 
@@ -17,57 +17,102 @@ from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.memory import ReplayStatistics
-from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.task import NewTask
 
 
+@accepts_old_names(
+    renamed={"joint": "new_rows", "neighbours": "neighbors"},
+    values={"new_rows": {"strict": "untrained"}},
+)
 @dataclass(frozen=True)
-class Ncl:
-    """Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
+class NCL:
+    """Neighborhood contrastive learning: near nodes attract, mixtures with old features repel.
 
-        L_BCE   = pairwise cross-entropy of eta_i . eta'_j against cos(z_i, z_j) > lam             eta = softmax(h^u(z))
-        l(z, M) = alpha l(z, z') + (1 - alpha) mean over the m nearest z~ in the memory M of l(z, z~)
-        l(z, y) = - log exp(cos(z, y)/tau) / (exp(cos(z, z')/tau) + sum over M and N of exp(cos(z, .)/tau))
-        N       = hard negatives: the memory's least similar entries mixed with old features, the most similar mixtures kept
-        L       = L_BCE + omega(t) L_MSE + beta l(z, M)
+    Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
 
-    Numbers are the released code's, where scripts differ those for CIFAR-10 (for CIFAR-100 omega = 50 and T = 150).
-    What differs from the paper:
+        eta     = softmax(h^u(z)),  eta' of the perturbed z'
+        L_BCE   = pairwise cross-entropy of eta_i . eta'_j against cos(z_i, z_j) > lam
+        L_MSE   = mean of (eta_i - eta'_i)^2
+        l(z, M) = alpha l(z, z')
+                  + (1 - alpha) mean over the m nearest z~ in the memory M of l(z, z~)
+        l(z, y) = - log exp(cos(z, y)/tau)
+                        / (exp(cos(z, z')/tau) + sum over M and N of exp(cos(z, .)/tau))
+        N       = hard negatives: the memory's least similar entries mixed with old features,
+                  the most similar mixtures kept
+        L       = L_BCE + omega(t) L_MSE + beta l(z, M),  omega(t) = omega exp(-5 (1 - t/T)^2)
 
-    - L_CE and supervised contrast are gone with the old nodes; N mixes with features drawn from the old prototypes,
-      which are as surely of another class as the paper's labelled images are. Nothing else holds the old classes.
-    - The memory is the present features of all the other new nodes, not a queue of the last 2000: there are fewer nodes,
-      and all are in the batch. Sizes are the released code's in proportion: m is half of a class, N a fifth of the memory,
-      made of a fifth of it (the code's share unless there are five new classes; then it is 1/40, one node or two here).
-    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the fourth.
-    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `AutoNovel`; so is the joint head.
-    - One new class: nothing to tell apart (every negative would be of the same class), nothing is trained.
+    Numbers are the released code's, where scripts differ those for CIFAR-10 (for CIFAR-100 omega =
+    50 and T = 150). What differs from the paper:
+
+    - L_CE and supervised contrast are gone with the old nodes; N mixes with features drawn from the
+      statistics of the old classes, which are as surely of another class as the paper's labelled
+      images are. Nothing else holds the old classes.
+    - The memory M is the present features of all the other new nodes, not a queue of the last 2000:
+      there are fewer nodes, and all are in the batch. Sizes are the released code's in proportion:
+      m is half of a class, N a fifth of the memory, made of a fifth of it (the code's share unless
+      there are five new classes; then it is 1/40, one node or two here).
+    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the
+      fourth.
+    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of
+      it.
+    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `AutoNovel`;
+      so is the joint head.
+    - One new class: nothing to tell apart (every negative would be of the same class), nothing is
+      trained.
+
+    Attributes:
+        epochs: How many, of one step each; released scripts.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        pairwise: Weight of L_BCE; released code.
+        lam: Cosine above which two nodes count as the same class, in L_BCE; released code.
+        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        rampup_epochs: T of omega(t); released script for CIFAR-10.
+        contrast: beta, weight of l(z, M); released code.
+        alpha: Share of the node's own second view in l(z, M), neighbors have the rest; released
+            code.
+        neighbors: m of l(z, M); 0 is half of what a new class has on average, as in the released
+            code.
+        hard: Size of N in shares of the memory, 400 of 2000 as released; 0: none.
+        tau: Temperature of the contrast l(z, y); released code.
+        eta: Size of the perturbation z', SWORD's.
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+            them.
+        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.NCL(epochs=5))
+        >>> model
+        Model(gcn, 4 classes, 2 of them discovered)
+        >>> sorted(model.stages[-1].history)  # L_MSE, l(z, M) and L_BCE, epoch by epoch
+        ['consistency', 'contrast', 'pairwise']
     """
 
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = setting(200, at_least=1)  # released scripts
+    epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
-    lam: float = 0.95  # cosine above which two nodes count as the same class; released code
-    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
-    contrast: float = setting(1.0, at_least=0)  # beta; released code
-    alpha: float = setting(0.2, at_least=0)  # share of the node's own second view, neighbours have the rest; released code
-    neighbours: int = setting(0, at_least=0)  # m; 0 is half of what a new class has on average, as in the released code
-    hard: float = setting(0.2, at_least=0)  # size of N in shares of the memory, 400 of 2000 as released; 0: none
-    tau: float = setting(0.05, above=0)  # temperature of the contrast; released code
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
-    pair_nodes: int = setting(1024, at_least=1)  # above this many new nodes, each epoch takes a random sample of them
+    pairwise: float = setting(1.0, at_least=0)
+    lam: float = 0.95
+    omega: float = setting(5.0, at_least=0)
+    rampup_epochs: int = setting(50, at_least=0)
+    contrast: float = setting(1.0, at_least=0)
+    alpha: float = setting(0.2, at_least=0)
+    neighbors: int = setting(0, at_least=0)
+    hard: float = setting(0.2, at_least=0)
+    tau: float = setting(0.05, above=0)
+    eta: float = setting(0.2, at_least=0)
+    new_rows: str = choice("concatenated", "untrained")
+    pair_nodes: int = setting(1024, at_least=1)
 
     def __post_init__(self) -> None:
-        check_settings(self)
         check_settings(self)
         if not -1 <= self.lam < 1:
             raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {self.lam}")
@@ -76,7 +121,7 @@ class Ncl:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         h_u = head_for_new(head, task.num_new)
 
@@ -89,30 +134,37 @@ class Ncl:
                 s = similarity_softmax(logits, logits_prime)
                 parts["pairwise"] = self.pairwise * l_pseudo(s, same_direction(z_u, self.lam))
             if self.omega:
-                parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_perturb(logits, logits_prime)
+                omega = self.omega * rampup(epoch, self.rampup_epochs)
+                parts["consistency"] = omega * l_perturb(logits, logits_prime)
             if self.contrast:
                 unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1).detach()
-                parts["contrast"] = self.contrast * self._contrast(unit, unit_prime, task.num_new, old)
+                l_ncl = self._contrast(unit, unit_prime, task.num_new, old)
+                parts["contrast"] = self.contrast * l_ncl
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimize(terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(
+            terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         novel_head, rows = h_u.linear, h_u.linear.weight
-        return joined_model(model, task, g, head, self.joint, novel_head=novel_head, rows=rows, history=history)
+        return joined_model(
+            model, task, g, head, self.new_rows, novel_head=novel_head, rows=rows, history=history
+        )
 
     def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: ReplayStatistics) -> Tensor:
-        """l(z, M) of unit-length z (n, hidden) against its second view, the other nodes and hard negatives."""
+        """l(z, M) of unit-length z (n, hidden): its second view, other nodes, hard negatives."""
         n, memory = len(z), z.detach()
         alone = torch.eye(n, dtype=torch.bool, device=z.device)
         among = (z @ memory.t()).masked_fill(alone, -torch.inf)  # (n, n)
         view = (z * z_prime).sum(dim=1, keepdim=True)  # (n, 1)
-        near = nearest(among, self.neighbours or max(1, n // (2 * num_new)))  # (n, n)
+        near = nearest(among, self.neighbors or max(1, n // (2 * num_new)))  # (n, n)
         blocks = [view, among]
         e = round(self.hard * n)
         if e:
             noise = torch.randn(math.ceil(e / len(old.mean)), *old.mean.shape, device=z.device)
             drawn = F.normalize(old.draw(noise)[0][:e], dim=1)
-            blocks.append((mixed_negatives(z, memory, drawn, e) @ z[:, :, None]).squeeze(2))  # (n, e)
+            mixed = mixed_negatives(z, memory, drawn, e)
+            blocks.append((mixed @ z[:, :, None]).squeeze(2))  # (n, e)
         s = torch.cat(blocks, dim=1) / self.tau  # (n, 1 + n + e)
         is_view, is_near = torch.zeros_like(s), torch.zeros_like(s)
         is_view[:, 0] = 1.0

@@ -10,19 +10,31 @@ import torch
 from nodenova.model.model import Model, linear_head
 from nodenova.nn.heads import grow
 from nodenova.nn.memory import Memory
-from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.task import NewTask
 
 
 @dataclass(frozen=True)
 class NeverNew:
-    """Gives new classes a place in the joint head but no probability. Whatever beats it on New has found something."""
+    """The floor: new classes have a place in the joint head, but no probability.
+
+    Whatever beats it on New has found something.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.NeverNew())
+        >>> model
+        Model(gcn, 4 classes, 2 of them discovered)
+        >>> nova.grade(model, exam).scores()["new"]
+        0.0
+    """
 
     prefers: ClassVar[str] = "gcn"
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, h_a = model.encoder(), grow(linear_head(model, "never_new"), task.num_new)
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             h_a.linear.weight[model.num_columns :] = 0.0

@@ -14,47 +14,84 @@ from nodenova.losses.contrast import nearest
 from nodenova.losses.pairwise import l_pseudo
 from nodenova.losses.remembering import l_soft_targets
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.methods._centres import start_centres
+from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
-from nodenova.nn.receptive_field import within_reach
+from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.task import NewTask
 
 
+@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
 class ResTune:
-    """Liu & Tuytelaars, "Residual Tuning: Toward Novel Category Discovery Without Labels", TNNLS 2022.
+    """Residual tuning: the old features stay, and the new classes learn a residual beside them.
 
-        z    = z^b + z^r      basic features of the old encoder, and a residual that is learnt for the new classes
-        q_ij, p_ij as in DTC: Student's t around centres mu started by k-means; p its sharpened target
-        L    = KL(p || q) + L_MSE(q, q') + L_BCE(q_i . q_j, s_ij) + alpha L_LwF
-        s_ij = 1 for i itself and the k nodes that the old head finds most like it, 0 for the k least, others left out
+    Liu & Tuytelaars, "Residual Tuning: Toward Novel Category Discovery Without Labels", TNNLS 2022.
+
+        z     = z^b + z^r      basic features of the old encoder, and a residual that is learned
+                               for the new classes
+        q_ij, p_ij as in DTC: Student's t at centers mu started by k-means; p its sharpened target
+        L     = KL(p || q) + L_MSE(q, q') + L_BCE(q_i . q_j, s_ij) + alpha L_LwF
+        s_ij  = 1 for i itself and the k nodes that the old head finds most like it,
+                0 for the k least, others left out
         L_LwF = - mean over nodes of softmax(h^l(z^b) / T) . log softmax(h^l(z) / T)
 
-    Numbers are the released code's, where scripts differ that for CIFAR-10. What differs from the paper:
+    Numbers are the released code's, where scripts differ that for CIFAR-10. What differs from the
+    paper:
 
-    - The residual is the last layer's, where the paper has a second last block; what is below is shared and frozen. A last
-      layer without activation adds up (W^b + W^r; on gcn and sage exactly so), hence one encoder holds the sum and starts
-      at W^r = 0. The paper reads old classes from z^b and new ones from z^b + z^r; to have both from one z, the residual is
-      kept where the old head does not look, w_c . z^r = 0 for every old class c. What L_LwF has left to hold is the length
-      of z, by which the cosine head divides (on gat also the attention). Without room (as many old classes as z has
-      dimensions) the centres alone are learnt.
-    - L_LwF is taken over the new nodes and those around them, which on a graph can be seen; the paper has new images only.
-      Teacher and student see the same part of the graph, both without dropout (the paper's ResNet has none): through
-      dropout the student would have to be surer than its teacher to give the same answers.
-    - Distances are in units of sigma, their root mean square after k-means: the cosine head has left z without a scale.
-    - L_BCE speaks of q itself instead of a third head, and is a mean over the pairs that count. KL is a mean over nodes;
-      the released code divides it by the number of new classes once more. q' comes from z with noise, not another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `Dtc`.
-    - The released code calls a node new where q, at most 1, exceeds every old logit. Behind a confident old head that is
-      never, so "strict" is the default here: it keeps the old classes, which is what the method is for. Old logits of a GNN
-      that was stopped early are themselves about 1, and the rule as it stands would hang on when that was.
-      "concatenated" puts rows from the class means of its own assignments behind the old head's (`_two_heads`) and loses
-      most of Old: z moves, and the old means are remembered as they were.
-    - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. One new class: nothing is trained.
+    - The residual is the last layer's, where the paper has a second last block; what is below is
+      shared and frozen. A last layer without activation adds up (W^b + W^r; on gcn and sage exactly
+      so), hence one encoder holds the sum and starts at W^r = 0. The paper reads old classes from
+      z^b and new ones from z^b + z^r; to have both from one z, the residual is kept where the old
+      head does not look, w_c . z^r = 0 for every old class c. What L_LwF has left to hold is the
+      length of z, by which the old head divides (on gat also the attention). Without room (as many
+      old classes as z has dimensions) the centers alone are learned.
+    - L_LwF is taken over the new nodes and those near them, which on a graph can be seen; the paper
+      has new images only. Teacher and student see the same part of the graph, both without dropout
+      (the paper's ResNet has none): through dropout the student would have to be surer than its
+      teacher to give the same answers.
+    - Distances are in units of sigma, their root mean square after k-means: to a head that reads
+      z/|z| the length of z means nothing.
+    - L_BCE speaks of q itself instead of a third head, and is a mean over the pairs that count. KL
+      is a mean over nodes; the released code divides it by the number of new classes once more. q'
+      comes from z with noise, not another crop.
+    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `DTC`.
+    - The released code calls a node new where q, at most 1, exceeds every old logit. Behind a
+      confident old head that is never, so "untrained" is the default here: it keeps the old
+      classes, which is what the method is for. Old logits of a GNN that was stopped early are
+      themselves about 1, and the rule as it stands would hang on when that was. "concatenated" puts
+      rows from the class means of its own assignments behind the old head's (`_two_heads`) and
+      loses most of Old: z moves, and the old means are remembered as they were.
+    - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. One new class: nothing
+      is trained.
+
+    Attributes:
+        epochs: How many, of one step each, on all new nodes.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        clustering: Weight of KL(p || q); released code.
+        update: Renew p every so many epochs; released script for CIFAR-10.
+        consistency: Weight of L_MSE, without ramp-up; released code.
+        pairwise: Weight of L_BCE; released code.
+        k: Most and least similar nodes, in s_ij of L_BCE; released code.
+        alpha: Weight of L_LwF; released code (it sets 1, whatever its option says).
+        temperature: T of L_LwF; released code.
+        eta: Size of the perturbation in q', SWORD's.
+        restarts: Of k-means; released code.
+        new_rows: "untrained": as `grow` made them; "concatenated": rows from class means.
+        pair_nodes: Above this many new nodes, an epoch compares pairs of a sample, in L_BCE.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> model = nova.discover(nova.fit(old, "gcn", epochs=20), new, nova.ResTune(epochs=5))
+        >>> model
+        Model(gcn, 4 classes, 2 of them discovered)
+        >>> sorted(model.stages[-1].history)  # KL(p || q), L_MSE, L_LwF and L_BCE
+        ['clustering', 'consistency', 'distill', 'pairwise']
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -62,34 +99,35 @@ class ResTune:
     epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    clustering: float = setting(1.0, at_least=0)  # weight of KL(p || q); released code
-    update: int = setting(5, at_least=1)  # renew p every so many epochs; released script for CIFAR-10
-    consistency: float = setting(1.0, at_least=0)  # weight of L_MSE, without ramp-up; released code
-    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
-    k: int = setting(10, at_least=1)  # most and least similar nodes in L_BCE; released code
-    alpha: float = setting(1.0, at_least=0)  # weight of L_LwF; released code (it sets 1, whatever its option says)
-    temperature: float = setting(2.0, above=0)  # T of L_LwF; released code
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    restarts: int = setting(20, at_least=1)  # of k-means; released code
-    joint: str = choice("strict", "concatenated")  # the joint head's new rows as `grow` made them; or "concatenated"
-    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, an epoch compares pairs of a sample
+    clustering: float = setting(1.0, at_least=0)
+    update: int = setting(5, at_least=1)
+    consistency: float = setting(1.0, at_least=0)
+    pairwise: float = setting(1.0, at_least=0)
+    k: int = setting(10, at_least=1)
+    alpha: float = setting(1.0, at_least=0)
+    temperature: float = setting(2.0, above=0)
+    eta: float = setting(0.2, at_least=0)
+    restarts: int = setting(20, at_least=1)
+    new_rows: str = choice("untrained", "concatenated")
+    pair_nodes: int = setting(4096, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        head, g = trained_head(model, "restune").requires_grad_(False), trained_encoder(model, "restune")
-        g.requires_grad_(False)
-        last = [p.requires_grad_() for p in g.convs[-1].parameters() if p.shape[0] == g.spec.hidden]  # W, b: no attention
+        head = trained_head(model, "restune").requires_grad_(False)
+        g = trained_encoder(model, "restune").requires_grad_(False)
+        own = [p for p in g.convs[-1].parameters() if p.shape[0] == g.spec.hidden]
+        last = [p.requires_grad_() for p in own]  # W, b: no attention
         basic = [p.detach().clone() for p in last]
         unseen = orthogonal(head.linear.weight)  # (hidden, hidden)
-        task = within_reach(task, g)
+        task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
-            z_b = g(task.graph)  # (nodes around, hidden): the residual is still zero
-            logits_b = head(z_b)  # (nodes around, old)
-        centres = start_centres(z_b[ids], task.num_new, self.restarts)
-        p = centres.target(g, task)  # (n, new)
+            z_b = g(task.graph)  # (nodes of the subgraph, hidden): the residual is still zero
+            logits_b = head(z_b)  # (nodes of the subgraph, old)
+        centers = start_centers(z_b[ids], task.num_new, self.restarts)
+        p = centers.target(g, task)  # (n, new)
 
         @torch.no_grad()
         def keep_unseen() -> None:
@@ -100,35 +138,42 @@ class ResTune:
             nonlocal p
             keep_unseen()
             if epoch > 1 and (epoch - 1) % self.update == 0:
-                p = centres.target(g, task)
-            z = g.eval()(task.graph)  # (nodes around, hidden), without dropout
+                p = centers.target(g, task)
+            z = g.eval()(task.graph)  # (nodes of the subgraph, hidden), without dropout
             z_u = z[ids]
-            q = centres.assigned(z_u)  # (n, new)
+            q = centers.assigned(z_u)  # (n, new)
             parts = {}
             if self.clustering:
                 parts["clustering"] = self.clustering * l_cluster(p, q)
             if self.consistency:
-                q_prime = centres.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
+                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = self.consistency * l_perturb(q.log(), q_prime.log())
             if self.pairwise:
                 some = sample(len(ids), self.pair_nodes, model.device)
                 y_old = F.softmax(head(z_u[some]).detach(), dim=1)
                 like = y_old @ y_old.t()
                 same, unlike = nearest(like, self.k).fill_diagonal_(1.0), nearest(-like, self.k)
-                told = (same + unlike) == 1  # few nodes: what is among the most and the least similar says nothing
-                parts["pairwise"] = self.pairwise * l_pseudo((q[some] @ q[some].t())[told], same[told])
+                # Few nodes: what is among the most and the least similar says nothing.
+                told = (same + unlike) == 1
+                s = q[some] @ q[some].t()
+                parts["pairwise"] = self.pairwise * l_pseudo(s[told], same[told])
             if self.alpha:
                 parts["distill"] = self.alpha * l_soft_targets(head(z), logits_b, self.temperature)
             return parts
 
         epochs = self.epochs if task.num_new > 1 else 0
-        history = minimize(terms, [g, centres.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(
+            terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         keep_unseen()
-        return joined_model(model, task, g, head, self.joint, novel_head=centres.decided(), history=history)
+        return joined_model(
+            model, task, g, head, self.new_rows, novel_head=centers.decided(), history=history
+        )
 
 
 def orthogonal(rows: Tensor) -> Tensor:
     """(hidden, hidden) projection onto what is at right angles to all rows (n, hidden)."""
     _, size, basis = torch.linalg.svd(rows.detach().double(), full_matrices=False)
     basis = basis[size > 1e-6 * size.max()]
-    return (torch.eye(rows.shape[1], dtype=basis.dtype, device=rows.device) - basis.t() @ basis).to(rows.dtype)
+    identity = torch.eye(rows.shape[1], dtype=basis.dtype, device=rows.device)
+    return (identity - basis.t() @ basis).to(rows.dtype)

@@ -23,17 +23,65 @@ from nodenova.task import NewTask
 
 @dataclass(frozen=True)
 class Sword:
-    """Hou et al., "NC2D: Novel Class Discovery for Node Classification", CIKM 2024, section 3.2.
+    """SWORD: self-training with prototype replay and distillation.
 
-    L = novel (L_Pseudo + beta1 L_Self + beta2 L_Perturb) + lam (L_Replay + omega L_Distill), beta = alpha * rampup(epoch).
+    Hou et al., "NC2D: Novel Class Discovery for Node Classification", CIKM 2024, section 3.2.
 
-    h^u learns from pairs of unlabelled nodes whether they belong together, the joint head h^a from h^u's verdicts;
-    h^a remembers old classes by features drawn from their prototypes, and g is held near what it was.
-    An ablation is a zero weight: `replace(Sword(), alpha1=0.0)` is SWORD without self-training.
+        L    = novel (L_Pseudo + beta1 L_Self + beta2 L_Perturb) + lam (L_Replay + omega L_Distill)
+        beta = alpha * rampup(epoch)
 
-    The paper is open in places, and its released code differs from it in others. `READINGS` names whole readings, by
-    setting: "printed" is what the equations say (but for the sign of Eq. 11), "released" what the code does without the
-    labels in it. The default takes of each what docs/paper-notes.md gives the reason for.
+    h^u learns from pairs of unlabelled nodes whether they belong together, the joint head h^a from
+    h^u's verdicts; h^a remembers old classes by features drawn from their statistics (the paper's
+    prototypes), and g is held near what it was. An ablation is a zero weight:
+    `replace(Sword(), alpha1=0.0)` is SWORD without self-training.
+
+    The paper is open in places, and its released code differs from it in others. `READINGS` names
+    whole readings, by setting: "printed" is what the equations say (but for the sign of Eq. 11),
+    "released" what the code does without the labels in it. The default takes of each what
+    docs/paper-notes.md gives the reason for.
+
+    Attributes:
+        epochs: How many, of one step each, on the whole visible graph.
+        lr: Learning rate of Adam.
+        weight_decay: Of Adam.
+        joint_head: "unit": h^a reads z/|z| at temperature 0.1, as released; "linear": z, as
+            printed.
+        k: Eq. 3: how many top activations must agree.
+        similarity: Eq. 2: "softmax": of p_i and the perturbed p'_j, as released; "sigmoid": of
+            clean logits, as printed.
+        pseudo: Weight of L_Pseudo, Eq. 4.
+        alpha1: beta1 = alpha1 * rampup, weight of L_Self, Eq. 6.
+        alpha2: beta2 = alpha2 * rampup, weight of L_Perturb, Eq. 8.
+        rampup_epochs: How long the ramp-up of beta1 and beta2 takes.
+        eta: Eq. 7: size of the perturbation.
+        noise: Eq. 7: of "z", as printed; of the "logits" of h^u, as released.
+        perturb: Eq. 8: "new": outputs of h^u, as in the text and as released; "joint": of h^a, as
+            printed.
+        replay: Weight of L_Replay, Eq. 10.
+        draws: Eq. 10: features drawn per class and epoch.
+        sigma: Eq. 10: variance of each "class" by itself, as printed; one "shared" by all, as
+            released.
+        replay_temperature: Eq. 10 with the temperature of h^a; without it as released.
+        omega: omega_fd, weight of L_Distill, Eq. 11.
+        distill: Eq. 11: "global": Z as a whole, as released; distances of "all" nodes, or of "new"
+            ones, as printed.
+        novel: Weight of the first three terms.
+        lam: lambda of Eq. 14: old classes against new.
+        class_mean: Eqs. 6, 10 over the number of classes, as printed.
+        pair_nodes: Above this many new nodes, an epoch compares pairs of a sample, in Eq. 4.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> fitted = nova.fit(old, "gcn", epochs=20)
+        >>> nova.discover(fitted, new, nova.Sword(epochs=5))
+        Model(gcn, 4 classes, 2 of them discovered)
+
+        As printed, and without self-training:
+
+        >>> printed = nova.Sword(epochs=5, alpha1=0.0, **nova.Sword.READINGS["printed"])
+        >>> sorted(nova.discover(fitted, new, printed).stages[-1].history)
+        ['distill', 'perturb', 'pseudo', 'replay']
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -51,34 +99,34 @@ class Sword:
     epochs: int = setting(600, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    joint_head: str = choice("unit", "linear")  # h^a reads z/|z| at temperature 0.1, as released; z, as printed
-    k: int = setting(3, at_least=1)  # Eq. 3: how many top activations must agree
-    similarity: str = choice("softmax", "sigmoid")  # Eq. 2: of p_i, perturbed p'_j, as released; clean logits, as printed
-    pseudo: float = setting(1.0, at_least=0)  # weight of Eq. 4
-    alpha1: float = setting(0.08, at_least=0)  # beta1 = alpha1 * rampup, weight of Eq. 6
-    alpha2: float = setting(5.0, at_least=0)  # beta2 = alpha2 * rampup, weight of Eq. 8
+    joint_head: str = choice("unit", "linear")
+    k: int = setting(3, at_least=1)
+    similarity: str = choice("softmax", "sigmoid")
+    pseudo: float = setting(1.0, at_least=0)
+    alpha1: float = setting(0.08, at_least=0)
+    alpha2: float = setting(5.0, at_least=0)
     rampup_epochs: int = setting(50, at_least=0)
-    eta: float = setting(0.2, at_least=0)  # Eq. 7: size of the perturbation
-    noise: str = choice("z", "logits")  # Eq. 7: of z, as printed; "logits" of h^u, as released
-    perturb: str = choice("new", "joint")  # Eq. 8: outputs of h^u, as in the text and as released; h^a, as printed
-    replay: float = setting(1.0, at_least=0)  # weight of Eq. 10
-    draws: int = setting(20, at_least=1)  # Eq. 10: features drawn per class and epoch
-    sigma: str = choice("class", "shared")  # Eq. 10: a class's own variance, as printed; one for all, as released
-    replay_temperature: bool = False  # Eq. 10 with the temperature of h^a; without it as released
-    omega: float = setting(10.0, at_least=0)  # omega_fd, weight of Eq. 11
-    distill: str = choice("global", "all", "new")  # Eq. 11: Z as a whole, as released; or distances of nodes
-    novel: float = setting(1.0, at_least=0)  # weight of the first three terms
-    lam: float = setting(0.4, at_least=0)  # lambda of Eq. 14: old classes against new
-    class_mean: bool = False  # Eqs. 6, 10 over the number of classes, as printed
-    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, an epoch compares pairs of a sample
+    eta: float = setting(0.2, at_least=0)
+    noise: str = choice("z", "logits")
+    perturb: str = choice("new", "joint")
+    replay: float = setting(1.0, at_least=0)
+    draws: int = setting(20, at_least=1)
+    sigma: str = choice("class", "shared")
+    replay_temperature: bool = False
+    omega: float = setting(10.0, at_least=0)
+    distill: str = choice("global", "all", "new")
+    novel: float = setting(1.0, at_least=0)
+    lam: float = setting(0.4, at_least=0)
+    class_mean: bool = False
+    pair_nodes: int = setting(4096, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, n_old, memory = model.encoder(), model.num_columns, model.memory
-        old_head = trained_head(model, "sword") if self.joint_head == "unit" else linear_head(model, "sword")
-        h_a = grow(old_head, task.num_new)
+        read = trained_head if self.joint_head == "unit" else linear_head
+        h_a = grow(read(model, "sword"), task.num_new)
         h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
         ids = torch.from_numpy(task.ids).to(model.device)
         over = h_a.num_classes if self.class_mean else 1
@@ -94,19 +142,25 @@ class Sword:
                 logits_prime = h_u(z_prime)
             else:
                 z_prime = z_u
-                logits_prime = perturbed_logits(logits_u, h_u(z), torch.randn_like(logits_u), self.eta)
+                draw = torch.randn_like(logits_u)
+                logits_prime = perturbed_logits(logits_u, h_u(z), draw, self.eta)
             novel, base, ramp = self.novel, self.lam, rampup(epoch, self.rampup_epochs)
             parts = {}
             if novel and self.pseudo:
                 pairs = sample(len(ids), self.pair_nodes, model.device)
                 mine, others = logits_u[pairs], logits_prime[pairs]
-                s = similarity_softmax(mine, others) if self.similarity == "softmax" else similarity_sigmoid(mine, mine)
+                if self.similarity == "softmax":
+                    s = similarity_softmax(mine, others)
+                else:
+                    s = similarity_sigmoid(mine, mine)
                 parts["pseudo"] = novel * self.pseudo * l_pseudo(s, same_top_k(z_u[pairs], self.k))
             if novel and self.alpha1:
                 y_hat = n_old + logits_u.detach().argmax(dim=1)  # Eq. 5
                 parts["self"] = novel * self.alpha1 * ramp * l_self(h_a(z_u), y_hat) / over
             if novel and self.alpha2:
-                both = (h_a(z_u), h_a(z_prime)) if self.perturb == "joint" else (logits_u, logits_prime)
+                both = (logits_u, logits_prime)
+                if self.perturb == "joint":
+                    both = (h_a(z_u), h_a(z_prime))
                 parts["perturb"] = novel * self.alpha2 * ramp * l_perturb(*both)
             if base and self.replay:
                 noise = torch.randn(self.draws, *memory.replay.mean.shape, device=model.device)
@@ -119,7 +173,9 @@ class Sword:
                 parts["distill"] = base * self.omega * apart(z_old[at], z[at])
             return parts
 
-        history = minimize(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(
+            terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         with torch.no_grad():
             y_hat = h_u(g(task.graph)[ids]).argmax(dim=1)
         new = Memory.remember(g, task.graph, ids, y_hat, task.num_new)

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NodeClass:
-    """One class. `stage` 0 was learnt from labels, stage s > 0 was discovered by the s-th `discover`.
+    """One class of nodes.
 
-    Its `id` is its own for ever: it survives renaming, merging, later stages, save and load, and is never given out again.
+    Attributes:
+        id: Its own for ever: it survives renaming, merging, later stages, save and load, and is
+            never given out again.
+        name: No other class of a model has the same.
+        stage: 0 if it was learned from labels, s > 0 if it was discovered by the s-th `discover`.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> nova.discover(nova.fit(old), new).classes[-1]
+        NodeClass(id=3, name='new-3', stage=1)
     """
 
     id: int
@@ -19,11 +29,21 @@ class NodeClass:
 
     @property
     def is_new(self) -> bool:
+        """Whether it was discovered."""
         return self.stage > 0
 
 
 def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The names, made different from those taken and from each other where they are not: a, a (2), a (3)."""
+    """The names, made different from those taken and from each other where they are not.
+
+    Args:
+        names: What is wanted.
+        taken: What is there already.
+
+    Examples:
+        >>> unused_names(["a", "a", "b"], taken=["a"])
+        ['a (2)', 'a (3)', 'b']
+    """
     result: list[str] = []
     for name in names:
         unused, number = name, 2
@@ -34,11 +54,17 @@ def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> list[str]:
-    """What classes are called before people: by the name one was given, or by its automatic one where nobody has named it.
+    """What classes are called before people: by the name that was given, else by the automatic one.
 
-    auto_names: by id, as far as there are any. No two classes are called alike; a name that was given stays as it is.
+    No two classes are called alike; a name that was given stays as it is.
+
+    Args:
+        classes: All of a model's.
+        auto_names: By id, as far as there are any.
     """
-    given = [None if c.is_new and _is_default(c) and auto_names.get(c.id) else c.name for c in classes]
+    given = [
+        None if c.is_new and _is_default(c) and auto_names.get(c.id) else c.name for c in classes
+    ]
     taken = [name for name in given if name is not None]
     wanted = [auto_names[c.id] for c, name in zip(classes, given, strict=True) if name is None]
     automatic = iter(unused_names(wanted, taken))
@@ -46,5 +72,5 @@ def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> 
 
 
 def _is_default(c: NodeClass) -> bool:
-    """Whether this is the name with which a class is born: new-7, or new-7 (2) where that was taken."""
+    """Whether it has the name it was born with: new-7, or new-7 (2) where that was taken."""
     return c.name == f"new-{c.id}" or c.name.startswith(f"new-{c.id} (")

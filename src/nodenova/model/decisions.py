@@ -1,16 +1,19 @@
-"""A person's decisions about classes, as values: what is asked and, once it is done, what came of it.
+"""A person's decisions about classes, as values: what is asked, and once done what came of it.
 
-Positional fields are what is asked. Keyword-only ones are filled in when a model takes the decision: `was` is the name
-that a class had, `after` the number of stages that went before. Each has one JSON form, `to_json` and `from_json`, for
-review.json (asked) and for the edits in model.json (done):
+Positional fields are what is asked. Keyword-only ones are filled in when a model takes the
+decision: `was` is the name that a class had, `after` the number of stages that went before. Each
+has one JSON form, `to_json` and `from_json`, for review.json (asked) and for the edits in
+model.json (done):
 
     asked                                                   done, further
     {"do": "rename", "class": 7, "name": "plants"}          "was": "new-7", "after": 2
     {"do": "merge", "classes": [5, 8], "name": "places"}    "class": 5, "after": 2
     {"do": "reject", "class": 9}                            "name": "new-9", "after": 2
-    {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […], "was": …, "after": 2; no "into"
+    {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […],
+                                                            "was": …, "after": 2; no "into"
 
-The name of a merge may be left out when it is asked, and into how many parts to split, which is 2 then.
+The name of a merge may be left out when it is asked, and into how many parts to split, which is 2
+then.
 """
 
 from __future__ import annotations
@@ -24,7 +27,14 @@ from nodenova.errors import SettingError
 
 @dataclass(frozen=True)
 class Rename:
-    """Another name for a class."""
+    """Another name for a class.
+
+    Attributes:
+        class_id: Which class.
+        name: Its name from now on.
+        was: The name it had.
+        after: Stages that went before.
+    """
 
     do: ClassVar[str] = "rename"
     class_id: int
@@ -40,7 +50,14 @@ class Rename:
 
 @dataclass(frozen=True)
 class Merge:
-    """Several classes become one, the oldest of them: `kept`. Without a name it keeps that of the oldest."""
+    """Several classes become one, the oldest of them.
+
+    Attributes:
+        class_ids: Which classes.
+        kept: The oldest of them, whose id the one class keeps.
+        name: Its name; that of the oldest unless given.
+        after: Stages that went before.
+    """
 
     do: ClassVar[str] = "merge"
     class_ids: tuple[int, ...]
@@ -56,7 +73,13 @@ class Merge:
 
 @dataclass(frozen=True)
 class Reject:
-    """A discovered class is none; its nodes go to the next likely one. `name` is what it was called."""
+    """A discovered class is none; its nodes go to the next likely one.
+
+    Attributes:
+        class_id: Which class.
+        name: What it was called.
+        after: Stages that went before.
+    """
 
     do: ClassVar[str] = "reject"
     class_id: int
@@ -71,7 +94,16 @@ class Reject:
 
 @dataclass(frozen=True)
 class Split:
-    """A class becomes several, found among its nodes: the ids `parts`, called `names`."""
+    """A class becomes several, found among its nodes.
+
+    Attributes:
+        class_id: Which class.
+        into: How many parts.
+        parts: Their ids.
+        names: What they are called.
+        was: The name the class had.
+        after: Stages that went before.
+    """
 
     do: ClassVar[str] = "split"
     class_id: int
@@ -89,7 +121,8 @@ class Split:
 
 Decision: TypeAlias = Rename | Merge | Reject | Split
 DECISIONS: dict[str, type[Decision]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split)}
-KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}  # field: its key, where they differ
+# Field: its key, where they differ.
+KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}
 
 
 def _is_id(value: object) -> bool:
@@ -118,17 +151,39 @@ VALUES: dict[str, tuple[str, Callable[[object], bool]]] = {
 
 
 def to_json(decision: Decision) -> dict[str, Any]:
-    """The decision as JSON has it: as done if it is, else as asked."""
+    """The decision as JSON has it: as done if it is, else as asked.
+
+    Examples:
+        >>> to_json(Split(6, into=3))
+        {'do': 'split', 'class': 6, 'into': 3}
+    """
     done = decision.after is not None
     told = {key: getattr(decision, f.name) for key, f in _fields(type(decision), done).items()}
-    return {"do": decision.do} | {k: list(v) if isinstance(v, tuple) else v for k, v in told.items() if v is not None}
+    return {"do": decision.do} | {
+        k: list(v) if isinstance(v, tuple) else v for k, v in told.items() if v is not None
+    }
 
 
 def from_json(value: object, *, done: bool = False, where: str = "decision") -> Decision:
-    """The decision that JSON tells, asked or done. What is wrong with it is said in one sentence, which `where` begins."""
+    """The decision that JSON tells.
+
+    Args:
+        value: What was read.
+        done: Whether it is one that was done, or one that is asked.
+        where: What begins the sentence of an error.
+
+    Raises:
+        SettingError: It is no decision; the sentence says what is wrong.
+
+    Examples:
+        >>> from_json({"do": "merge", "classes": [5, 8]})
+        Merge(class_ids=(5, 8), kept=None, name=None, after=None)
+    """
     do = value.get("do") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(do, str) or do not in DECISIONS:
-        raise SettingError(f"{where}: must say what to do, one of {', '.join(DECISIONS)}, not {do!r}")
+        raise SettingError(
+            f"{where}: must say what to do, one of {', '.join(DECISIONS)}, not {do!r}"
+        )
     known = _fields(DECISIONS[do], done)
     for key, f in known.items():
         if key not in value and (done or f.default is MISSING):

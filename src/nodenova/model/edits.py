@@ -1,8 +1,9 @@
-"""Renaming, merging, rejecting and splitting classes: a Model in, a new Model out, and no other class changes its id.
+"""Renaming, merging, rejecting and splitting classes: a Model in, a new Model out.
 
-The joint head is linear, z -> one logit a column, and a class is a set of columns. Merging unites the sets: probabilities
-add up. Rejecting takes columns away: a softmax over the rest is the rest renormalised. Splitting puts columns of the
-parts in place of those of the class.
+No other class changes its id. The joint head is linear, z -> one logit a column, and a class is a
+set of columns. Merging unites the sets: probabilities add up. Rejecting takes columns away: a
+softmax over the rest is the rest renormalized. Splitting puts columns of the parts in place of
+those of the class.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at 
 
 
 def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
-    """The model that has taken a decision. `graph` is needed for a split only: its nodes say what the parts are."""
+    """The model that has taken a decision.
+
+    Args:
+        model: It stays as it is.
+        decision: What is asked.
+        graph: Needed for a split only: its nodes say what the parts are.
+
+    Raises:
+        SettingError: The model cannot take it.
+    """
     match decision:
         case Rename():
             return rename(model, decision.class_id, decision.name)
@@ -48,7 +58,7 @@ def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
 
 
 def rename(model: Model, class_id: int, name: str) -> Model:
-    """See :meth:`nodenova.Model.rename`."""
+    """See `nodenova.Model.rename`."""
     old = model.class_of(class_id)
     renamed = replace(old, name=_free_name(model, name, but_for=(class_id,)))
     classes = tuple(renamed if c == old else c for c in model.classes)
@@ -56,38 +66,40 @@ def rename(model: Model, class_id: int, name: str) -> Model:
 
 
 def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Model:
-    """See :meth:`nodenova.Model.merge`."""
+    """See `nodenova.Model.merge`."""
     ids = list(class_ids)
     if len(ids) < 2 or len(set(ids)) < len(ids):
         raise SettingError(f"merging takes two or more different classes, not {ids}")
     members = sorted((model.class_of(c) for c in ids), key=lambda c: (c.stage, c.id))
     oldest = members[0]
-    one = replace(oldest, name=oldest.name if name is None else _free_name(model, name, but_for=ids))
+    called = oldest.name if name is None else _free_name(model, name, but_for=ids)
+    one = replace(oldest, name=called)
     gone = [c.id for c in members[1:]]
     return _edited(
         model,
         Merge(tuple(c.id for c in members), one.name, kept=one.id),
         classes=tuple(one if c == oldest else c for c in model.classes if c.id not in gone),
-        columns=tuple(one.id if c in gone else c for c in model.columns),
+        column_class_ids=tuple(one.id if c in gone else c for c in model.column_class_ids),
         _novel_head=None,  # h^u tells apart what is one class now
     )
 
 
 def reject(model: Model, class_id: int) -> Model:
-    """See :meth:`nodenova.Model.reject`."""
+    """See `nodenova.Model.reject`."""
     bad = model.class_of(class_id)
     if not bad.is_new:
         raise SettingError(
-            f"class {bad.id} ({bad.name}) was learnt from labels; only discovered classes can be rejected (or merge it)"
+            f"class {bad.id} ({bad.name}) was learnt from labels; "
+            "only discovered classes can be rejected (or merge it)"
         )
-    keep = [i for i, c in enumerate(model.columns) if c != bad.id]
+    keep = [i for i, c in enumerate(model.column_class_ids) if c != bad.id]
     with repeatable(0, "edit"):
         head = _with_rows(model.head(), keep)
     return _edited(
         model,
         Reject(bad.id, name=bad.name),
         classes=tuple(c for c in model.classes if c != bad),
-        columns=tuple(model.columns[i] for i in keep),
+        column_class_ids=tuple(model.column_class_ids[i] for i in keep),
         _head=head,
         _novel_head=None,
         _memory=model.memory.select(keep),
@@ -95,24 +107,27 @@ def reject(model: Model, class_id: int) -> Model:
 
 
 def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
-    """See :meth:`nodenova.Model.split`.
+    """See `nodenova.Model.split`.
 
-    The nodes are grouped where Prism groups them, and the column of the class is moved to the mean of each part. All these
-    columns are raised or lowered by one number so that the parts together have as many nodes of `graph` as the class had;
-    at the borders with other classes some nodes still change sides.
+    The nodes are grouped where Prism groups them, and the column of the class is moved to the mean
+    of each part. All these columns are raised or lowered by one number so that the parts together
+    have as many nodes of `graph` as the class had; at the borders with other classes some nodes
+    still change sides.
     """
     whole = model.class_of(class_id)
     if isinstance(into, bool) or not isinstance(into, int) or into < 2:
         raise SettingError(f"a class is split into two or more parts, not {into!r}")
     model.check(graph)
     g = model.frozen_encoder()
-    keep = [i for i, c in enumerate(model.columns) if c != whole.id]
+    keep = [i for i, c in enumerate(model.column_class_ids) if c != whole.id]
     with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
         z = g(graph)
         logits = model._logits(z)  # (N, classes)
-        nodes = torch.from_numpy(np.flatnonzero(logits.argmax(dim=1).cpu().numpy() == model.classes.index(whole)))
+        row = logits.argmax(dim=1).cpu().numpy()
+        nodes = torch.from_numpy(np.flatnonzero(row == model.classes.index(whole)))
         ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)
-        multirank, scale = g.spec.multirank, model.memory.classes.view_scale
+        multirank = g.spec.multirank
+        scale = model.memory.classes.view_scale
         u = scaled_features(multirank, z[ids], model.num_columns + into, scale, model.lda)
         if len(ids) < into or len(torch.unique(u, dim=0)) < into:
             raise SettingError(
@@ -121,22 +136,24 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
             )
         groups = cluster(u, into)
         parts = Memory.of(z[ids], groups, into, multirank)
-        mine = [i for i, c in enumerate(model.columns) if c == whole.id]
+        mine = [i for i, c in enumerate(model.column_class_ids) if c == whole.id]
         head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
         others = logits[:, [c != whole for c in model.classes]]
-        head.linear.bias[len(keep) :] += head.temperature * _shift(head(z)[:, len(keep) :], others, len(nodes))
+        shift = _shift(head(z)[:, len(keep) :], others, len(nodes))
+        head.linear.bias[len(keep) :] += head.temperature * shift
     new = range(model.next_id, model.next_id + into)
     default = whole.name == f"new-{whole.id}"
-    names = [f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)]
-    rest = tuple(c for c in model.classes if c != whole)
-    found = [
-        NodeClass(i, name, whole.stage) for i, name in zip(new, unused_names(names, [c.name for c in rest]), strict=True)
+    wanted = [
+        f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)
     ]
+    rest = tuple(c for c in model.classes if c != whole)
+    names = unused_names(wanted, [c.name for c in rest])
+    found = [NodeClass(i, name, whole.stage) for i, name in zip(new, names, strict=True)]
     return _edited(
         model,
         Split(whole.id, into, parts=tuple(new), names=tuple(c.name for c in found), was=whole.name),
         classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
-        columns=(*(model.columns[i] for i in keep), *new),
+        column_class_ids=(*(model.column_class_ids[i] for i in keep), *new),
         _head=frozen(head),
         _novel_head=None,
         _memory=model.memory.select(keep).with_parts(parts),
@@ -145,7 +162,8 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
 
 def _edited(model: Model, decision: Decision, **changes: Any) -> Model:
     """`after` and the order of edits say when it was done."""
-    return replace(model, edits=(*model.edits, replace(decision, after=len(model.stages))), **changes)
+    done = replace(decision, after=len(model.stages))
+    return replace(model, edits=(*model.edits, done), **changes)
 
 
 def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
@@ -154,11 +172,16 @@ def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
     stripped = name.strip()
     for c in model.classes:
         if c.name == stripped and c.id not in but_for:
-            raise SettingError(f"class {c.id} is called {stripped!r} already; merge the two, or choose another name")
+            raise SettingError(
+                f"class {c.id} is called {stripped!r} already; "
+                "merge the two, or choose another name"
+            )
     return stripped
 
 
-def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None) -> Head:
+def _with_rows(
+    head: Head, keep: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None
+) -> Head:
     """The head with some of its rows, and others behind them."""
     w, b = head.linear.weight[keep], head.linear.bias[keep]
     if weight is not None and bias is not None:
@@ -170,11 +193,14 @@ def _with_rows(head: Head, keep: Sequence[int], weight: Tensor | None = None, bi
     return frozen(changed)
 
 
-def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], into: int) -> tuple[Tensor, Tensor]:
-    """(into, D) weight and (into,) bias of the parts of a class whose columns are `mine`; z (n, hidden) are nodes of it.
+def _part_rows(
+    model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], into: int
+) -> tuple[Tensor, Tensor]:
+    """(into, D) weight and (into,) bias of the parts of a class.
 
-    A classifier by distances to means m in a metric A has w = A m + v and b = beta - m A m / 2. So the row of a part is
-    the row that stood for its nodes, moved from the mean of that row's nodes to the mean of the part.
+    A classifier by distances to means m in a metric A has w = A m + v and b = beta - m A m / 2. So
+    the row of a part is the row that stood for its nodes, moved from the mean of that row's nodes
+    to the mean of the part. `mine` are the columns of the class, z (n, hidden) nodes of it.
     """
     head = model.head()
     u = head.features(z)  # (n, D)
@@ -191,7 +217,10 @@ def _part_rows(model: Model, z: Tensor, groups: Tensor, mine: Sequence[int], int
 
 
 def _metric(model: Model) -> Callable[[Tensor], Tensor]:
-    """m -> A m for rows m (n, D), as steep as the head is: the inverse covariance where the head was computed from it."""
+    """m -> A m for rows m (n, D), as steep as the head is.
+
+    A is the inverse covariance where the head was computed from it, else a multiple of one.
+    """
     head, known, spec = model.head(), model.memory, model.frozen_encoder().spec
     if isinstance(head, LinearHead) or spec.trainable:
         means = known.replay.mean if isinstance(head, LinearHead) else known.classes.center
@@ -211,9 +240,13 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
 
 
 def _shift(parts: Tensor, others: Tensor, size: int) -> float:
-    """What to add to the logits of the parts (N, into) so that one of them is above all others for `size` of the nodes."""
+    """What to add to the logits of the parts (N, into).
+
+    One of them is then above all others for `size` of the nodes.
+    """
     if not others.shape[1]:
         return 0.0
-    lead = (parts.max(dim=1).values - others.max(dim=1).values).double().sort(descending=True).values  # (N,)
+    lead = parts.max(dim=1).values - others.max(dim=1).values  # (N,)
+    lead = lead.double().sort(descending=True).values
     border = (lead[size - 1] + lead[size]) / 2 if size < len(lead) else lead[-1] - 1.0
     return -float(border)

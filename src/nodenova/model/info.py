@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from nodenova.model.classes import shown_names
 from nodenova.model.keywords import Feature, characteristic
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import fixed_threads
+from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 NODES_AT_ONCE = 4096
 
 
-class Neighbour(NamedTuple):
-    """Another class, the share of a class's edges that lead to it, and the share that would if edges fell at random."""
+class Neighbor(NamedTuple):
+    """Another class that edges of a class lead to.
+
+    Attributes:
+        id: Of the other class.
+        share: Of the class's edges that lead to it.
+        expected: The share that would, if edges fell at random.
+    """
 
     id: int
     share: float
@@ -36,23 +43,36 @@ class Neighbour(NamedTuple):
 class ClassInfo:
     """What is in one class.
 
-    id, stage:        as in :class:`nodenova.NodeClass`; `kind` is "old" (learnt from labels) or "new" (discovered).
-    auto_name:        a name made of its features, different from those of the other classes; else its name.
-    name:             the one it was given; where nobody has named it, its auto_name. Different from those of the others.
-    nearest, nearest_similarity: the id of the class whose mean is most like its own, and the cosine of the two means.
+    From `size` on it takes a graph to tell; without one they are None or empty.
 
-    Only with a graph, None or empty without:
+    Attributes:
+        id: As in `NodeClass`.
+        name: The one it was given; where nobody has named it, its `auto_name`. Different from those
+            of the other classes.
+        auto_name: A name made of its features, different from those of the others; else its name.
+        kind: "old" (learned from labels) or "new" (discovered).
+        stage: As in `NodeClass`.
+        nearest: The id of the class whose mean is most like its own.
+        nearest_similarity: The cosine of the two means.
+        size: Nodes that the model puts in the class.
+        share: Their share of all nodes.
+        confidence: Mean probability of the class over these nodes; None when there are none.
+        unsure: How many of them have a probability below `min_confidence`.
+        cohesion: Mean over these nodes of their cosine to the mean of the class, less the highest
+            to the mean of another class. Near 0 or below: hardly apart from its neighbors.
+        representatives: Ids of nodes nearest to the mean, among the surer half, no two of them
+            linked, so that they do not all say the same.
+        representative_nodes: Their numbers.
+        features: The most characteristic ones: see `log_odds` and `mean_difference`.
+        own_edges: Share of its nodes' edges that stay in the class.
+        neighbors: The other classes that most of its edges lead to.
 
-    size, share:      nodes that the model puts in the class, and their share of all nodes.
-    confidence:       mean probability of the class over these nodes; None when there are none.
-    unsure:           how many of them have a probability below `unsure_below`.
-    cohesion:         mean over these nodes of their cosine to the mean of the class, less the highest to the mean of
-                      another class. Near 0 or below: hardly apart from its neighbours.
-    representatives:  ids of nodes nearest to the mean, among the surer half, no two of them linked, so that they do not
-                      all say the same; `representative_nodes` are their numbers.
-    features:         the most characteristic features, see `features.log_odds` and `features.mean_difference`.
-    own_edges:        share of its nodes' edges that stay in the class.
-    neighbours:       the other classes that most of its edges lead to.
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> info = nova.fit(old).class_info()[0]
+        >>> info.name, info.kind, info.nearest
+        ('class-0', 'old', 1)
     """
 
     id: int
@@ -71,27 +91,35 @@ class ClassInfo:
     representative_nodes: tuple[int, ...] = ()
     features: tuple[Feature, ...] = ()
     own_edges: float | None = None
-    neighbours: tuple[Neighbour, ...] = ()
+    neighbors: tuple[Neighbor, ...] = ()
 
 
 # The columns of a table of classes, in this order; what is drawn on a page alone is not among them.
-FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure", "cohesion", "nearest",
-         "nearest_similarity", "own_edges", "features", "representatives")  # fmt: skip
+FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
+         "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
+         "representatives")  # fmt: skip
 
 
 class ClassInfos(tuple[ClassInfo, ...]):
-    """What is in each class, in the order of `model.classes`: a sequence of :class:`ClassInfo`."""
+    """What is in each class, in the order of `model.classes`: a sequence of `ClassInfo`.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> nova.fit(old).class_info().to_frame()["name"].tolist()
+        ['class-0', 'class-1']
+    """
 
     __slots__ = ()
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """A data frame, a row a class: the fields of :class:`ClassInfo`, features by their names.
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """A data frame, a row a class: the fields of `ClassInfo`, features by their names.
 
         Args:
-            backend: whose data frame: "pandas", "polars" or "pyarrow".
+            backend: Whose data frame.
 
         Raises:
-            SettingError: the backend is none of these, or not installed.
+            SettingError: The backend is none of these, or not installed.
         """
         import narwhals as nw
 
@@ -108,25 +136,47 @@ class ClassInfos(tuple[ClassInfo, ...]):
             raise SettingError(f"to_frame() makes a {made} and needs {backend}: {how}") from None
 
 
+@accepts_old_arguments(unsure_below="min_confidence", neighbours="neighbors")
 def class_info(
     model: Model,
     graph: Graph | None = None,
     *,
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
-    unsure_below: float = 0.5,
+    min_confidence: float = 0.5,
     representatives: int = 8,
     features: int = 10,
-    neighbours: int = 5,
+    neighbors: int = 5,
 ) -> ClassInfos:
-    """What is in each class, in the order of `model.classes`. The numbers say how many of each to give.
+    """What is in each class, in the order of `model.classes`. No label is asked.
 
-    outputs: what `model.embed_and_predict(graph)` gave, where that is known already.
+    Args:
+        model: Whose classes.
+        graph: Whose nodes are looked at. Without one, only what the model itself knows.
+        outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
+        min_confidence: Nodes whose class is less probable count as unsure.
+        representatives: How many to give, as are the next two.
+        features: The most characteristic ones of each class.
+        neighbors: Other classes that edges lead to.
+
+    Raises:
+        SettingError: `min_confidence` is no probability.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> old, new, exam = nova.split(labelled, [0, 1])
+        >>> infos = nova.class_info(nova.discover(nova.fit(old), new), labelled.graph)
+        >>> [info.kind for info in infos], sum(info.size for info in infos)
+        (['old', 'old', 'new', 'new'], 200)
     """
-    if not 0 <= unsure_below <= 1:
-        raise SettingError(f"unsure_below is a probability from 0 to 1, not {unsure_below}")
+    if not 0 <= min_confidence <= 1:
+        raise SettingError(f"min_confidence is a probability from 0 to 1, not {min_confidence}")
     with torch.no_grad(), fixed_threads():
         means = _remembered_means(model)  # (C, D)
-        known = [ClassInfo(c.id, c.name, c.name, "new" if c.is_new else "old", c.stage) for c in model.classes]
+        known = [
+            ClassInfo(c.id, c.name, c.name, "new" if c.is_new else "old", c.stage)
+            for c in model.classes
+        ]
         if graph is None:
             return ClassInfos(_with_nearest(known, means))
         z, p = model.embed_and_predict(graph) if outputs is None else outputs
@@ -134,57 +184,60 @@ def class_info(
         means, cosine = _cosines(model, torch.from_numpy(z), groups, means)
     found, names = characteristic(graph, groups, len(known), features)
     edges = _edge_counts(graph, groups, len(known))
-    shown = shown_names(model.classes, {c.id: name for c, name in zip(model.classes, names, strict=True)})
+    automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
+    shown = shown_names(model.classes, automatic)
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
         mine = np.flatnonzero(groups == i)
         best = _medoids(graph, mine, sure, cosine[:, 0], representatives)
-        infos.append(
-            replace(
-                info,
-                name=shown[i],
-                auto_name=names[i] or info.name,
-                size=len(mine),
-                share=len(mine) / graph.num_nodes,
-                confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
-                unsure=int((sure[mine] < unsure_below).sum()),
-                cohesion=float((cosine[mine, 0] - cosine[mine, 1]).mean()) if len(mine) and len(known) > 1 else None,
-                representatives=tuple(graph.node_ids[best].tolist()),
-                representative_nodes=tuple(best.tolist()),
-                features=found[i] if len(mine) else (),
-                own_edges=float(edges[i, i] / edges[i].sum()) if edges[i].any() else None,
-                neighbours=_neighbours(edges, i, [c.id for c in known], neighbours),
-            )
+        apart = (cosine[mine, 0] - cosine[mine, 1]) if len(known) > 1 else mine[:0]
+        told = replace(
+            info,
+            name=shown[i],
+            auto_name=names[i] or info.name,
+            size=len(mine),
+            share=len(mine) / graph.num_nodes,
+            confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
+            unsure=int((sure[mine] < min_confidence).sum()),
+            cohesion=float(apart.mean()) if len(apart) else None,
+            representatives=tuple(graph.node_ids[best].tolist()),
+            representative_nodes=tuple(best.tolist()),
+            features=found[i] if len(mine) else (),
+            own_edges=float(edges[i, i] / edges[i].sum()) if edges[i].any() else None,
+            neighbors=_neighbors(edges, i, [c.id for c in known], neighbors),
         )
+        infos.append(told)
     return ClassInfos(infos)
 
 
 def direction(head: Head, z: Tensor) -> Tensor:
-    """(n, D): z as the head reads it, without its length."""
+    """(n, D) z as the head reads it, without its length."""
     return F.normalize(z, dim=1) if isinstance(head, LinearHead) else head.features(z)
 
 
 def _remembered_means(model: Model) -> Tensor:
-    """(C, D): the mean of each class as the model remembers it, on the columns that its head reads."""
-    head, center = model.head(), model.memory.classes.center.cpu()
+    """(C, D) the mean of each class as the model remembers it, on the columns its head reads."""
+    head = model.head()
+    center = model.memory.classes.center.cpu()
     if isinstance(head, UnitLinearHead):
         center = center[:, model.frozen_encoder().spec.multirank.columns_of(head.multirank)]
-    of = torch.tensor(model.columns)
+    of = torch.tensor(model.column_class_ids)
     return torch.stack([center[of == c.id].mean(dim=0) for c in model.classes])
 
 
-def _cosines(model: Model, z: Tensor, groups: np.ndarray, means: Tensor) -> tuple[Tensor, np.ndarray]:
-    """The means of the groups, as remembered where a group has no nodes, and the cosines of each node.
+def _cosines(
+    model: Model, z: Tensor, groups: np.ndarray, means: Tensor
+) -> tuple[Tensor, np.ndarray]:
+    """The means of the groups, as remembered where a group has no nodes, and cosines to them.
 
-    (N, 2): to the mean of its group, and the highest to another's.
+    The latter are (N, 2): to the mean of the node's group, and the highest to another's.
     """
     head, y = model.head().cpu(), torch.from_numpy(groups)
 
-    def parts() -> Iterator[tuple[Tensor, Tensor]]:  # what the head reads is wide: never of all nodes at once
-        yield from (
-            (direction(head, some), c)
-            for some, c in zip(torch.split(z, NODES_AT_ONCE), torch.split(y, NODES_AT_ONCE), strict=True)
-        )
+    def parts() -> Iterator[tuple[Tensor, Tensor]]:
+        # What the head reads is wide: never of all nodes at once.
+        nodes = (torch.split(each, NODES_AT_ONCE) for each in (z, y))
+        yield from ((direction(head, some), c) for some, c in zip(*nodes, strict=True))
 
     total = torch.zeros(means.shape, dtype=torch.double)
     for u, c in parts():
@@ -205,16 +258,23 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
         return list(known)
     unit = F.normalize(means, dim=1)
     best = (unit @ unit.t()).fill_diagonal_(-torch.inf).max(dim=1)
-    pairs = zip(known, best.indices.tolist(), best.values.tolist(), strict=True)
-    return [replace(info, nearest=known[other].id, nearest_similarity=value) for info, other, value in pairs]
+    nearest = [known[other].id for other in best.indices.tolist()]
+    found = zip(known, nearest, best.values.tolist(), strict=True)
+    return [replace(info, nearest=other, nearest_similarity=s) for info, other, s in found]
 
 
-def _medoids(graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int) -> np.ndarray:
-    """Numbers of the nodes with the highest cosine among the surer half of `mine`, best first, no two of them linked."""
+def _medoids(
+    graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int
+) -> np.ndarray:
+    """Numbers of the nodes with the highest cosine among the surer half of `mine`.
+
+    Best first, no two of them linked.
+    """
     if not len(mine):
         return mine
     surer = mine[sure[mine] >= np.median(sure[mine])]
-    ranked, links = surer[np.argsort(-cosine[surer], kind="stable")].tolist(), graph.adjacency
+    ranked = surer[np.argsort(-cosine[surer], kind="stable")].tolist()
+    links = graph.adjacency
     best: list[int] = []
     near: set[int] = set()
     for node in ranked:
@@ -227,14 +287,14 @@ def _medoids(graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarra
 
 
 def _edge_counts(graph: Graph, groups: np.ndarray, n: int) -> np.ndarray:
-    """(C, C): edges from a class to a class, each counted from both of its ends."""
+    """(C, C) edges from a class to a class, each counted from both of its ends."""
     a, b = groups[graph.edge_index]
     return np.bincount(a * n + b, minlength=n * n).reshape(n, n)
 
 
-def _neighbours(edges: np.ndarray, i: int, ids: Sequence[int], count: int) -> tuple[Neighbour, ...]:
+def _neighbors(edges: np.ndarray, i: int, ids: Sequence[int], count: int) -> tuple[Neighbor, ...]:
     if not edges[i].any():
         return ()
     share, expected = edges[i] / edges[i].sum(), edges.sum(axis=0) / edges.sum()
     others = [j for j in np.argsort(-share, kind="stable").tolist() if j != i and share[j] > 0]
-    return tuple(Neighbour(ids[j], float(share[j]), float(expected[j])) for j in others[:count])
+    return tuple(Neighbor(ids[j], float(share[j]), float(expected[j])) for j in others[:count])

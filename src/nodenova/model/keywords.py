@@ -1,4 +1,4 @@
-"""Which features tell the nodes of a class from all others, and a name for the class made of them."""
+"""Which features tell the nodes of a class from all others, and a name made of them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,31 @@ NAME_WORDS = 3
 
 
 class Feature(NamedTuple):
-    """A feature and how far the class lies off the other nodes in it, in standard errors; below zero: it has less."""
+    """A feature that tells a class from the others.
+
+    Attributes:
+        name: Of the feature.
+        weight: How far the class lies off the other nodes in it, in standard errors; below zero it
+            has less.
+    """
 
     name: str
     weight: float
 
 
 def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """(C, d): log-odds that a node of a class has a word against a node of the others, in standard errors.
+    """Log-odds that a node of a class has a word, against a node of the others.
 
-    having: (C, d) nodes of each class that have each word; size: (C,) nodes of each class. Either side is given
-    `PRIOR_NODES` nodes more which have each word as often as all nodes do: the log-odds ratio with an informative Dirichlet
-    prior of Monroe, Colaresi & Quinn ("Fightin' Words", 2008), so that a rare word must be seen more than once to count.
+    Either side is given `PRIOR_NODES` nodes more which have each word as often as all nodes do: the
+    log-odds ratio with an informative Dirichlet prior of Monroe, Colaresi & Quinn ("Fightin'
+    Words", 2008), so that a rare word must be seen more than once to count.
+
+    Args:
+        having: (C, d) nodes of each class that have each word.
+        size: (C,) nodes of each class.
+
+    Returns:
+        (C, d), in standard errors.
     """
     total, n = having.sum(axis=0), size.sum()
     with_it = PRIOR_NODES * (total + 1) / (n + 2)  # (d,)
@@ -40,12 +53,20 @@ def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def mean_difference(sums: np.ndarray, squares: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """(C, d): difference between the means of a class and of the other nodes, in its standard errors (Welch's t).
+    """Welch's t: the difference between the means of a class and of the other nodes.
 
-    sums, squares: (C, d) sums of the values and of their squares over the nodes of each class. 0 where nothing varies.
+    Args:
+        sums: (C, d) sums of the values over the nodes of each class.
+        squares: (C, d) sums of their squares.
+        size: (C,) nodes of each class.
+
+    Returns:
+        (C, d), in its standard errors; 0 where nothing varies.
     """
 
-    def moments(sums: np.ndarray, squares: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def moments(
+        sums: np.ndarray, squares: np.ndarray, n: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         many = np.maximum(n, 1)[:, None]
         mean = sums / many
         variance = np.maximum(squares / many - mean**2, 0) * many / np.maximum(many - 1, 1)
@@ -53,16 +74,28 @@ def mean_difference(sums: np.ndarray, squares: np.ndarray, size: np.ndarray) -> 
         return mean, np.where(variance > 1e-12 * (squares / many), variance, 0) / many
 
     mean, error = moments(sums, squares, size)
-    mean_rest, error_rest = moments(sums.sum(axis=0) - sums, squares.sum(axis=0) - squares, size.sum() - size)
+    mean_rest, error_rest = moments(
+        sums.sum(axis=0) - sums, squares.sum(axis=0) - squares, size.sum() - size
+    )
     both = np.sqrt(error + error_rest)
     there = (both > 0) & ((size > 0) & (size < size.sum()))[:, None]
     return np.divide(mean - mean_rest, both, out=np.zeros_like(mean), where=there)
 
 
 def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """(C, d) weight of each feature for each group of nodes, and (d,) which features are words: had or not had.
+    """How far each group of nodes lies off the others in each feature.
 
-    Words are features that are 0 or 1, and in a sparse matrix all that are never negative and that most nodes lack.
+    Words, which a node has or has not, are weighed by `log_odds`, other features by
+    `mean_difference`. Words are features that are 0 or 1, and in a sparse matrix all that are never
+    negative and that most nodes lack.
+
+    Args:
+        graph: Whose features.
+        groups: (N,) the group of each node.
+        num_groups: C.
+
+    Returns:
+        (C, d) weights, and (d,) which features are words.
     """
     x, n = graph.x, graph.num_nodes
     size = np.bincount(groups, minlength=num_groups).astype(float)
@@ -77,14 +110,16 @@ def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarr
         member = sp.csr_array((np.ones(n), (groups, np.arange(n))), shape=(num_groups, n))
 
         def summed(values: np.ndarray) -> np.ndarray:
-            return (member @ sp.csr_array((values, x.indices, x.indptr), shape=x.shape)).toarray()  # (C, d)
+            matrix = sp.csr_array((values, x.indices, x.indptr), shape=x.shape)
+            return (member @ matrix).toarray()  # (C, d)
 
         values = x.data.astype(np.float64)
         having = summed(np.ones_like(values))
         negative = np.bincount(x.indices, weights=values < 0, minlength=graph.num_features) > 0
         words = ~negative & (having.sum(axis=0) <= n / 2)
         sums, squares = (summed(values), summed(values**2)) if not words.all() else (having, having)
-        words |= ~negative & (sums.sum(axis=0) == having.sum(axis=0)) & (squares.sum(axis=0) == having.sum(axis=0))
+        total = having.sum(axis=0)
+        words |= ~negative & (sums.sum(axis=0) == total) & (squares.sum(axis=0) == total)
     result = np.empty_like(sums)
     result[:, words] = log_odds(having[:, words], size)
     result[:, ~words] = mean_difference(sums[:, ~words], squares[:, ~words], size)
@@ -94,9 +129,20 @@ def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarr
 def characteristic(
     graph: Graph, groups: np.ndarray, num_groups: int, count: int
 ) -> tuple[list[tuple[Feature, ...]], list[str]]:
-    """The `count` most characteristic features of each group, strongest first, and a name for each of them ("" if none).
+    """The most characteristic features of each group, and a name for it made of them.
 
-    Of words only those that the group has more often; of measurements those that are higher and those that are lower.
+    Of words only those that the group has more often; of measurements those that are higher and
+    those that are lower.
+
+    Args:
+        graph: Whose features.
+        groups: (N,) the group of each node.
+        num_groups: C.
+        count: How many features of each group at the most.
+
+    Returns:
+        The features of each group, strongest first, and the names, all different; "" where none is
+        strong enough.
     """
     weight, words = weights(graph, groups, num_groups)
     known = graph.feature_names
@@ -106,7 +152,9 @@ def characteristic(
         strength = np.where(words, row, np.abs(row))
         best = [j for j in np.argsort(-strength, kind="stable")[:count].tolist() if strength[j] > 0]
         title = [known[j] if known is not None else f"feature {j}" for j in best]
-        features.append(tuple(Feature(name, float(row[j])) for name, j in zip(title, best, strict=True)))
+        features.append(
+            tuple(Feature(name, float(row[j])) for name, j in zip(title, best, strict=True))
+        )
         spoken = [
             name if words[j] else f"{'high' if row[j] > 0 else 'low'} {name}"
             for name, j in zip(title, best, strict=True)

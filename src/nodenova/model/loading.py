@@ -22,32 +22,59 @@ from nodenova.nn.heads import build_head
 from nodenova.nn.memory import Memory
 from nodenova.nn.training import frozen
 
+# What is raised on the way where model.json and the weights are not of one model.
+MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError)
+
 
 def load_model(folder: str | PathLike[str]) -> Model:
-    """Read a model that `Model.save` wrote. Nothing in the folder is executed; damage is detected by its hash."""
+    """Read a model that `Model.save` wrote.
+
+    Nothing in the folder is executed; damage is detected by its hash.
+
+    Args:
+        folder: Where it was saved.
+
+    Raises:
+        StorageError: The folder holds no model, a damaged one, or one of a later nodenova.
+
+    Examples:
+        >>> import tempfile
+        >>> import nodenova as nova
+        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     nova.fit(old).save(folder)
+        ...     nova.load_model(folder)
+        Model(prism, 2 classes, 0 of them discovered)
+    """
     folder = Path(folder)
     document = read_document(folder)
     weights_path = folder / document["weights"]
     if not weights_path.is_file():
-        raise StorageError(f"{folder}: model.json names the weights {weights_path.name}, which are not there")
+        raise StorageError(
+            f"{folder}: model.json names the weights {weights_path.name}, which are not there"
+        )
     weights = weights_path.read_bytes()
     if hashlib.sha256(weights).hexdigest() != document["sha256"]:
         raise StorageError(f"{weights_path}: damaged, its content is not what was saved")
     try:
         return _rebuild(document, load_tensors(weights))
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
-        raise StorageError(f"{folder}: model.json and the weights do not fit together ({error})") from error
+    except MISFITS as error:
+        said = f"{folder}: model.json and the weights do not fit together ({error})"
+        raise StorageError(said) from error
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     def state(part: str) -> dict[str, Tensor]:
-        return {key.removeprefix(part + "."): t for key, t in tensors.items() if key.startswith(part + ".")}
+        start = part + "."
+        return {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
 
-    with torch.random.fork_rng():  # building modules draws initial weights, which must not disturb the caller
+    # Building modules draws initial weights, which must not disturb the caller.
+    with torch.random.fork_rng():
         encoder = build_encoder(document["encoder"])
         head = build_head(document["head"])
         novel_state = state("novel_head")
-        novel = nn.Linear(encoder.spec.hidden, novel_state["weight"].shape[0]) if novel_state else None
+        size = encoder.spec.hidden
+        novel = nn.Linear(size, len(novel_state["weight"])) if novel_state else None
     encoder.load_state_dict(state("encoder"))
     head.load_state_dict(state("head"))
     if novel is not None:
@@ -55,17 +82,23 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     classes = tuple(NodeClass(**c) for c in document["classes"])
     columns = tuple(document.get("columns", [c.id for c in classes]))
     if set(columns) != {c.id for c in classes}:
-        raise ValueError(f"the columns are of the classes {sorted(set(columns))}, named are {[c.id for c in classes]}")
+        named = [c.id for c in classes]
+        raise ValueError(
+            f"the columns are of the classes {sorted(set(columns))}, named are {named}"
+        )
     if head.num_classes != len(columns):
         raise ValueError(f"the head is for {head.num_classes} classes, {len(columns)} are named")
+    # Models saved before views had weights weigh them all alike.
+    alike = {"view_scale": torch.ones(encoder.spec.multirank.views)}
+    stages = [Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]]
+    edits = document.get("edits", ())
     return Model(
         _encoder=frozen(encoder),
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
-        # Models saved before views had weights weigh them all alike.
-        _memory=Memory.from_tensors({"view_scale": torch.ones(encoder.spec.multirank.views)} | state("prototypes")),
+        _memory=Memory.from_tensors(alike | state("prototypes")),
         classes=classes,
-        stages=tuple(Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]),
-        columns=columns,
-        edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in document.get("edits", ())),
+        stages=tuple(stages),
+        column_class_ids=columns,
+        edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
     )

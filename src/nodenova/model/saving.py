@@ -1,7 +1,7 @@
-"""Models to disk: safetensors and JSON, written so that a reader sees either the old state or the new one, never half.
+"""Models to disk: safetensors and JSON. A reader sees the old state or the new one, never half.
 
-A model folder holds `model.json` and one `weights-<hash>.safetensors`. The JSON names the weights file and is renamed
-into place last: it is the moment at which a save becomes true.
+A model folder holds `model.json` and one `weights-<hash>.safetensors`. The JSON names the weights
+file and is renamed into place last: it is the moment at which a save becomes true.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
     from nodenova.model.model import Model
 
 FORMAT = "nodenova model"
-# 2 knows of edited classes: which column of the head belongs to which, and which ids are gone. Others are written as 1.
+# 2 knows of edited classes: which column of the head belongs to which, and which ids are gone.
+# Others are written as 1.
 VERSION = 2
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
-    """Write `model` into `folder`, which is new, empty, or holds an earlier save of a model."""
+    """Write a model into a folder; see `nodenova.Model.save`.
+
+    Args:
+        model: What to write.
+        folder: New, empty, or with an earlier save of a model.
+
+    Raises:
+        StorageError: It holds something else; nothing was written.
+    """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder} is a file, not a folder to save a model in")
@@ -39,7 +48,8 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         try:
             replaced = folder / read_document(folder)["weights"]
         except StorageError as error:
-            raise StorageError(f"{folder} exists and is not a saved model; nothing was written") from error
+            said = f"{folder} exists and is not a saved model; nothing was written"
+            raise StorageError(said) from error
     weights, digest = _weights(model)
     weights_path = folder / f"weights-{digest[:16]}.safetensors"
     document = {
@@ -51,7 +61,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "head": model.head().description(),
         "classes": [asdict(c) for c in model.classes],
         "stages": [asdict(stage) for stage in model.stages],
-        "columns": list(model.columns),
+        "columns": list(model.column_class_ids),
         "edits": [decisions.to_json(edit) for edit in model.edits],
     }
     content = to_json(document)
@@ -67,7 +77,14 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """What `model.json` says, checked as far as it can be without the weights."""
+    """What `model.json` says, checked as far as it can be without the weights.
+
+    Args:
+        folder: Of a saved model.
+
+    Raises:
+        StorageError: The folder holds no model, a damaged one, or one of a later nodenova.
+    """
     path = folder / "model.json"
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no model.json")
@@ -78,12 +95,17 @@ def read_document(folder: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StorageError(f"{path}: not a model of nodenova")
     if document.get("version") not in range(1, VERSION + 1):
-        raise StorageError(f"{path}: format {document.get('version')} of another nodenova; this one reads up to {VERSION}")
+        raise StorageError(
+            f"{path}: format {document.get('version')} of another nodenova; "
+            f"this one reads up to {VERSION}"
+        )
     for key in ("weights", "sha256"):
         if not isinstance(document.get(key), str):
             raise StorageError(f"{path}: damaged, {key} is missing")
     if not re.fullmatch(r"weights-[0-9a-f]+\.safetensors", document["weights"]):
-        raise StorageError(f"{path}: damaged, {document['weights']!r} is not the name of a weights file")
+        raise StorageError(
+            f"{path}: damaged, {document['weights']!r} is not the name of a weights file"
+        )
     return document
 
 
@@ -93,7 +115,8 @@ def weights_digest(model: Model) -> str:
 
 
 def _weights(model: Model) -> tuple[bytes, str]:
-    weights = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()})
+    tensors = {name: t.detach().cpu().contiguous() for name, t in _tensors(model).items()}
+    weights = save_tensors(tensors)
     return weights, hashlib.sha256(weights).hexdigest()
 
 
@@ -103,5 +126,10 @@ def _tensors(model: Model) -> dict[str, Tensor]:
         "head": model.head(),
         "novel_head": model.novel_head(),
     }
-    tensors = {f"{part}.{key}": t for part, m in parts.items() if m is not None for key, t in m.state_dict().items()}
+    tensors = {
+        f"{part}.{key}": t
+        for part, m in parts.items()
+        if m is not None
+        for key, t in m.state_dict().items()
+    }
     return tensors | {f"prototypes.{key}": tensor for key, tensor in model.memory.tensors().items()}

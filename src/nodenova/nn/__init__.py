@@ -1,1 +1,4 @@
-"""What learners are made of: sparse products, heads, class statistics, k-means, the training loop, seeding."""
+"""What learners are made of.
+
+Sparse products, heads, class statistics, k-means, the training loop, seeding.
+"""

@@ -1,4 +1,7 @@
-"""Attention over the edges of a graph: scores, softmax and weighted sum, without a message of full size for every edge."""
+"""Attention over the edges of a graph: scores, softmax and weighted sum.
+
+No message of full size is made for every edge.
+"""
 
 from __future__ import annotations
 
@@ -16,53 +19,96 @@ from nodenova.graph import Graph
 from nodenova.nn.sparse import once, quiet
 
 BLOCK = 2**17  # numbers in a block of attention v2: half a MiB
-SAME_SHIFT = 16.0  # scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow
+# Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
+SAME_SHIFT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhoods:
-    """Edges with one self-loop a node, sorted by target: what attention runs over. For every edge its opposite is there.
+class Neighborhoods:
+    """Edges with one self-loop a node, sorted by target: what attention runs over.
 
-    Everything here is heads first and works on one head at a time: a vector of E numbers stays in the processor's cache.
+    For every edge its opposite is there. Everything here is heads first and works on one head at a
+    time: a vector of E numbers stays in the processor's cache.
+
+    Attributes:
+        source: (E,) int64.
+        target: (E,) int64, ascending.
+        start: (N + 1,) where each target's edges begin.
+        turned: (E,) the number of each edge's opposite edge: edge (j, i) of edge (i, j).
     """
 
-    source: Tensor  # (E,) int64
-    target: Tensor  # (E,) int64, ascending
-    start: Tensor  # (N + 1,) where each target's edges begin
-    turned: Tensor  # (E,) the number of each edge's opposite edge: edge (j, i) of edge (i, j)
+    source: Tensor
+    target: Tensor
+    start: Tensor
+    turned: Tensor
 
     def attend(self, score: Tensor, h: Tensor) -> Tensor:
-        """sum over each target's edges of softmax(score) times h at the source.
+        """Sum over each target's edges of softmax(score) times h at the source.
 
-        (heads, E) scores and (heads, N, size) h into (heads, N, size).
+        Args:
+            score: (heads, E).
+            h: (heads, N, size).
+
+        Returns:
+            (heads, N, size).
         """
         return _Attend.apply(self, score, h)  # type: ignore[no-untyped-call]
 
     def score_v1(self, source: Tensor, target: Tensor, slope: float) -> Tensor:
-        """LeakyReLU(source_j + target_i) of every edge j -> i: (heads, N) each into (heads, E)."""
+        """LeakyReLU(source_j + target_i) of every edge j -> i (Velickovic et al. 2018).
+
+        Args:
+            source: (heads, N).
+            target: (heads, N).
+            slope: Of LeakyReLU below zero.
+
+        Returns:
+            (heads, E).
+        """
         return _ScoreV1.apply(self, source, target, slope)  # type: ignore[no-untyped-call]
 
     def score_v2(self, source: Tensor, target: Tensor, att: Tensor, slope: float) -> Tensor:
-        """att . LeakyReLU(source_j + target_i) of every edge j -> i: (heads, N, size) and (heads, size) into (heads, E)."""
+        """att . LeakyReLU(source_j + target_i) of every edge j -> i (Brody et al. 2022).
+
+        Args:
+            source: (heads, N, size).
+            target: (heads, N, size).
+            att: (heads, size).
+            slope: Of LeakyReLU below zero.
+
+        Returns:
+            (heads, E).
+        """
         return _ScoreV2.apply(self, source, target, att, slope)  # type: ignore[no-untyped-call]
 
     def exponentials(self, score: Tensor) -> Tensor:
-        """(E,) exp(score - a shift that a target's edges share): no overflow, and no target whose edges are all zero."""
+        """(E,) exp(score - a shift that a target's edges share).
+
+        No overflow, and no target whose edges are all zero.
+        """
         low, high = score.aminmax()
         if high - low > SAME_SHIFT:
-            high = torch.segment_reduce(score, "max", offsets=self.start, axis=0).index_select(0, self.target)
+            highest = torch.segment_reduce(score, "max", offsets=self.start, axis=0)  # (N,)
+            high = highest.index_select(0, self.target)
         return (score - high).exp_()
 
     def sums(self, weight: Tensor, h: Tensor) -> Tensor:
-        """sum over each target's edges of weight (E,) times h (N, size) at the source: (N, size)."""
-        return F.embedding_bag(self.source, h, self.start, mode="sum", per_sample_weights=weight, include_last_offset=True)
+        """(N, size) sum over each target's edges of weight (E,) times h (N, size) at the source."""
+        return F.embedding_bag(
+            self.source,
+            h,
+            self.start,
+            mode="sum",
+            per_sample_weights=weight,
+            include_last_offset=True,
+        )
 
     def totals(self, values: Tensor) -> Tensor:
-        """sum over each target's edges of values (E,): (N,)."""
+        """(N,) sum over each target's edges of values (E,)."""
         return self.matrix(values) @ values.new_ones(len(self.start) - 1)
 
     def products(self, target: Tensor, source: Tensor) -> Tensor:
-        """(E,) inner products of `target` and `source`, (N, size) each, at the two ends of every edge."""
+        """(E,) inner products of `target` and `source` (N, size) at the two ends of every edge."""
         empty = self.matrix(target.new_zeros(len(self.source)))
         return torch.sparse.sampled_addmm(empty, target, source.t(), beta=0.0).values()
 
@@ -78,7 +124,10 @@ class Neighbourhoods:
         return self.start.int(), self.source.int()
 
     def blocks(self, size: int) -> list[tuple[slice, slice]]:
-        """Targets and their edges, in parts whose (edges, size) tensor has at most BLOCK numbers (or one target)."""
+        """Targets and their edges, in parts whose (edges, size) tensor has at most BLOCK numbers.
+
+        A part has one target at least.
+        """
         start = self.start.cpu().numpy()
         found, first = [], 0
         while first < len(start) - 1:
@@ -89,20 +138,24 @@ class Neighbourhoods:
         return found
 
     def both_ends(self, source: Tensor, target: Tensor, targets: slice, edges: slice) -> Tensor:
-        """source_j + target_i of the edges in a block: (N, size) each into (edges in it, size)."""
+        """(edges in it, size) source_j + target_i of the edges in a block; both are (N, size)."""
         place = self.target[edges] - targets.start
-        return source.index_select(0, self.source[edges]).add_(target[targets].index_select(0, place))
+        here = target[targets].index_select(0, place)
+        return source.index_select(0, self.source[edges]).add_(here)
 
 
 class _Attend(torch.autograd.Function):
-    """With w = exp(score), total = sum_j w_ij and out_i = sum_j w_ij h_j / total_i:
+    """out_i = sum_j w_ij h_j / total_i with w = exp(score), total_i = sum_j w_ij, and its gradient:
 
-    d score_ij = w_ij (grad_i . h_j - grad_i . out_i) / total_i   and   d h_j = sum_i w_ij grad_i / total_i.
+    d score_ij = w_ij (grad_i . h_j - grad_i . out_i) / total_i
+    d h_j      = sum_i w_ij grad_i / total_i
     """
 
     @staticmethod
-    def forward(ctx, edges: Neighbourhoods, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        weight, out, total = torch.empty_like(score), torch.empty_like(h), h.new_empty(h.shape[:2])
+    def forward(ctx, edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        weight = torch.empty_like(score)
+        total = h.new_empty(h.shape[:2])
+        out = torch.empty_like(h)
         for k, h_k in enumerate(h):
             weight[k] = edges.exponentials(score[k])
             total[k] = edges.totals(weight[k])
@@ -128,7 +181,9 @@ class _Attend(torch.autograd.Function):
 
 class _ScoreV1(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, edges: Neighbourhoods, source: Tensor, target: Tensor, slope: float) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, edges: Neighborhoods, source: Tensor, target: Tensor, slope: float
+    ) -> Tensor:
         score = source.new_empty(len(source), len(edges.source))
         for k, e in enumerate(score):
             torch.index_select(source[k], 0, edges.source, out=e)
@@ -151,57 +206,68 @@ class _ScoreV1(torch.autograd.Function):
 
 
 class _ScoreV2(torch.autograd.Function):
-    """Block by block, so that no tensor of E x size is made; the backward pass computes the blocks again."""
+    """Block by block, so that no tensor of E x size is made; backward computes the blocks again."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx, edges: Neighbourhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
+        ctx, edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
     ) -> Tensor:
         score = source.new_empty(len(source), len(edges.source))
         for targets, mine in edges.blocks(source.shape[2]):
             for k, e in enumerate(score):
-                torch.mv(F.leaky_relu_(edges.both_ends(source[k], target[k], targets, mine), slope), att[k], out=e[mine])
+                ends = edges.both_ends(source[k], target[k], targets, mine)
+                torch.mv(F.leaky_relu_(ends, slope), att[k], out=e[mine])
         ctx.edges, ctx.slope = edges, slope
         ctx.save_for_backward(source, target, att)
         return score
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+    def backward(  # type: ignore[no-untyped-def]
+        ctx, grad: Tensor
+    ) -> tuple[None, Tensor, Tensor, Tensor, None]:
         source, target, att = ctx.saved_tensors
         edges = ctx.edges
         pull_source, pull_target = torch.empty_like(source), torch.empty_like(target)
         for k, d in enumerate(grad):
-            # What arrives at the sources is what would arrive at the targets if every edge were turned.
             pull_target[k] = _pull(edges, source[k], target[k], d, ctx.slope)
-            pull_source[k] = _pull(edges, target[k], source[k], d.index_select(0, edges.turned), ctx.slope)
-        # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs no third round.
+            # What arrives at the sources is what would arrive at the targets if every edge were
+            # turned.
+            turned = d.index_select(0, edges.turned)
+            pull_source[k] = _pull(edges, target[k], source[k], turned, ctx.slope)
+        # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs
+        # no third round.
         d_att = (pull_source * source + pull_target * target).sum(1)
         return None, pull_source * att[:, None], pull_target * att[:, None], d_att, None
 
 
-def _pull(edges: Neighbourhoods, source: Tensor, target: Tensor, d: Tensor, slope: float) -> Tensor:
-    """sum over each target's edges of d (E,) times LeakyReLU'(source_j + target_i): (N, size)."""
+def _pull(edges: Neighborhoods, source: Tensor, target: Tensor, d: Tensor, slope: float) -> Tensor:
+    """(N, size) sum over each target's edges of d (E,) times LeakyReLU'(source_j + target_i)."""
     pull = torch.empty_like(target)
     for targets, mine in edges.blocks(target.shape[1]):
         rising = edges.both_ends(source, target, targets, mine).gt_(0).mul_(1 - slope).add_(slope)
         place = torch.arange(len(rising), device=d.device)
         start = edges.start[targets] - mine.start
-        pull[targets] = F.embedding_bag(place, rising, start, mode="sum", per_sample_weights=d[mine])
+        weight = d[mine]
+        pull[targets] = F.embedding_bag(place, rising, start, mode="sum", per_sample_weights=weight)
     return pull
 
 
-def neighbourhoods(graph: Graph, device: torch.device) -> Neighbourhoods:
-    """The graph's edges and self-loops for attention."""
+def neighborhoods(graph: Graph, device: torch.device) -> Neighborhoods:
+    """The graph's edges and self-loops for attention, built once for a graph and a device."""
 
-    def build() -> Neighbourhoods:
-        pattern = sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr"))
+    def build() -> Neighborhoods:
+        loops = sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr")
+        pattern = sp.csr_array(graph.adjacency + loops)
         pattern.sort_indices()
-        numbered = sp.csr_array((np.arange(pattern.nnz), pattern.indices, pattern.indptr), shape=pattern.shape)
+        numbers = (np.arange(pattern.nnz), pattern.indices, pattern.indptr)
+        numbered = sp.csr_array(numbers, shape=pattern.shape)
         turned = sp.csr_array(numbered.T)
         turned.sort_indices()
         target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
         parts = (pattern.indices, target, pattern.indptr, turned.data)
-        return Neighbourhoods(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
+        return Neighborhoods(
+            *(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts)
+        )
 
     return once(graph, ("neighbourhoods", device), build)

@@ -1,4 +1,7 @@
-"""What an encoder is, whichever family it is of: a module that turns a graph into z, and a description of it."""
+"""What an encoder is, whichever family it is of.
+
+A module that turns a graph into z, and a description of it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ class EncoderSpec(Protocol):
         """What it is called in `ENCODERS`."""
 
     @property
-    def num_features(self) -> int: ...
+    def num_features(self) -> int:
+        """Columns of a graph's x."""
 
     @property
     def hidden(self) -> int:
@@ -28,7 +32,7 @@ class EncoderSpec(Protocol):
 
     @property
     def trainable(self) -> bool:
-        """Whether its weights are learnt by gradient descent; if not, they are computed."""
+        """Whether its weights are learned by gradient descent; if not, they are computed."""
 
     @property
     def receptive_field(self) -> int | None:
@@ -36,7 +40,7 @@ class EncoderSpec(Protocol):
 
     @property
     def multirank(self) -> MultiRank:
-        """How z is read when nodes and classes are compared, at all ranks that classes are remembered at."""
+        """How z is read to compare nodes and classes, at all ranks classes are remembered at."""
 
     @property
     def is_random(self) -> bool:
@@ -47,9 +51,14 @@ class EncoderSpec(Protocol):
 
 
 class Encoder(nn.Module):
-    """g: Graph -> z of shape (nodes, spec.hidden)."""
+    """g: Graph -> z of shape (nodes, spec.hidden).
+
+    Attributes:
+        spec: Everything but the weights.
+    """
 
     spec: EncoderSpec
 
     def forward(self, graph: Graph) -> Tensor:
+        """(nodes, spec.hidden) z of all nodes."""
         raise NotImplementedError

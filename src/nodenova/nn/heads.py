@@ -15,7 +15,14 @@ TEMPERATURE = 0.1  # at which a joint head is read on z/|z|, as the released cod
 
 
 class LinearHead(nn.Module):
-    """h(z) = W z + b: what phase 1 trains. The length of z means something: how sure a node is of its class."""
+    """h(z) = W z + b: what phase 1 trains.
+
+    The length of z means something: how sure a node is of its class.
+
+    Args:
+        hidden: Columns of z.
+        classes: Rows of W.
+    """
 
     temperature: ClassVar[float] = 1.0
 
@@ -57,9 +64,19 @@ class UnitLinearHead(nn.Module):
 
     No class can win by the length of z. On z/|z| as a whole (`UnitLinearHead.on_sphere`) it is what
     phase 2 trains; on the views of `prism` it is computed.
+
+    Args:
+        multirank: How u is made of z.
+        classes: Rows of W.
+        temperature: Above 0.
+
+    Raises:
+        ValueError: The temperature is not positive.
     """
 
-    def __init__(self, multirank: MultiRank, classes: int, temperature: float = TEMPERATURE) -> None:
+    def __init__(
+        self, multirank: MultiRank, classes: int, temperature: float = TEMPERATURE
+    ) -> None:
         super().__init__()
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, it is {temperature}")
@@ -68,7 +85,9 @@ class UnitLinearHead(nn.Module):
         self.temperature = temperature
 
     @classmethod
-    def on_sphere(cls, hidden: int, classes: int, temperature: float = TEMPERATURE) -> UnitLinearHead:
+    def on_sphere(
+        cls, hidden: int, classes: int, temperature: float = TEMPERATURE
+    ) -> UnitLinearHead:
         """On z/|z|."""
         return cls(MultiRank.whole(hidden), classes, temperature)
 
@@ -88,8 +107,8 @@ class UnitLinearHead(nn.Module):
         rest = {"classes": self.num_classes, "temperature": self.temperature}
         if self.multirank.is_whole:
             return {"kind": "cosine", "hidden": self.multirank.size, **rest}
-        views, size, ranks = self.multirank.views, self.multirank.view_size, list(self.multirank.ranks)
-        return {"kind": "ladder", "views": views, "view_size": size, "rungs": ranks, **rest}
+        shape = {"views": self.multirank.views, "view_size": self.multirank.view_size}
+        return {"kind": "ladder", **shape, "rungs": list(self.multirank.ranks), **rest}
 
     def resized(self, classes: int) -> Self:
         """A fresh one like it, for so many classes."""
@@ -101,7 +120,15 @@ TrainedHead = TypeVar("TrainedHead", bound=LinearHead | UnitLinearHead)
 
 @torch.no_grad()
 def grow(head: TrainedHead, num_new: int) -> TrainedHead:
-    """h^l into h^a: the old rows are kept, `num_new` fresh ones are added behind them."""
+    """h^l into h^a: the old rows are kept, `num_new` fresh ones are added behind them.
+
+    Args:
+        head: h^l; it stays as it is.
+        num_new: How many rows more.
+
+    Returns:
+        h^a, on the device of `head`. New rows are drawn by PyTorch's generator.
+    """
     n_old = head.num_classes
     grown: TrainedHead = head.resized(n_old + num_new)  # type: ignore[assignment]
     grown.to(head.linear.weight.device)
@@ -116,22 +143,45 @@ Head: TypeAlias = "LinearHead | UnitLinearHead"
 
 
 def build_head(description: Mapping[str, Any]) -> Head:
-    """An empty head of the described kind and shape, for a saved one's numbers."""
+    """An empty head of the described kind and shape, for a saved one's numbers.
+
+    Args:
+        description: What `description()` of a head gave.
+
+    Raises:
+        ValueError: No head is of that kind.
+
+    Examples:
+        >>> build_head({"kind": "linear", "hidden": 16, "classes": 3}).num_classes
+        3
+    """
     match dict(description):
         case {"kind": "linear", "hidden": hidden, "classes": classes}:
             return LinearHead(hidden, classes)
         case {"kind": "cosine", "hidden": hidden, "classes": classes, "temperature": temperature}:
             return UnitLinearHead.on_sphere(hidden, classes, temperature)
         case {"kind": "ladder", "views": views, "view_size": size, "rungs": ranks, **rest}:
-            return UnitLinearHead(MultiRank(views, size, tuple(ranks)), rest["classes"], rest["temperature"])
+            multirank = MultiRank(views, size, tuple(ranks))
+            return UnitLinearHead(multirank, rest["classes"], rest["temperature"])
     raise ValueError(f"a head of kind {description.get('kind')!r} is not known")
 
 
 def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """kappa (), v (hidden,) and beta () for which w_c ~ kappa m_c + v and b_c ~ beta - kappa |m_c|^2 / 2.
+    """A linear head read as a nearest-mean classifier.
 
-    w, m: (C, hidden), b: (C,). One class says nothing of kappa; it is then the length of its row.
+        w_c ~ kappa m_c + v,  b_c ~ beta - kappa |m_c|^2 / 2
+
+    Args:
+        w: (C, hidden) weight.
+        b: (C,) bias.
+        m: (C, hidden) means of the classes.
+
+    Returns:
+        kappa (), v (hidden,) and beta (). One class says nothing of kappa; it is then the length of
+        its row.
     """
     spread, rows = m - m.mean(dim=0), w - w.mean(dim=0)
     kappa = (rows * spread).sum() / spread.square().sum() if len(m) > 1 else w.norm()
-    return kappa, w.mean(dim=0) - kappa * m.mean(dim=0), (b + 0.5 * kappa * m.square().sum(dim=1)).mean()
+    v = w.mean(dim=0) - kappa * m.mean(dim=0)
+    beta = (b + 0.5 * kappa * m.square().sum(dim=1)).mean()
+    return kappa, v, beta

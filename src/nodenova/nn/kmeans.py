@@ -12,17 +12,35 @@ from torch import Tensor
 
 
 def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
-    """(n,) group 0..k-1 of each row: k-means on the first k principal components, best of several starts.
+    """k-means on the first k principal components, best of several starts.
 
-    The components beyond the k-th hold what tells nodes apart within a class. Seeded by PyTorch's generator.
+    The components beyond the k-th hold what tells nodes apart within a class. Seeded by PyTorch's
+    generator.
+
+    Args:
+        rows: (n, D).
+        k: How many groups.
+        restarts: How many starts.
+
+    Returns:
+        (n,) group 0..k-1 of each row.
     """
     return _kmeans(_components, rows, k, restarts)
 
 
 def spherical_kmeans(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
-    """Spherical k-means: the same by which way a row points from the mean of all, in the first 3k/2 components.
+    """Spherical k-means: by direction from the mean of all, in the first 3k/2 components.
 
-    Where some classes are wide and some narrow, lengths would put the outer parts of the wide ones in groups of their own.
+    Where some classes are wide and some narrow, lengths would put the outer parts of the wide ones
+    in groups of their own. Seeded by PyTorch's generator.
+
+    Args:
+        rows: (n, D).
+        k: How many groups.
+        restarts: How many starts.
+
+    Returns:
+        (n,) group 0..k-1 of each row.
     """
     return _kmeans(_directions, rows, k, restarts)
 
@@ -34,12 +52,23 @@ def subsampled_kmeans(
 
     All rows are then put to the nearest center, and groups are numbered as in `groups` (Hungarian).
 
-    One that leaves a group empty is dropped, so there may be fewer than `times`; one group is always the same.
+    Args:
+        rows: (n, D).
+        groups: (n,) the grouping by whose numbers the others go.
+        k: How many groups.
+        times: How many groupings.
+        restarts: How many starts for each.
+
+    Returns:
+        (n,) groups each. One that leaves a group empty is dropped, so there may be fewer than
+        `times`; of one group there are none, as it is always the same.
     """
     if k == 1:
         return []
-    points, reference = _directions(rows, k), groups.cpu().numpy()
-    part, found = max(k, -(-2 * len(rows) // 3)), []
+    points = _directions(rows, k)
+    reference = groups.cpu().numpy()
+    part = max(k, -(-2 * len(rows) // 3))
+    found = []
     for _ in range(times):
         some = points[torch.randperm(len(rows))[:part].numpy()]
         if len(np.unique(some, axis=0)) < k:
@@ -48,11 +77,14 @@ def subsampled_kmeans(
         if len(np.unique(other)) == k:
             shared = np.zeros((k, k))
             np.add.at(shared, (other, reference), 1)
-            found.append(torch.from_numpy(linear_sum_assignment(shared, maximize=True)[1][other]).to(groups.device))
+            number = linear_sum_assignment(shared, maximize=True)[1]
+            found.append(torch.from_numpy(number[other]).to(groups.device))
     return found
 
 
-def _kmeans(points: Callable[[Tensor, int], np.ndarray], rows: Tensor, k: int, restarts: int) -> Tensor:
+def _kmeans(
+    points: Callable[[Tensor, int], np.ndarray], rows: Tensor, k: int, restarts: int
+) -> Tensor:
     if k == 1:
         return torch.zeros(len(rows), dtype=torch.long, device=rows.device)
     found = KMeans(k, n_init=restarts, random_state=_seed()).fit_predict(points(rows, k))
@@ -60,20 +92,26 @@ def _kmeans(points: Callable[[Tensor, int], np.ndarray], rows: Tensor, k: int, r
 
 
 def _directions(rows: Tensor, k: int) -> np.ndarray:
-    """(n, 3k/2) principal components at unit length, or the first k as they are where fewer than k directions differ."""
+    """(n, 3k/2) principal components at unit length.
+
+    Or the first k as they are, where fewer than k directions differ.
+    """
     components = _components(rows, (3 * k + 1) // 2)
     unit = components / np.maximum(np.linalg.norm(components, axis=1, keepdims=True), 1e-12)
     return unit if len(np.unique(unit.round(9), axis=0)) >= k else components[:, -k:]
 
 
 def _components(rows: Tensor, k: int) -> np.ndarray:
-    """(n, k) the first principal components, the first of all last, from the smaller of the two square matrices."""
-    centred = (rows - rows.mean(0)).double()
-    size = min(k, *centred.shape)
-    if centred.shape[0] <= centred.shape[1]:
-        value, vector = torch.linalg.eigh(centred @ centred.t())
+    """(n, k) the first principal components, the first of all last.
+
+    They come from the smaller of the two square matrices.
+    """
+    centered = (rows - rows.mean(0)).double()
+    size = min(k, *centered.shape)
+    if centered.shape[0] <= centered.shape[1]:
+        value, vector = torch.linalg.eigh(centered @ centered.t())
         return (vector[:, -size:] * value[-size:].clamp_min(0).sqrt()).cpu().numpy()
-    return (centred @ torch.linalg.eigh(centred.t() @ centred)[1][:, -size:]).cpu().numpy()
+    return (centered @ torch.linalg.eigh(centered.t() @ centered)[1][:, -size:]).cpu().numpy()
 
 
 def _seed() -> int:

@@ -16,7 +16,7 @@ from nodenova.nn.statistics import ClassStatistics, means
 
 @dataclass(frozen=True, eq=False)
 class ReplayStatistics:
-    """Mean and variance of z of each class (Eq. 9), from which features of old classes are drawn again.
+    """Mean and variance of z of each class (Eq. 9), from which features of it are drawn again.
 
     Attributes:
         mean: (C, hidden).
@@ -28,7 +28,10 @@ class ReplayStatistics:
 
     @classmethod
     def estimate(cls, z: Tensor, y: Tensor, num_classes: int) -> ReplayStatistics:
-        """From the nodes z (n, hidden) with classes y (n,); a class without nodes gets those of all."""
+        """From the nodes z (n, hidden) with classes y (n,).
+
+        A class without nodes gets mean and variance of all nodes.
+        """
         z = z.detach()
         every = torch.ones_like(y, dtype=torch.bool)
         rows = [z[y == c if (y == c).any() else every] for c in range(num_classes)]
@@ -40,6 +43,9 @@ class ReplayStatistics:
         Args:
             noise: (draws, C, hidden), standard normal.
             sigma: "class" for each class its own spread, "shared" for the mean of them.
+
+        Returns:
+            (draws * C, hidden) features, and (draws * C,) the class of each.
         """
         spread = self.var.sqrt() if sigma == "class" else self.var.sqrt().mean(dim=0)
         z = self.mean + spread * noise  # (draws, C, hidden)
@@ -49,7 +55,12 @@ class ReplayStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What a model remembers of its classes: `replay` to draw features of them, `classes` to classify by."""
+    """What a model remembers of its classes.
+
+    Attributes:
+        replay: To draw features of them.
+        classes: To classify by.
+    """
 
     replay: ReplayStatistics
     classes: ClassStatistics
@@ -67,10 +78,16 @@ class Memory:
     def remember(
         cls, g: Encoder, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 0
     ) -> Memory:
-        """Of the nodes `ids` with classes `y` as the encoder `g` sees them (Eq. 9), without dropout.
+        """Of the nodes `ids` with classes `y` as the encoder sees them (Eq. 9), without dropout.
 
         Args:
-            passes: So many times with dropout instead, all of them together: wider than the nodes are.
+            g: The encoder.
+            graph: What it sees.
+            ids: (n,) numbers of nodes.
+            y: (n,) their classes.
+            num_classes: C.
+            passes: So many times with dropout instead, all of them together: wider than the nodes
+                are.
         """
         was_training = g.training
         g.train(passes > 0)
@@ -85,14 +102,12 @@ class Memory:
 
     def append(self, new: Memory) -> Memory:
         """With the classes of a later stage behind these."""
-        replay = {f.name: _joined(self.replay, new.replay, f.name) for f in fields(ReplayStatistics)}
-        return Memory(ReplayStatistics(**replay), self.classes.append(new.classes))
+        return Memory(_joined(self.replay, new.replay), self.classes.append(new.classes))
 
     def with_parts(self, parts: Memory) -> Memory:
-        """With parts of a class behind these; the scatter within classes has seen their nodes already."""
-        replay = {f.name: _joined(self.replay, parts.replay, f.name) for f in fields(ReplayStatistics)}
+        """With parts of a class behind these; the scatter within classes has seen their nodes."""
         center = torch.cat([self.classes.center, parts.classes.center])
-        return Memory(ReplayStatistics(**replay), replace(self.classes, center=center))
+        return Memory(_joined(self.replay, parts.replay), replace(self.classes, center=center))
 
     def select(self, keep: Sequence[int]) -> Memory:
         """Of some classes only."""
@@ -108,7 +123,8 @@ class Memory:
         return self.map(lambda tensor: tensor.to(device))
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Memory:
-        return Memory.from_tensors({name: change(tensor) for name, tensor in self.tensors().items()})
+        """The same with every tensor changed."""
+        return Memory.from_tensors({name: change(each) for name, each in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
         """All numbers by the names they have in a saved model."""
@@ -122,8 +138,9 @@ class Memory:
         return cls(ReplayStatistics(tensors["mean"], tensors["var"]), ClassStatistics(**own))
 
 
-ON_DISK = {"center": "centre", "diag": "rest"}  # names that saved models have had from the beginning
+# Names that saved models have had from the beginning.
+ON_DISK = {"center": "centre", "diag": "rest"}
 
 
-def _joined(a: ReplayStatistics, b: ReplayStatistics, name: str) -> Tensor:
-    return torch.cat([getattr(a, name), getattr(b, name)])
+def _joined(a: ReplayStatistics, b: ReplayStatistics) -> ReplayStatistics:
+    return ReplayStatistics(torch.cat([a.mean, b.mean]), torch.cat([a.var, b.var]))

@@ -23,7 +23,7 @@ class MultiRank:
         view_size: Columns of a block, by falling importance.
         ranks: How many columns of each block are taken, ascending.
 
-    Example:
+    Examples:
         >>> u = MultiRank(views=1, view_size=3, ranks=(1, 3))(torch.tensor([[3.0, 0.0, 4.0]]))
         >>> [round(value, 1) for value in u[0].tolist()]
         [1.0, 0.6, 0.0, 0.8]
@@ -48,7 +48,7 @@ class MultiRank:
         return self == MultiRank.whole(self.view_size)
 
     def __call__(self, z: Tensor) -> Tensor:
-        """(n, views * view_size) -> (n, size)."""
+        """u (n, size) of z (n, views * view_size)."""
         views = z.split(self.view_size, dim=1)  # type: ignore[no-untyped-call]
         parts = [F.normalize(view[:, :rank], dim=1) for view in views for rank in self.ranks]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
@@ -56,17 +56,18 @@ class MultiRank:
     def nearest(self, wanted: Iterable[float]) -> MultiRank:
         """The same at those of its ranks that are nearest, as ratios, to the wanted ones.
 
-        >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
-        (8, 64)
+        Examples:
+            >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
+            (8, 64)
         """
         near = {min(self.ranks, key=lambda rank: abs(math.log(rank / want))) for want in wanted}
         return replace(self, ranks=tuple(sorted(near)))
 
     def columns_of(self, some: MultiRank) -> Tensor:
         """(size,) which columns of u are those at the ranks of `some`: a mask."""
-        here = [torch.full((rank,), rank in some.ranks) for _ in range(self.views) for rank in self.ranks]
-        return torch.cat(here)
+        one_view = torch.cat([torch.full((rank,), rank in some.ranks) for rank in self.ranks])
+        return one_view.repeat(self.views)
 
     def per_column(self, by_view: Tensor) -> Tensor:
-        """(views,) -> (size,): a number for each view as one for each column."""
+        """(size,) a number for each column from one for each view, (views,)."""
         return by_view.repeat_interleave(sum(self.ranks))

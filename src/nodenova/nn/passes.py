@@ -28,7 +28,7 @@ _LAST: ContextVar[_Last | None] = ContextVar("last pass", default=None)
 
 @contextmanager
 def shared_passes() -> Iterator[None]:
-    """Within this block :func:`encode` keeps its last result and gives it out again while encoder and graph are the same.
+    """Within this block `encode` gives its last result again while encoder and graph are the same.
 
     Outside of such a block nothing is kept: a model holds no node.
     """
@@ -41,9 +41,17 @@ def shared_passes() -> Iterator[None]:
 
 @torch.no_grad()
 def encode(encoder: nn.Module, graph: Graph) -> Tensor:
-    """z of all nodes, without gradient, by an encoder that is done learning. The result is not to be written into.
+    """z of all nodes, without gradient, by an encoder that is done learning.
 
-    Encoders are told apart by their weights, as a copy of one says the same as itself.
+    Within `shared_passes` encoders are told apart by their weights, as a copy of one says the same
+    as itself.
+
+    Args:
+        encoder: In training mode it is run anew each time.
+        graph: The same object counts as the same graph.
+
+    Returns:
+        (N, hidden), not to be written into.
     """
     last = _LAST.get()
     if last is None or encoder.training:

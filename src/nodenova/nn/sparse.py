@@ -1,7 +1,8 @@
-"""Sparse products that training can differentiate: features times weights, neighbours' sums and means.
+"""Sparse products with a gradient: features times weights, neighbors' sums and means.
 
-Two facts make this the fast path: bag-of-words features are ~1 % dense, and a normalised adjacency in CSR form
-replaces a gather and a scatter over every edge. Both need the transposed matrix in the backward pass, so it is stored.
+Two facts make this the fast path: bag-of-words features are ~1 % dense, and a normalized adjacency
+in CSR form replaces a gather and a scatter over every edge. Both need the transposed matrix in the
+backward pass, so it is stored.
 """
 
 from __future__ import annotations
@@ -35,13 +36,21 @@ class _Product(torch.autograd.Function):
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A constant CSR matrix with its transpose; `matrix @ dense` has a gradient for the dense side."""
+    """A constant CSR matrix with its transpose; `matrix @ dense` has a gradient for the dense side.
+
+    Attributes:
+        csr: (n, m).
+        csr_t: (m, n).
+    """
 
     csr: Tensor
     csr_t: Tensor
 
     @classmethod
-    def of(cls, matrix: sp.csr_array, device: torch.device, symmetric: bool = False) -> SparseMatrix:
+    def of(
+        cls, matrix: sp.csr_array, device: torch.device, symmetric: bool = False
+    ) -> SparseMatrix:
+        """From SciPy's. A symmetric matrix is its own transpose, and is stored once."""
         csr = _torch_csr(matrix, device)
         return cls(csr, csr if symmetric else _torch_csr(sp.csr_array(matrix.T), device))
 
@@ -49,20 +58,24 @@ class SparseMatrix:
         return _Product.apply(self, dense)  # type: ignore[no-untyped-call]
 
     def dropout(self, p: float) -> SparseMatrix:
-        """The same with each number set to zero with probability p, and the others 1 / (1 - p) times as large."""
+        """The same, each number zero with probability p, else 1 / (1 - p) times as large."""
         values = F.dropout(self.csr.values(), p)
-        return SparseMatrix(_with_values(self.csr, values), _with_values(self.csr_t, values[self._turned]))
+        turned = _with_values(self.csr_t, values[self._turned])
+        return SparseMatrix(_with_values(self.csr, values), turned)
 
     @cached_property
     def _turned(self) -> Tensor:
         """Where each number of the transpose stands in the matrix."""
-        start, columns = (part.cpu().numpy() for part in (self.csr.crow_indices(), self.csr.col_indices()))
-        numbered = sp.csr_array((np.arange(len(columns)), columns, start), shape=tuple(self.csr.shape))
+        start = self.csr.crow_indices().cpu().numpy()
+        columns = self.csr.col_indices().cpu().numpy()
+        numbers = (np.arange(len(columns)), columns, start)
+        numbered = sp.csr_array(numbers, shape=tuple(self.csr.shape))
         return torch.from_numpy(sp.csr_array(numbered.T).data).to(self.csr.device)
 
 
 def _torch_csr(matrix: sp.csr_array, device: torch.device) -> Tensor:
-    # 32-bit indices are what MKL's kernel takes as it is; 64-bit ones are converted in every product.
+    # 32-bit indices are what MKL's kernel takes as it is; 64-bit ones are converted in every
+    # product.
     index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
     with quiet():
         return torch.sparse_csr_tensor(
@@ -80,12 +93,18 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
         return torch.sparse_csr_tensor(*parts, matrix.shape, check_invariants=False)
 
 
-def features(graph: Graph, device: torch.device, row_normalise: bool) -> SparseMatrix | Tensor:
-    """(N, d) features as something `@ weight` works on; rows divided by their sum when `row_normalise`."""
+def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseMatrix | Tensor:
+    """(N, d) features as something `@ weight` works on, built once for a graph and a device.
+
+    Args:
+        graph: Whose features.
+        device: Where to.
+        row_normalize: Whether rows are divided by their sum; a row of zeros stays one.
+    """
 
     def build() -> SparseMatrix | Tensor:
         x = graph.x
-        if row_normalise:
+        if row_normalize:
             total = np.asarray(x.sum(axis=1)).ravel()
             scale = np.divide(1.0, total, out=np.zeros_like(total), where=total != 0)
             x = sp.csr_array(sp.diags_array(scale) @ x) if sp.issparse(x) else x * scale[:, None]
@@ -93,11 +112,19 @@ def features(graph: Graph, device: torch.device, row_normalise: bool) -> SparseM
             return SparseMatrix.of(x, device)
         return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32)).to(device)
 
-    return once(graph, ("features", device, row_normalise), build)
+    return once(graph, ("features", device, row_normalize), build)
 
 
 def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
-    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN."""
+    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> pair = nova.Graph.of([[1.0], [3.0]], [[0], [1]])
+        >>> smoothed = gcn_operator(pair, torch.device("cpu")) @ torch.tensor([[1.0], [3.0]])
+        >>> smoothed.round(decimals=4).tolist()
+        [[2.0], [2.0]]
+    """
 
     def build() -> SparseMatrix:
         a = graph.adjacency + sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr")
@@ -108,7 +135,7 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
 
 
 def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
-    """D^-1 A: the mean over the neighbours, zero for an isolated node (GraphSAGE's mean aggregator)."""
+    """D^-1 A: the mean over neighbors, zero for an isolated node (GraphSAGE's mean aggregator)."""
 
     def build() -> SparseMatrix:
         degree = graph.adjacency.sum(axis=1)
@@ -130,7 +157,13 @@ Built = TypeVar("Built")
 
 
 def once(graph: Graph, key: object, build: Callable[[], Built]) -> Built:
-    """What `build` makes of a graph, made when it is first asked for and kept with the graph."""
+    """What `build` makes of a graph, made when it is first asked for and kept with the graph.
+
+    Args:
+        graph: With which it is kept.
+        key: By what it is known.
+        build: Makes it.
+    """
     if key not in graph.derived:
         graph.derived[key] = build()
     return graph.derived[key]  # type: ignore[return-value]

@@ -9,17 +9,19 @@ import torch
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
-MIN_LARGE = 1000  # rows of a matrix from which on some of its eigenvectors are found faster than all
+# Rows of a matrix from which on some of its eigenvectors are found faster than all.
+MIN_LARGE = 1000
 FACTORS = 32  # rank of the remembered covariance, beside its diagonal
 
 
 @dataclass(frozen=True, eq=False)
 class ClassStatistics:
-    """Means and pooled scatter of C classes on multi-rank features u: what shrinkage LDA is made of.
+    """Means and pooled scatter of C classes on multi-rank features u: what shrinkage LDA needs.
 
     Attributes:
         center: (C, D) mean of u over each class.
-        factor: (q, D) the scatter within classes, all of them together, is ~ factor' factor + diag(diag).
+        factor: (q, D) the scatter within classes, all of them together, is
+            ~ factor' factor + diag(diag).
         diag: (D,) what the factors leave of its diagonal.
         dof: () nodes that stand behind the scatter, less one for each class.
         temperature: () what logits from these statistics are divided by to be probabilities.
@@ -35,7 +37,10 @@ class ClassStatistics:
 
     @classmethod
     def estimate(cls, u: Tensor, y: Tensor, num_classes: int, views: int) -> ClassStatistics:
-        """From the nodes u (n, D) with classes y (n,); a class without nodes gets the mean of all."""
+        """From the nodes u (n, D) with classes y (n,).
+
+        A class without nodes gets the mean of all.
+        """
         center = means(u, y, num_classes)
         factor, diag = low_rank(u - center[y])
         dof = torch.tensor(float(max(len(u) - num_classes, 1)), device=u.device)
@@ -43,20 +48,28 @@ class ClassStatistics:
         return cls(center, factor, diag, dof, one, ones)
 
     def with_temperature(self, temperature: float) -> ClassStatistics:
+        """The same with another temperature."""
         return replace(self, temperature=torch.tensor(temperature, device=self.center.device))
 
     def with_view_scale(self, view_scale: Tensor) -> ClassStatistics:
+        """The same with another scale of each view."""
         return replace(self, view_scale=view_scale)
 
     def covariance(self, columns: Tensor, prior: float, scale: Tensor) -> Tensor:
-        """The shrunk covariance within classes: (1 - s) scatter / dof + s t I, s = prior / (prior + dof).
+        """The shrunk covariance within classes.
+
+            (1 - s) scatter / dof + s t I,  s = prior / (prior + dof)
 
         Args:
             columns: Which columns of u, as a mask.
             prior: The identity, times the mean variance t, counts as so many nodes.
             scale: What each of the columns is multiplied by.
+
+        Returns:
+            (columns in use, columns in use), in double precision.
         """
-        factor, dof = (self.factor[:, columns] * scale).double(), float(self.dof)
+        factor = (self.factor[:, columns] * scale).double()
+        dof = float(self.dof)
         within = (factor.t() @ factor + (self.diag[columns] * scale.square()).double().diag()) / dof
         share = prior / (prior + dof)
         variance = within.diagonal().mean()
@@ -66,7 +79,10 @@ class ClassStatistics:
         return (1 - share) * within + share * sphere
 
     def append(self, new: ClassStatistics) -> ClassStatistics:
-        """The classes of a later stage behind these, the scatter pooled: new nodes speak for their classes, no more."""
+        """The classes of a later stage behind these, the scatter pooled.
+
+        New nodes speak for their classes, no more.
+        """
         fair = float(self.dof) * len(new.center) / len(self.center)
         share = min(1.0, fair / float(new.dof))
         factor, more = low_rank(torch.cat([self.factor, share**0.5 * new.factor]))
@@ -82,13 +98,20 @@ class ClassStatistics:
 def means(rows: Tensor, y: Tensor, num_classes: int) -> Tensor:
     """(C, D) mean of the rows (n, D) of each class; of all rows for a class without any."""
     every = torch.ones_like(y, dtype=torch.bool)
-    return torch.stack(
-        [rows[y == c if (y == c).any() else every].mean(0) for c in range(num_classes)]
-    )
+    of = [rows[y == c if (y == c).any() else every] for c in range(num_classes)]
+    return torch.stack([each.mean(0) for each in of])
 
 
 def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
-    """rows' rows as factor' factor + diag(diag), with `factors` rows at the most: (q, D) and (D,)."""
+    """rows' rows as factor' factor + diag(diag): a scatter by its main directions.
+
+    Args:
+        rows: (n, D).
+        factors: Rows of `factor` at the most; FACTORS unless given.
+
+    Returns:
+        factor (q, D) and diag (D,).
+    """
     factors = FACTORS if factors is None else factors
     rows = rows.double()
     n, d = rows.shape
@@ -104,7 +127,10 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest eigenvalues, ascending, and their eigenvectors; of a large matrix without all the others."""
+    """The `count` largest eigenvalues, ascending, and their eigenvectors.
+
+    Of a large matrix they are found without all the others.
+    """
     if len(matrix) <= MIN_LARGE:
         value, vector = torch.linalg.eigh(matrix)
         return value[-count:], vector[:, -count:]

@@ -20,7 +20,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched_by(watcher: Watcher | None) -> Iterator[None]:
-    """Within this block every loop reports (epoch, epochs, losses) to `watcher` after each epoch."""
+    """Within this block every loop calls `watcher(epoch, epochs, losses)` after each epoch."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -29,7 +29,16 @@ def watched_by(watcher: Watcher | None) -> Iterator[None]:
 
 
 def rampup(epoch: int, length: int) -> float:
-    """exp(-5 (1 - t/T)^2) for t < T, then 1: lets a noisy term in slowly."""
+    """exp(-5 (1 - t/T)^2) for t < T, then 1: lets a noisy term in slowly.
+
+    Args:
+        epoch: t.
+        length: T; 0 for no ramp.
+
+    Examples:
+        >>> [round(rampup(epoch, 50), 3) for epoch in (0, 25, 50, 100)]
+        [0.007, 0.287, 1.0, 1.0]
+    """
     if length <= 0:
         return 1.0
     t = min(epoch, length) / length
@@ -46,14 +55,25 @@ def minimize(
     validate: Callable[[], tuple[float, ...]] | None = None,
     patience: int | None = None,
 ) -> History:
-    """Minimise the sum of named, weighted terms with Adam, and return what each term was in each epoch.
+    """Minimize the sum of named, weighted terms with Adam.
 
-    terms(epoch) is called with epoch = 1..epochs. A term that is zero by weight is left out
-    of the mapping, in every epoch.
-    With `validate`, which returns something to be maximised, the modules end in the best state it saw, and training
-    stops when it has not improved for `patience` epochs.
+    Args:
+        terms: Called with epoch = 1..epochs. A term that is zero by weight is left out of the
+            mapping, in every epoch.
+        modules: What is trained. They end in evaluation mode.
+        epochs: How many steps.
+        lr: Of Adam.
+        weight_decay: Of Adam.
+        validate: Returns something to be maximized; the modules then end in the best state it saw.
+        patience: Training stops when `validate` has not improved for so many epochs; None for
+            never.
+
+    Returns:
+        What each term was in each epoch.
     """
-    optimiser = torch.optim.Adam([p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay)
+    optimizer = torch.optim.Adam(
+        [p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay
+    )
     history: History = {}
     best: tuple[float, ...] | None = None
     best_epoch, best_state = 0, [copy.deepcopy(m.state_dict()) for m in modules]
@@ -61,12 +81,12 @@ def minimize(
     for epoch in range(1, epochs + 1):
         for module in modules:
             module.train()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         parts = terms(epoch)
         if parts:
             loss = torch.stack(list(parts.values())).sum()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
         values = {name: float(part.detach()) for name, part in parts.items()}
         for name, value in values.items():
             history.setdefault(name, []).append(value)

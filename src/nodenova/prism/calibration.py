@@ -1,4 +1,4 @@
-"""What phase 1 learns of comparing nodes from the labelled ones: weights of views, and a temperature."""
+"""What phase 1 learns of comparing nodes from the labelled ones: view weights and a temperature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from nodenova.prism.classifier import LDASettings, lda_head
 FOLDS = 4
 TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
 TEMPERATURE = 24.0  # when there are too few nodes to try any
-VIEW_WEIGHT_L2 = 0.16  # pull of view weights to their prior, over the square of the number of classes
+# Pull of view weights to their prior, over the square of the number of classes.
+VIEW_WEIGHT_L2 = 0.16
 MAX_HELD_OUT = 5000  # nodes among which the temperature is found
 MAX_COMPARED = 1000  # nodes that are compared pair by pair
 
@@ -31,14 +32,26 @@ def learn_view_scale(
     prior_weight: Sequence[float],
     lda: LDASettings,
 ) -> Tensor:
-    """(views,) how far each view tells whether two nodes are of one class: the root of its weight, the mean weight being 1.
+    """Logistic regression on pairs: how far each view tells whether two nodes are of one class.
 
-        P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,  s_v the cosine of the two nodes in view v
+        P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,
+        s_v the cosine of the two nodes in view v
 
-    A logistic regression on all pairs among (z, y), pairs within and between classes counting alike. What
-    matters for comparing nodes of old classes matters for comparing nodes of new ones, if it is as little
-    as one number for each view; and the fewer classes there are, the less they tell of others: weights are
-    then drawn more strongly to `prior_weight`.
+    On all pairs among (z, y), pairs within and between classes counting alike. What matters for
+    comparing nodes of old classes matters for comparing nodes of new ones, if it is as little as
+    one number for each view; and the fewer classes there are, the less they tell of others: weights
+    are then drawn more strongly to `prior_weight`.
+
+    Args:
+        multirank: How z is read.
+        z: (n, hidden) labelled nodes.
+        y: (n,) their classes.
+        num_classes: How many.
+        prior_weight: One number a view.
+        lda: At which ranks nodes are compared.
+
+    Returns:
+        (views,) the root of each weight, the mean weight being 1.
     """
     expected = np.asarray(prior_weight)
     some = torch.argsort(y, stable=True)[:: -(-len(y) // MAX_COMPARED)]  # of every class its share
@@ -69,17 +82,34 @@ def learn_view_scale(
 
 
 def calibrate_temperature(
-    multirank: MultiRank, z: Tensor, y: Tensor, num_classes: int, view_scale: Tensor, lda: LDASettings
+    multirank: MultiRank,
+    z: Tensor,
+    y: Tensor,
+    num_classes: int,
+    view_scale: Tensor,
+    lda: LDASettings,
 ) -> float:
-    """The temperature at which held-out nodes among (z, y) are given their own classes with the highest likelihood.
+    """Temperature calibration: where held-out nodes have the highest likelihood of their own class.
 
-    Four-fold: each part is classified by the statistics of the others. Needs four nodes of every class;
-    of many nodes, the first of every class are taken.
+    Four-fold: each part is classified by the statistics of the others. Of many nodes, the first of
+    every class are taken.
+
+    Args:
+        multirank: How z is read.
+        z: (n, hidden) labelled nodes.
+        y: (n,) their classes.
+        num_classes: How many.
+        view_scale: (views,) what each view is multiplied by.
+        lda: By which classes are compared; the temperature holds for these only.
+
+    Returns:
+        The best of TEMPERATURES, or TEMPERATURE with fewer than four nodes of some class.
     """
     if num_classes < 2 or int(torch.bincount(y, minlength=num_classes).min()) < FOLDS:
         return TEMPERATURE
     most = max(MAX_HELD_OUT // num_classes, FOLDS)
-    some = torch.cat([torch.nonzero(y == c).flatten()[:most] for c in range(num_classes)]).sort().values
+    first = [torch.nonzero(y == c).flatten()[:most] for c in range(num_classes)]
+    some = torch.cat(first).sort().values
     z, y = z[some], y[some]
     u = multirank(z)
     # Dealt out class by class, so that every part has nodes of every class.

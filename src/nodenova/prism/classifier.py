@@ -1,7 +1,7 @@
 """Shrinkage LDA over old and discovered classes, consensus over resampled groupings, ridge refit.
 
-What Prism does in phase 2, for whoever builds on it. Phase 1 uses the same `lda_head`, and what it is
-to be calibrated with is in `calibration`.
+What Prism does in phase 2, for whoever builds on it. Phase 1 uses the same `lda_head`, and what it
+is to be calibrated with is in `calibration`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -33,32 +34,59 @@ CHUNK = 65536  # nodes whose multi-rank features are held in memory
 
 @dataclass(frozen=True)
 class LDASettings:
-    """How classes are compared, in both phases alike: the temperature of phase 1 holds for these only."""
+    """How classes are compared, in both phases alike.
 
-    rank_low: float = setting(1.0, above=0)  # the lower rank, in multiples of the number of classes
-    rank_high: float = setting(8.0, above=0)  # the higher rank
-    prior: float = setting(500.0, above=0)  # the identity counts as this many nodes in the covariance
+    The temperature of phase 1 holds for these only.
+
+    Attributes:
+        rank_low: The lower rank, in multiples of the number of classes.
+        rank_high: The higher rank, in multiples of the number of classes.
+        prior: The identity counts as this many nodes in the covariance.
+
+    Raises:
+        SettingError: One of them is not positive.
+    """
+
+    rank_low: float = setting(1.0, above=0)
+    rank_high: float = setting(8.0, above=0)
+    prior: float = setting(500.0, above=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     @classmethod
     def of_stages(cls, stages: Iterable[Mapping[str, object]]) -> LDASettings:
-        """What the latest of some stages' settings says; what none of them says is as by default."""
-        said: dict[str, float] = {}
+        """What the latest of some stages' settings says; what none of them says is by default."""
+        said: dict[str, Any] = {}
         for settings in stages:
-            said |= {f.name: settings[f.name] for f in fields(cls) if f.name in settings}  # type: ignore[misc]
+            said |= {f.name: settings[f.name] for f in fields(cls) if f.name in settings}
         return cls(**said)
 
     def ranks_for(self, multirank: MultiRank, num_classes: int) -> MultiRank:
-        """At which ranks so many classes are told apart."""
+        """At which ranks so many classes are told apart.
+
+        Examples:
+            >>> LDASettings().ranks_for(MultiRank(1, 64, (8, 16, 32, 64)), num_classes=7).ranks
+            (8, 64)
+        """
         return multirank.nearest([self.rank_low * num_classes, self.rank_high * num_classes])
 
 
 def scaled_features(
     multirank: MultiRank, z: Tensor, num_classes: int, view_scale: Tensor, lda: LDASettings
 ) -> Tensor:
-    """u: z as distances are taken on it when there are so many classes."""
+    """u: z as distances are taken on it when there are so many classes.
+
+    Args:
+        multirank: How z is read.
+        z: (n, hidden).
+        num_classes: Old and new ones.
+        view_scale: (views,) what each view is multiplied by.
+        lda: At which ranks.
+
+    Returns:
+        (n, D).
+    """
     used = lda.ranks_for(multirank, num_classes)
     return used(z) * used.per_column(view_scale)
 
@@ -70,11 +98,21 @@ def lda_head(
     temperature: float,
     lda: LDASettings,
 ) -> UnitLinearHead:
-    """The linear discriminants of `classes`, with the covariance within those that `scatter` is of.
+    """Shrinkage LDA: the linear discriminants of `classes`.
 
         logit_c = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / temperature
 
     The scale of the views is folded into the weights.
+
+    Args:
+        multirank: How z is read.
+        classes: mu_c of each class, and the scale of the views.
+        scatter: Sigma is the covariance within the classes that these statistics are of.
+        temperature: Of the head.
+        lda: At which ranks, and how far Sigma is shrunk.
+
+    Returns:
+        A head on the ranks in use.
     """
     n, device = len(classes.center), classes.center.device
     used = lda.ranks_for(multirank, n)
@@ -114,16 +152,19 @@ def fit_joint_classifier(
         group: (u (n, D), k) -> (n,) how they are grouped.
         lda: As phase 1 was calibrated; the defaults unless given.
         pool: Whether the scatter of the new nodes counts too.
-        resamples: How often parts of them are grouped again, for the consensus of `refit_on_all_nodes`.
+        resamples: How often parts of them are grouped again, for the consensus of
+            `refit_on_all_nodes`.
         ridge: See there; None leaves the classifier as the one grouping makes it.
 
     Returns:
         What is known of all classes, and the classifier.
     """
-    lda, n = lda or LDASettings(), len(old) + num_new
+    lda = lda or LDASettings()
+    n = len(old) + num_new
 
     def head_of(both: ClassStatistics) -> UnitLinearHead:
-        return lda_head(multirank, both, both if pool else old.classes, float(old.classes.temperature), lda)
+        scatter = both if pool else old.classes
+        return lda_head(multirank, both, scatter, float(old.classes.temperature), lda)
 
     z_u = z[ids]
     u = scaled_features(multirank, z_u, n, old.classes.view_scale, lda)
@@ -145,13 +186,23 @@ def fit_joint_classifier(
 def refit_on_all_nodes(
     heads: Sequence[UnitLinearHead], z: Tensor, view_scale: Tensor, ridge: float = RIDGE
 ) -> UnitLinearHead:
-    """The ridge regression of what `heads` say, on the mean, of all nodes z (self-distillation).
+    """Ridge refit: the regression of what `heads` say, on the mean, of all nodes z.
 
-        W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2    p: mean softmax, p' its mean, t = mean |u|^2
-        h(z) = tau (W u + p')                                       tau >= 0: softmax(h) as near to p as can be
+        W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2,
+               p the mean softmax, p' its mean, t = mean |u|^2
+        h(z) = tau (W u + p'),  tau >= 0: softmax(h) as near to p as can be
 
-    The mean of a few nodes lies partly in directions in which hardly any node of the graph does; those
-    get no weight here.
+    A self-distillation. The mean of a few nodes lies partly in directions in which hardly any node
+    of the graph does; those get no weight here.
+
+    Args:
+        heads: One or more, on the same ranks.
+        z: (N, hidden) of all visible nodes.
+        view_scale: (views,) what each view is multiplied by.
+        ridge: What holds W back counts as this many nodes.
+
+    Returns:
+        One head like the first of them.
     """
     head = heads[0]
 
@@ -165,7 +216,7 @@ def refit_on_all_nodes(
 
     scale = head.multirank.per_column(view_scale)
     gram = torch.zeros(len(scale), len(scale), dtype=torch.float64, device=z.device)
-    product = torch.zeros(len(scale), head.num_classes, dtype=torch.float64, device=z.device)  # of u and p
+    product = gram.new_zeros(len(scale), head.num_classes)  # of u and p
     sum_u, sum_p = product.sum(dim=1), product.sum(dim=0)
     for part in torch.split(z, CHUNK):
         unit, p = read(part)

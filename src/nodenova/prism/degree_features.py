@@ -1,4 +1,7 @@
-"""How much there is of a node and around it, whatever is said: a view of Prism's beside those of words."""
+"""How much there is of a node and around it, whatever is said.
+
+A view of Prism's beside those of words.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ COLUMNS = 2 * len(STEPS) * len(RBF_CENTERS)
 
 
 class DegreeFeatures(nn.Module):
-    """(N, 40): the logarithm of how many neighbours and how many words a node has, and the nodes around it on average.
+    """Graph -> (N, 40): how many neighbors and words a node has, and the nodes near it on average.
 
         c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers a node)
-        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean, j in RBF_CENTERS      (radial basis functions)
+        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean,  j in RBF_CENTERS
 
-    Words brought to unit length say little of either; hubs and long texts can be of a kind of their own. Bumps let a class
-    lie in the middle of a scale, which a number by itself would not.
+    The bumps are radial basis functions: they let a class lie in the middle of a scale, which a
+    number by itself would not. Words brought to unit length say little of either count; hubs and
+    long texts can be of a kind of their own.
     """
 
     def __init__(self) -> None:
@@ -33,6 +37,7 @@ class DegreeFeatures(nn.Module):
 
     @classmethod
     def fit(cls, graph: Graph, device: torch.device) -> DegreeFeatures:
+        """With the mean and the spread of the counts of this graph."""
         counts = cls().to(device)
         number = _numbers(graph, device)
         spread = number.std(dim=0, unbiased=False)
@@ -47,12 +52,18 @@ class DegreeFeatures(nn.Module):
 
 
 def _numbers(graph: Graph, device: torch.device) -> Tensor:
-    """(N, 8): c_k of neighbours and of words. With S = D^-1/2 (A + I) D^-1/2, P^k = D^-1/2 S^k D^1/2."""
+    """(N, 8) c_k of neighbors and of words.
+
+    With S = D^-1/2 (A + I) D^-1/2, P^k = D^-1/2 S^k D^1/2.
+    """
+    x = graph.x
     degree = np.diff(graph.adjacency.indptr)
-    words = np.count_nonzero(graph.x, axis=1) if isinstance(graph.x, np.ndarray) else np.diff(graph.x.indptr)
-    column = torch.from_numpy(np.log1p(np.stack([degree, words], axis=1)).astype(np.float32)).to(device)
+    words = np.count_nonzero(x, axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr)
+    counts = np.log1p(np.stack([degree, words], axis=1)).astype(np.float32)
     root = torch.from_numpy(np.sqrt(degree + 1.0)[:, None].astype(np.float32)).to(device)
-    smooth, column, found = gcn_operator(graph, device), column * root, []
+    smooth = gcn_operator(graph, device)
+    column = torch.from_numpy(counts).to(device) * root
+    found = []
     for step in range(max(STEPS) + 1):
         if step in STEPS:
             found.append(column / root)

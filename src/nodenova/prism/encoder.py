@@ -1,8 +1,9 @@
-"""Prism's representation: smoothed and projected features, several views side by side, fitted in closed form.
+"""Prism's representation: smoothed and projected features, several views side by side.
 
-A view is the truncated SVD of P X W: X who has which word, W weights of words, P one of I, (I + S + S^2) / 3, S^8 with
-S = D^-1/2 (A + I) D^-1/2. One more is made of how many words and neighbours there are, instead of which.
-No label takes part in it. Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
+A view is the truncated SVD of P X W: X who has which word, W weights of words, P one of I,
+(I + S + S^2) / 3, S^8 with S = D^-1/2 (A + I) D^-1/2. One more is made of how many words and
+neighbors there are, instead of which. It is fitted in closed form, and no label takes part in it.
+Nothing dense of size N x d or N x N is built: features are projected, then smoothed.
 """
 
 from __future__ import annotations
@@ -22,33 +23,46 @@ from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, gcn_operator
 from nodenova.prism.degree_features import COLUMNS, DegreeFeatures
 
-DEPTHS = (0, 2, 8)  # a node's own words, its neighbours' beside them, the wider community's
+DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
 AVERAGED = 2  # the depth at which every step up to it counts alike
-ROUNDS = (3, 2, 1)  # of power iteration, a depth each; a deeper view starts from what the one before found
+# Of power iteration, a depth each; a deeper view starts from what the one before found.
+ROUNDS = (3, 2, 1)
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
 RANKS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
-CENTRING = 0.5  # how much of the mean over all nodes is subtracted
+CENTERING = 0.5  # how much of the mean over all nodes is subtracted
 SPARE = 16  # columns beyond the rank that make the power iteration accurate
 
 
 @dataclass(frozen=True)
 class PrismEncoderSpec:
-    """Everything but the numbers, saved beside them."""
+    """Everything but the numbers, saved beside them.
+
+    Attributes:
+        name: "prism".
+        num_features: Columns of a graph's x.
+        view_size: Rank of each view.
+        views: How many; models saved before there were counts have one less.
+        is_random: Never.
+        averaged: Whether the middle depth is an average; models saved before there was one have
+            none.
+    """
 
     name: str
     num_features: int
-    view_size: int  # rank of each view
-    views: int = WORD_VIEWS + 1  # models saved before there were counts say that they have one view less
+    view_size: int
+    views: int = WORD_VIEWS + 1
     is_random: bool = False
-    averaged: bool = False  # models saved before there was an average have none
+    averaged: bool = False
 
     @property
     def hidden(self) -> int:
+        """Columns of z."""
         return self.views * self.view_size
 
     @property
     def trainable(self) -> bool:
+        """It is computed."""
         return False
 
     @property
@@ -57,7 +71,9 @@ class PrismEncoderSpec:
 
     @property
     def multirank(self) -> MultiRank:
-        return MultiRank(self.views, self.view_size, tuple(sorted({min(rank, self.view_size) for rank in RANKS})))
+        """At all of RANKS that a view has."""
+        ranks = sorted({min(rank, self.view_size) for rank in RANKS})
+        return MultiRank(self.views, self.view_size, tuple(ranks))
 
     @property
     def counted(self) -> bool:
@@ -66,7 +82,10 @@ class PrismEncoderSpec:
 
     @property
     def prior_weight(self) -> tuple[float, ...]:
-        """What each view weighs before any class is known: counts half, as they tell less of most graphs than words do."""
+        """What each view weighs before any class is known.
+
+        Counts half, as they tell less of most graphs than words do.
+        """
         return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ())
 
     def as_settings(self) -> dict[str, object]:
@@ -75,7 +94,13 @@ class PrismEncoderSpec:
 
 
 class PrismEncoder(Encoder):
-    """g: Graph -> z of shape (N, views * rank), linear in weighted features, or bumps of counts, but for a shift."""
+    """g: Graph -> z of shape (N, views * rank).
+
+    But for a shift it is linear in weighted features, or in bumps of counts.
+
+    Args:
+        spec: Its shape; the numbers are zero until `fit` or a saved state brings them.
+    """
 
     spec: PrismEncoderSpec
 
@@ -96,20 +121,27 @@ class PrismEncoder(Encoder):
     @classmethod
     @torch.no_grad()
     def fit(cls, graph: Graph, device: torch.device) -> PrismEncoder:
-        """The basis of each view from the graph alone."""
-        rank = min(max(RANKS), min(graph.x.shape) - 1)
-        views = cls(PrismEncoderSpec("prism", graph.num_features, max(rank, 1), averaged=True)).to(device)
+        """The basis of each view from the graph alone.
+
+        Args:
+            graph: What it is fitted on.
+            device: Where it is computed and kept.
+        """
+        rank = max(min(max(RANKS), min(graph.x.shape) - 1), 1)
+        views = cls(PrismEncoderSpec("prism", graph.num_features, rank, averaged=True)).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
         smooth = gcn_operator(graph, device)
         for weight in range(len(WEIGHTS)):
             bases = _right_bases(smooth, views._weighted(graph, weight), views.spec.view_size)
             for depth, (basis, mean) in enumerate(bases):
                 number = depth * len(WEIGHTS) + weight
-                views.basis[number], views.shift[number] = basis, CENTRING * mean
+                views.basis[number] = basis
+                views.shift[number] = CENTERING * mean
         views.counts = DegreeFeatures.fit(graph, device)
         bumps = views.counts(graph)
-        centred = (bumps - bumps.mean(dim=0)).double()
-        main = torch.linalg.eigh(centred.t() @ centred)[1].flip(1)[:, : views.spec.view_size].float()
+        centered = (bumps - bumps.mean(dim=0)).double()
+        vectors = torch.linalg.eigh(centered.t() @ centered)[1].flip(1)
+        main = vectors[:, : views.spec.view_size].float()
         views.count_basis[:, : main.shape[1]] = main  # the columns beyond the bumps stay empty
         views.shift[-1] = bumps.mean(dim=0) @ views.count_basis
         return views
@@ -120,12 +152,21 @@ class PrismEncoder(Encoder):
 
     @torch.no_grad()
     def whitened(self, z: Tensor, y: Tensor) -> tuple[PrismEncoder, Tensor]:
-        """The same views, and z in them, with the spread within the classes y of the nodes z taken out of each.
+        """The same views whitened: the spread within classes is taken out of each.
 
-        With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular: the first r columns of
-        a whitened view are the first r columns of the view, whitened. It is folded into the basis, so nothing more is kept.
+        With L the Cholesky factor of that covariance, softened on its diagonal, L^-1 is triangular:
+        the first r columns of a whitened view are the first r columns of the view, whitened. It is
+        folded into the basis, so nothing more is kept.
+
+        Args:
+            z: (n, hidden) labelled nodes in these views.
+            y: (n,) their classes.
+
+        Returns:
+            The whitened views, and (n, hidden) z in them.
         """
-        white, z_white = copy.deepcopy(self), torch.empty_like(z)
+        white = copy.deepcopy(self)
+        z_white = torch.empty_like(z)
         size = self.spec.view_size
         for number, basis in enumerate(white._bases()):
             place = slice(number * size, (number + 1) * size)
@@ -136,17 +177,18 @@ class PrismEncoder(Encoder):
             # Each column is softened by the mean variance of the columns up to it.
             soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1, device=z.device)
             factor = torch.linalg.cholesky(within + (soft + 1e-9 * soft[0] + 1e-12).diag())
-            turn = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=factor.dtype, device=z.device), upper=False)
+            one = torch.eye(size, dtype=factor.dtype, device=z.device)
+            turn = torch.linalg.solve_triangular(factor, one, upper=False)
             basis.copy_(basis @ turn.t().float())
             white.shift[number] = self.shift[number] @ turn.t().float()
             z_white[:, place] = (part @ turn.t()).float()
         return white, z_white
 
     def forward(self, graph: Graph) -> Tensor:
+        """(N, views * rank) z of all nodes."""
         z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
-        for view, shift, place in zip(
-            self._unshifted(graph), self.shift, torch.split(z, self.spec.view_size, dim=1), strict=True
-        ):
+        places = torch.split(z, self.spec.view_size, dim=1)
+        for view, shift, place in zip(self._unshifted(graph), self.shift, places, strict=True):
             torch.sub(view, shift, out=place)
         return z
 
@@ -161,27 +203,38 @@ class PrismEncoder(Encoder):
             yield self.counts(graph) @ self.count_basis
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
-        return weighted_words(graph, self.word_weight[weight].cpu().numpy(), WEIGHTS[weight], self.basis.device)
+        weights = self.word_weight[weight].cpu().numpy()
+        return weighted_words(graph, weights, WEIGHTS[weight], self.basis.device)
 
 
 def word_weights(graph: Graph) -> np.ndarray:
-    """(2, d): df^-1/4 for what common words say, idf^2 for what rare ones say."""
+    """(2, d) weights of words: df^-1/4 for what common ones say, idf^2 for what rare ones say."""
     if isinstance(graph.x, np.ndarray):
         # Measurements, not words: as they are, and each divided by its spread.
         spread = graph.x.std(axis=0)
-        return np.stack([np.ones_like(spread), np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)])
+        over = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        return np.stack([np.ones_like(spread), over])
     df = np.maximum(np.bincount(graph.x.indices, minlength=graph.num_features), 1)
     return np.stack([df**-0.25, np.log(graph.num_nodes / df) ** 2]).astype(np.float32)
 
 
-def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.device) -> SparseMatrix | Tensor:
-    """(N, d): who has which word, times the word's weight; for common words, long texts do not count for more."""
+def weighted_words(
+    graph: Graph, weight: np.ndarray, kind: str, device: torch.device
+) -> SparseMatrix | Tensor:
+    """(N, d) who has which word, times the word's weight.
+
+    Args:
+        graph: Whose words.
+        weight: (d,) of each word.
+        kind: One of WEIGHTS; for "common", long texts do not count for more.
+        device: Where to.
+    """
     x = graph.x
     if isinstance(x, np.ndarray):
         return torch.from_numpy((x - x.mean(axis=0)) * weight.astype(np.float32)).to(device)
     length = np.diff(x.indptr)
-    row = np.repeat(np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length)), length)
-    data = (row * weight[x.indices]).astype(np.float32)
+    per_text = np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length))
+    data = (np.repeat(per_text, length) * weight[x.indices]).astype(np.float32)
     return SparseMatrix.of(sp.csr_array((data, x.indices, x.indptr), shape=x.shape), device)
 
 
@@ -194,24 +247,29 @@ def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int, averaged: bool)
     return total / (depth + 1) if averaged else total
 
 
-def _right_bases(smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """(d, rank) right singular vectors V of M = P x for each depth, and (rank,) the mean row of M V.
+def _right_bases(
+    smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(d, rank) right singular vectors V of M = P x for each depth, (rank,) the mean row of M V.
 
-    By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the same for every
-    graph and seed: the views are a function of the graph.
+    By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the
+    same for every graph and seed: the views are a function of the graph.
     """
     transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
     d = x.csr.shape[1] if isinstance(x, SparseMatrix) else x.shape[1]
-    start = torch.randn(d, min(rank + SPARE, d), generator=torch.Generator().manual_seed(0)).to(smooth.csr.device)
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(d, min(rank + SPARE, d), generator=generator).to(smooth.csr.device)
     q = start
     for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
 
         def smoothed(columns: Tensor, depth: int = depth) -> Tensor:
             return _smoothed(smooth, columns, depth, depth == AVERAGED)
 
-        q = start if depth == DEPTHS[1] else q  # a node's own words are too far from smoothed ones to start from
+        if depth == DEPTHS[1]:  # a node's own words are too far from smoothed ones to start from
+            q = start
         for _ in range(rounds):
             q = torch.linalg.qr(transposed @ smoothed(smoothed(x @ q)))[0]
         projected = smoothed(x @ q)
-        vectors = torch.linalg.eigh((projected.t() @ projected).double())[1].flip(1)[:, :rank].float()
+        gram = (projected.t() @ projected).double()
+        vectors = torch.linalg.eigh(gram)[1].flip(1)[:, :rank].float()
         yield q @ vectors, projected.mean(0) @ vectors

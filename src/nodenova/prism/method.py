@@ -15,7 +15,10 @@ from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
 
-OF_PHASE_1 = "{name} is a setting of phase 1, which calibrates for it: fit(..., {name}=...), --fit-set {name}=..."
+OF_PHASE_1 = (
+    "{name} is a setting of phase 1, which calibrates for it: "
+    "fit(..., {name}=...), --fit-set {name}=..."
+)
 
 
 @accepts_old_names(
@@ -24,25 +27,40 @@ OF_PHASE_1 = "{name} is a setting of phase 1, which calibrates for it: fit(..., 
 )
 @dataclass(frozen=True)
 class Prism:
-    """Group the unlabelled nodes in a representation that training has not narrowed, then one linear classifier for all.
+    """Prism: k-means on untrained multi-rank features, then one linear classifier for all classes.
 
     An encoder trained on old classes throws away what tells new ones apart; smoothed and projected
-    features keep it. In the field's words: spherical k-means on multi-rank features, shrinkage LDA over
-    old and new classes, a consensus over resampled groupings, a ridge refit on all visible nodes.
+    features keep it. In the field's words: spherical k-means on multi-rank features, shrinkage LDA
+    over old and new classes, a consensus over resampled groupings, a ridge refit on all visible
+    nodes.
 
-        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought to unit
-                 length, times the root of the view's weight, which was learnt on pairs of old nodes in phase 1
-        groups = k-means of the new nodes by the direction of u in its first 3k/2 principal components
+        u      = z, each view cut to a rank near r n for two r, n the number of classes, and brought
+                 to unit length, times the root of the view's weight, which was learned on pairs of
+                 old nodes in phase 1
+        groups = k-means of the new nodes by the direction of u in its first 3k/2 principal
+                 components
         mu_c   = mean of u over the class, old ones from memory
-        Sigma  = (1 - s) pooled scatter within classes / dof + s t I,  s = prior / (prior + dof), t its mean variance
+        Sigma  = (1 - s) pooled scatter within classes / dof + s t I,
+                 s = prior / (prior + dof), t its mean variance
         logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T
-        p      = mean softmax(logit) over groupings of two thirds of the new nodes, for every visible node;
-                 fitted anew by ridge regression on u: see `refit_on_all_nodes`
+        p      = mean softmax(logit) over groupings of two thirds of the new nodes, for every
+                 visible node; fitted anew by ridge regression on u: see `refit_on_all_nodes`
 
-    T was calibrated on old nodes in phase 1, for its ranks r and its prior. Works on any encoder; the
-    views of `prism` are what it is meant for.
+    T was calibrated on old nodes in phase 1, for its ranks r and its prior. Works on any encoder;
+    the views of `prism` are what it is meant for.
 
-    Example:
+    Attributes:
+        pool: Whether the scatter of the new nodes counts in Sigma too.
+        restarts: Starts of k-means, the best of which is taken.
+        refit: Whether all visible nodes have a say in the classifier: the ridge regression of p.
+        n_resamples: Groupings of two thirds of the new nodes over which p is averaged; 12 unless
+            given, 0 for the one grouping of all.
+        ridge: What holds the refitted classifier back counts as this many nodes; 3 unless given.
+
+    Raises:
+        SettingError: A number is impossible, or a setting is one of phase 1.
+
+    Examples:
         >>> import nodenova as nova
         >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
         >>> model = nova.discover(nova.fit(old), new, nova.Prism(restarts=2))
@@ -52,16 +70,17 @@ class Prism:
 
     prefers: ClassVar[str] = "prism"
 
-    pool: bool = True  # let the scatter of the new nodes speak too
-    restarts: int = setting(20, at_least=1)  # of k-means
-    refit: bool = True  # let all visible nodes have a say in the classifier
-    n_resamples: int = setting(RESAMPLES, at_least=0)  # of the new nodes, over which p is averaged; 0: none
-    ridge: float = setting(RIDGE, above=0)  # what holds the refitted classifier back counts as this many nodes
+    pool: bool = True
+    restarts: int = setting(20, at_least=1)
+    refit: bool = True
+    n_resamples: int = setting(RESAMPLES, at_least=0)
+    ridge: float = setting(RIDGE, above=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
+        """The model with the new classes of `task`; called by `nova.discover`."""
         g = model.frozen_encoder()
         z = encode(g, task.graph)  # (N, views * view_size)
         both, head = fit_joint_classifier(

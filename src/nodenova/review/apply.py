@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,14 +13,16 @@ from nodenova.files import to_json, write_atomically
 from nodenova.graph import Graph
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
-from nodenova.model.saving import save_model, weights_digest
+from nodenova.model.saving import save_model
 from nodenova.review.decisions import Review, apply_review
 from nodenova.review.page import review_page
-from nodenova.review.page_data import tell
+from nodenova.review.run import DiscoveryRun, Steps, silent
 
 
-def apply_to_saved(model_folder: Path, review: Review | object, graph: Graph | None, review_path: Path) -> Model:
-    """Make a review part of the model in a folder and keep it in `review_path`. A wrong one changes nothing."""
+def apply_to_saved(
+    model_folder: Path, review: Review | object, graph: Graph | None, review_path: Path
+) -> Model:
+    """Make a review part of the model in a folder and keep it. A wrong one changes nothing."""
     review = review if isinstance(review, Review) else Review.from_json(review)
     model = apply_review(load_model(model_folder), review, graph)
     write_atomically(review_path, to_json(review.to_json()))
@@ -29,39 +30,39 @@ def apply_to_saved(model_folder: Path, review: Review | object, graph: Graph | N
     return model
 
 
-class Desk:
-    """`page` and `save` are what `ReviewServer` asks for.
+class ReviewSession:
+    """What `ReviewServer` asks for: a page of the model in a folder, and a place for reviews of it.
 
-    model_folder: a saved model, read anew whenever it has changed.
-    review_path:  where the last review is kept.
-    told:         further arguments of `tell`.
+    Args:
+        model_folder: A saved model, read anew after each review.
+        run: What the page tells beside the model: the graph, facts, grades.
+        review_path: Where the last review is kept.
+        progress: Called with (steps done, steps) while the map is laid out.
     """
 
     def __init__(
         self,
         model_folder: Path,
-        graph: Graph,
+        run: DiscoveryRun,
         review_path: Path,
         *,
-        progress: Callable[[int, int], None] = lambda done, of: None,
-        **told: Any,
+        progress: Steps = silent,
     ) -> None:
-        self._folder, self._graph, self._review_path = model_folder, graph, review_path
-        self._progress, self._told = progress, told
+        self._folder, self._run, self._review_path = model_folder, run, review_path
+        self._progress = progress
         self._places: dict[str, np.ndarray] = {}
         self._page: str | None = None
 
     def page(self) -> str:
         """The page of the model as it is; made once, and again after a review."""
         if self._page is None:
-            model = load_model(self._folder)
-            story = tell(model, self._graph, model_hash=weights_digest(model), layout=self._layout, **self._told)
-            self._page = review_page(story, served=True)
+            run = replace(self._run, model=load_model(self._folder))
+            self._page = review_page(run.page_data(self._layout), served=True)
         return self._page
 
     def save(self, review: Review) -> None:
         """Make a review part of the saved model. A wrong one changes nothing."""
-        apply_to_saved(self._folder, review, self._graph, self._review_path)
+        apply_to_saved(self._folder, review, self._run.graph, self._review_path)
         self._page = None
 
     def _layout(self, z: np.ndarray) -> np.ndarray:

@@ -54,7 +54,10 @@ class Review:
         if not isinstance(model, str) or not isinstance(told, list):
             raise SettingError("a review names its model (a sha256) and has a list of decisions")
         numbered = enumerate(told, start=1)
-        return cls(model, tuple(decisions.from_json(one, where=f"decision {number}") for number, one in numbered))
+        return cls(
+            model,
+            tuple(decisions.from_json(one, where=f"decision {number}") for number, one in numbered),
+        )
 
 
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:

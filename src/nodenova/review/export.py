@@ -18,7 +18,9 @@ from nodenova.model.model import Model
 from nodenova.nn.passes import shared_passes
 from nodenova.review.predictions import Predictions, table_content
 
-Names: TypeAlias = "Sequence[str] | None"  # what classes are called, where that is not what the model calls them
+Names: TypeAlias = (
+    "Sequence[str] | None"  # what classes are called, where that is not what the model calls them
+)
 
 
 def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
@@ -26,7 +28,9 @@ def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> 
     try:
         import networkx as nx
     except ImportError:
-        raise SettingError("--to networkx needs NetworkX: pip install 'nodenova[networkx]'") from None
+        raise SettingError(
+            "--to networkx needs NetworkX: pip install 'nodenova[networkx]'"
+        ) from None
     columns = Predictions.of(model, graph, names=names).columns()
     made = nx.Graph()
     for node, *values in zip(*columns.values(), strict=True):
@@ -62,7 +66,9 @@ def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
     del columns["unsure"]
     source, target = (graph.node_ids[end].tolist() for end in _once(graph))
     write_atomically(path / "nodes.csv", table_content(columns, path / "nodes.csv"))
-    write_atomically(path / "edges.csv", table_content({"source": source, "target": target}, path / "edges.csv"))
+    write_atomically(
+        path / "edges.csv", table_content({"source": source, "target": target}, path / "edges.csv")
+    )
 
 
 def to_embeddings(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
@@ -94,7 +100,9 @@ def _once(graph: Graph) -> np.ndarray:
 def _sparse(graph: Graph) -> torch.Tensor:
     coo = sp.coo_array(graph.x)
     places = torch.from_numpy(np.stack(coo.coords).astype(np.int64))
-    return torch.sparse_coo_tensor(places, torch.from_numpy(coo.data), coo.shape, check_invariants=True)
+    return torch.sparse_coo_tensor(
+        places, torch.from_numpy(coo.data), coo.shape, check_invariants=True
+    )
 
 
 def _file(path: Path) -> Path:

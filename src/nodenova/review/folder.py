@@ -20,22 +20,24 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.bench.row import Row
+from nodenova.drawing.layout import positions
 from nodenova.errors import StorageError
+from nodenova.evaluation.graded import GradedRun
 from nodenova.files import read_json, to_json, umask, write_atomically
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
-from nodenova.io.table_encoder import Recipe, recipe_of
+from nodenova.io.table_encoder import TableEncoder
 from nodenova.model.classes import shown_names
 from nodenova.model.info import ClassInfo
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
-from nodenova.review.apply import Desk, apply_to_saved
+from nodenova.review.apply import ReviewSession, apply_to_saved
 from nodenova.review.page import review_page
 from nodenova.review.predictions import table_content
 from nodenova.review.run import DiscoveryRun, Steps, silent
@@ -58,7 +60,9 @@ class DiscoveryFolder:
             raise StorageError(f"{path} is not a run of `nodenova discover`: it {what}")
         self.document = read_json(path / "run.json")
         if self.document.get("format") != FORMAT:
-            raise StorageError(f"{path} is not a run of `nodenova discover`; {path / 'run.json'} is of something else")
+            raise StorageError(
+                f"{path} is not a run of `nodenova discover`; {path / 'run.json'} is of something else"
+            )
 
     @staticmethod
     def check_place(path: Path, overwrite: bool) -> None:
@@ -67,12 +71,20 @@ class DiscoveryFolder:
             raise StorageError(f"{path} is a file, not a folder for a run")
         if path.is_dir() and any(path.iterdir()):
             if not overwrite:
-                raise StorageError(f"{path} is not empty; choose another --out, or give --overwrite to replace it")
+                raise StorageError(
+                    f"{path} is not empty; choose another --out, or give --overwrite to replace it"
+                )
             DiscoveryFolder(path)
 
     @classmethod
     def write(
-        cls, path: Path, run: DiscoveryRun, *, keep_graph: bool = True, overwrite: bool = False, steps: Steps = silent
+        cls,
+        path: Path,
+        run: DiscoveryRun,
+        *,
+        keep_graph: bool = True,
+        overwrite: bool = False,
+        steps: Steps = silent,
     ) -> DiscoveryFolder:
         """Write everything beside `path` and put it there in one step."""
         cls.check_place(path, overwrite)
@@ -86,15 +98,20 @@ class DiscoveryFolder:
                 if run.given is not None:
                     _write_arrays(place / "labels.npz", y=run.given)
             recipe = None if run.recipe is None else run.recipe.as_json()
-            write_atomically(place / "features.json", to_json({"names": run.graph.feature_names, "recipe": recipe}))
+            write_atomically(
+                place / "features.json",
+                to_json({"names": run.graph.feature_names, "recipe": recipe}),
+            )
             if run.answers is not None:
-                _write_arrays(place / "answers.npz", y=run.answers[0], names=np.array(run.answers[1]))
+                _write_arrays(
+                    place / "answers.npz", y=run.answers[0], names=np.array(run.answers[1])
+                )
             document = {
                 "format": FORMAT,
                 "version": 1,
                 "title": run.title,
                 "facts": run.facts,
-                "unsure_below": run.unsure_below,
+                "unsure_below": run.min_confidence,
                 "rows": [row.to_json() for row in run.rows],
                 "versions": run.versions,
             }
@@ -122,14 +139,18 @@ class DiscoveryFolder:
     def graph(self) -> Graph:
         """The graph that was kept."""
         if not self.keeps_graph:
-            raise StorageError(f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges")
+            raise StorageError(
+                f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
+            )
         return load_graph(self.path / "graph.npz").graph
 
-    def features(self) -> tuple[tuple[str, ...] | None, Recipe | None]:
+    def features(self) -> tuple[tuple[str, ...] | None, TableEncoder | None]:
         """Names of the features the model knows, and the recipe by which a table becomes them."""
         document = read_json(self.path / "features.json")
         names, recipe = document.get("names"), document.get("recipe")
-        return None if names is None else tuple(names), None if recipe is None else recipe_of(recipe)
+        return None if names is None else tuple(
+            names
+        ), None if recipe is None else TableEncoder.from_json(recipe)
 
     def names(self, model: Model) -> list[str]:
         """What the classes of the run's model are called: their automatic names are those that classes.csv has."""
@@ -151,10 +172,12 @@ class DiscoveryFolder:
             graph=self.graph(),
             facts=d["facts"],
             recipe=self.features()[1],
-            answers=None if answers is None else (answers["y"], [str(name) for name in answers["names"]]),
+            answers=None
+            if answers is None
+            else (answers["y"], [str(name) for name in answers["names"]]),
             given=None if labels is None else labels["y"],
-            rows=[Row.from_json(row) for row in d["rows"]],
-            unsure_below=d["unsure_below"],
+            rows=[GradedRun.from_json(row) for row in d["rows"]],
+            min_confidence=d["unsure_below"],
             versions=d["versions"],
         )
 
@@ -171,31 +194,49 @@ class DiscoveryFolder:
         _write_findings(self.path, self.run(), steps)
         return self.path / "report.html"
 
-    def desk(self, steps: Steps = silent) -> Desk:
+    def desk(self, steps: Steps = silent) -> ReviewSession:
         """What the review server serves and saves to."""
-        run = self.run()
-        return Desk(self.model_folder, run.graph, self.path / "review.json", progress=steps, **run.told())
+        return ReviewSession(
+            self.model_folder, self.run(), self.path / "review.json", progress=steps
+        )
 
 
 def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
     """A table of the classes: one line each."""
-    shown = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure", "cohesion", "nearest")
+    shown = (
+        "id",
+        "name",
+        "auto_name",
+        "kind",
+        "stage",
+        "size",
+        "share",
+        "confidence",
+        "unsure",
+        "cohesion",
+        "nearest",
+    )
 
     def value(info: ClassInfo, name: str) -> object:
         found = getattr(info, name)
         return round(found, 4) if isinstance(found, float) else found
 
-    columns: dict[str, list[object]] = {name: [value(info, name) for info in classes] for name in shown}
+    columns: dict[str, list[object]] = {
+        name: [value(info, name) for info in classes] for name in shown
+    }
     columns["features"] = [" ".join(f.name for f in info.features) for info in classes]
-    columns["representatives"] = [" | ".join(str(node) for node in info.representatives) for info in classes]
+    columns["representatives"] = [
+        " | ".join(str(node) for node in info.representatives) for info in classes
+    ]
     return table_content(columns, Path("classes.csv"))
 
 
 def _write_findings(folder: Path, run: DiscoveryRun, steps: Steps) -> None:
     """What follows from model and graph: two tables and the page."""
+    layout = partial(positions, progress=steps)
     table = folder / "predictions.csv"
     write_atomically(table, run.predictions.content(table))
-    write_atomically(folder / "report.html", review_page(run.story(steps)).encode())
+    write_atomically(folder / "report.html", review_page(run.page_data(layout)).encode())
     write_atomically(folder / "classes.csv", classes_csv(run.classes))
 
 

@@ -6,21 +6,20 @@ decisions.
 
 from __future__ import annotations
 
-from typing import Any
-
 from nodenova.drawing.node_map import map_data, packed
+from nodenova.pages.html import MAP_SCRIPTS, START, render_page
 from nodenova.review import sections
 from nodenova.review.decisions import Review
-from nodenova.review.html import MAP_SCRIPTS, START, render_page
-from nodenova.review.page_data import Story
+from nodenova.review.page_data import PageData
 
 SCRIPTS = (*MAP_SCRIPTS, "cards.js", "review.js", START)
 
 
-def review_page(story: Story, served: bool = False) -> str:
+def review_page(story: PageData, served: bool = False) -> str:
     """The page. Equal stories give equal pages. A served one may send the review to where it came from, else nothing."""
     sampled = len(story.nodes.names) < story.num_nodes
     return render_page(
+        "nodenova.review",
         "review.html.j2",
         story.title,
         kind="review",
@@ -30,7 +29,8 @@ def review_page(story: Story, served: bool = False) -> str:
         story=story,
         lead=sections.lead(story),
         sampled=len(story.nodes.names) if sampled else None,
-        views={"class": "class", "unsure": "how sure"} | ({"true": "true class"} if story.true_names else {}),
+        views={"class": "class", "unsure": "how sure"}
+        | ({"true": "true class"} if story.true_names else {}),
         map_note="",
         cards=sections.cards(story),
         moved=sections.moved(story),
@@ -42,7 +42,7 @@ def review_page(story: Story, served: bool = False) -> str:
     )
 
 
-def _data(story: Story, served: bool) -> dict[str, Any]:
+def _data(story: PageData, served: bool) -> dict[str, object]:
     """What the scripts read: the map, what is around each node, and the review that they fill in."""
     nodes = story.nodes
     return {
@@ -58,7 +58,7 @@ def _data(story: Story, served: bool) -> dict[str, Any]:
             true=nodes.true,
             true_names=story.true_names,
             true_as=story.true_as,
-            unsure_below=story.unsure_below,
+            min_confidence=story.min_confidence,
         ),
         "degree": packed(nodes.degree, "<u4"),
         "near": packed(nodes.near, "<u2"),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.bench.row import Row
 from nodenova.drawing.layout import positions
 from nodenova.errors import GraphError
+from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
 from nodenova.model.info import ClassInfo, class_info
 from nodenova.model.model import Model, Stage
 
+Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
+
 MAX_NODES = 100_000  # on the map; of a larger graph a sample
-LEAST_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
+MIN_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
 LIKELY = 5  # classes of a node whose probabilities are told
 LISTED = 8  # neighbours of a node that are named
 NEAR = 3  # classes of its neighbours that are counted
@@ -28,12 +31,12 @@ NOBODY = 0xFFFF  # instead of the number of a class
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """n nodes on the map. Classes are numbers of rows in `Story.classes`, NOBODY for none.
+    """n nodes on the map. Classes are numbers of rows in `PageData.classes`, NOBODY for none.
 
     xy: (n, 2) in [0, 1].  best, p: (n, 2..5) the most likely classes, and their probabilities.
     degree: (n,) neighbours in the whole graph.  near, near_count: (n, 3) the classes most of these are in, and how many.
     start, targets: CSR of up to 8 neighbours that are on the map, the surest first.
-    given: (n,) labels of phase 1.  true: (n,) numbers of rows in `Story.true_names`, NOBODY where unknown.
+    given: (n,) labels of phase 1.  true: (n,) numbers of rows in `PageData.true_names`, NOBODY where unknown.
     """
 
     names: tuple[str, ...]
@@ -50,7 +53,7 @@ class Nodes:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class AmbiguousNode:
     """A node between two classes, and how many of its neighbours are in either. `node` is its number on the map."""
 
     node: int
@@ -64,7 +67,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class PageData:
     """Everything on a page. `moved[i][c]` says how many nodes of class i would be in old class c without the new ones."""
 
     title: str
@@ -75,20 +78,22 @@ class Story:
     classes: tuple[ClassInfo, ...]
     typical: tuple[tuple[int, ...], ...]  # numbers of the representatives of each class on the map
     nodes: Nodes
-    unsure_below: float
+    min_confidence: float
     num_unsure: int
     moved: tuple[tuple[int, ...], ...]
-    border: tuple[Doubt, ...]
-    unsure: tuple[Doubt, ...]
+    border: tuple[AmbiguousNode, ...]
+    unsure: tuple[AmbiguousNode, ...]
     stages: tuple[Stage, ...]
     facts: Mapping[str, object]
     versions: Mapping[str, str]
     true_names: tuple[str, ...] = ()
-    true_as: tuple[int, ...] = ()  # the class that most of a true class is in, one to one; -1 for none
-    rows: Sequence[Row] = ()
+    true_as: tuple[
+        int, ...
+    ] = ()  # the class that most of a true class is in, one to one; -1 for none
+    rows: Sequence[GradedRun] = ()
 
 
-def tell(
+def collect(
     model: Model,
     graph: Graph,
     *,
@@ -96,15 +101,15 @@ def tell(
     model_hash: str,
     answers: tuple[np.ndarray, Sequence[str]] | None = None,
     known: np.ndarray | None = None,
-    rows: Sequence[Row] = (),
+    rows: Sequence[GradedRun] = (),
     facts: Mapping[str, object] | None = None,
     versions: Mapping[str, str] | None = None,
     max_nodes: int = MAX_NODES,
-    unsure_below: float = 0.5,
-    layout: Callable[[np.ndarray], np.ndarray] = positions,
+    min_confidence: float = 0.5,
+    layout: Layout = positions,
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     classes: Sequence[ClassInfo] | None = None,
-) -> Story:
+) -> PageData:
     """The story of `model` on `graph`.
 
     answers: (y, names): the true class of every node, -1 where it is unknown, and what these classes are called.
@@ -117,34 +122,48 @@ def tell(
     """
     for what, values in (("answers", answers and answers[0]), ("known", known)):
         if values is not None and len(values) != graph.num_nodes:
-            raise GraphError(f"{what} are given for {len(values)} nodes, but the graph has {graph.num_nodes}")
+            raise GraphError(
+                f"{what} are given for {len(values)} nodes, but the graph has {graph.num_nodes}"
+            )
     z, p = outputs = model.embed_and_predict(graph) if outputs is None else outputs
-    classes = tuple(class_info(model, graph, outputs=outputs, unsure_below=unsure_below) if classes is None else classes)
+    classes = tuple(
+        class_info(model, graph, outputs=outputs, min_confidence=min_confidence)
+        if classes is None
+        else classes
+    )
     best, likely = _best(p)
     (first, second), (p1, p2) = best.T[:2], likely.T[:2]
     near, near_count, in_first, in_second = _around(graph, first, second, len(classes))
     is_new = np.array([c.stage > 0 for c in classes])
     margin = p1 - p2
-    unsure = np.flatnonzero(p1 < unsure_below)
-    border = np.flatnonzero(is_new[first] != is_new[second]) if len(classes) > 1 else np.array([], dtype=np.int64)
+    unsure = np.flatnonzero(p1 < min_confidence)
+    border = (
+        np.flatnonzero(is_new[first] != is_new[second])
+        if len(classes) > 1
+        else np.array([], dtype=np.int64)
+    )
     chosen = [ids[np.argsort(margin[ids], kind="stable")[:DOUBTS]] for ids in (border, unsure)]
-    must = np.unique(np.concatenate([*chosen, *(np.array(c.representative_nodes, dtype=np.int64) for c in classes)]))
+    must = np.unique(
+        np.concatenate(
+            [*chosen, *(np.array(c.representative_nodes, dtype=np.int64) for c in classes)]
+        )
+    )
     shown = _sample(first, len(classes), max_nodes, must)
     number = np.full(graph.num_nodes, -1)
     number[shown] = np.arange(len(shown))
     degree = np.diff(graph.adjacency.indptr)
     start, targets = _listed(graph, number, len(shown), p1)
 
-    def doubts(ids: np.ndarray) -> tuple[Doubt, ...]:
+    def doubts(ids: np.ndarray) -> tuple[AmbiguousNode, ...]:
         columns = (number, first, second, p1, p2, in_first, in_second, degree)
-        return tuple(Doubt(*(column[i].item() for column in columns)) for i in ids)
+        return tuple(AmbiguousNode(*(column[i].item() for column in columns)) for i in ids)
 
     true_as: tuple[int, ...] = ()
     if answers is not None:
         true_as = _matched(answers[0], first, len(answers[1]), len(classes))
     place = {c.id: i for i, c in enumerate(classes)}
     given = None if known is None else np.array([place.get(int(c), NOBODY) for c in known[shown]])
-    return Story(
+    return PageData(
         title=title,
         model=model_hash,
         edits=len(model.edits),
@@ -163,9 +182,11 @@ def tell(
             start=start,
             targets=targets,
             given=given,
-            true=None if answers is None else np.where(answers[0][shown] < 0, NOBODY, answers[0][shown]),
+            true=None
+            if answers is None
+            else np.where(answers[0][shown] < 0, NOBODY, answers[0][shown]),
         ),
-        unsure_below=unsure_below,
+        min_confidence=min_confidence,
         num_unsure=len(unsure),
         moved=_moved(p, first, is_new),
         border=doubts(chosen[0]),
@@ -183,13 +204,19 @@ def _best(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(N, 2..5) the most likely classes of each node, and their probabilities; NOBODY where there is but one class."""
     best = np.argsort(-p, axis=1, kind="stable")[:, :LIKELY]
     missing = ((0, 0), (0, max(0, 2 - p.shape[1])))
-    return np.pad(best, missing, constant_values=NOBODY), np.pad(np.take_along_axis(p, best, axis=1), missing)
+    return np.pad(best, missing, constant_values=NOBODY), np.pad(
+        np.take_along_axis(p, best, axis=1), missing
+    )
 
 
-def _around(graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int) -> tuple[np.ndarray, ...]:
+def _around(
+    graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, ...]:
     """The classes of each node's neighbours: the three most frequent, their counts, and those of its own two classes."""
     n, most = graph.num_nodes, min(NEAR, n_classes)
-    member = sp.csr_array((np.ones(n, dtype=np.float32), (np.arange(n), first)), shape=(n, n_classes))
+    member = sp.csr_array(
+        (np.ones(n, dtype=np.float32), (np.arange(n), first)), shape=(n, n_classes)
+    )
     near, near_count = np.full((n, NEAR), NOBODY), np.zeros((n, NEAR), dtype=np.int64)
     in_first, in_second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     for ids in np.array_split(np.arange(n), 1 + n // 4096):
@@ -199,7 +226,9 @@ def _around(graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int)
         near[ids, :most] = np.where(near_count[ids, :most] > 0, best, NOBODY)
         row = np.arange(len(ids))
         in_first[ids] = counts[row, first[ids]]
-        in_second[ids] = counts[row, np.minimum(second[ids], n_classes - 1)] * (second[ids] < n_classes)
+        in_second[ids] = counts[row, np.minimum(second[ids], n_classes - 1)] * (
+            second[ids] < n_classes
+        )
     return near, near_count, in_first, in_second
 
 
@@ -212,11 +241,13 @@ def _sample(first: np.ndarray, n_classes: int, most: int, must: np.ndarray) -> n
     parts = [must]
     for c in range(n_classes):
         mine = order[first[order] == c]
-        parts.append(mine[: max(LEAST_OF_A_CLASS, most * len(mine) // n)])
+        parts.append(mine[: max(MIN_OF_A_CLASS, most * len(mine) // n)])
     return np.unique(np.concatenate(parts))
 
 
-def _listed(graph: Graph, number: np.ndarray, n: int, p1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _listed(
+    graph: Graph, number: np.ndarray, n: int, p1: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """CSR (start, targets) of up to `LISTED` neighbours of each node on the map, the surest first."""
     a, b = graph.edge_index[:, (number[graph.edge_index] >= 0).all(axis=0)]
     order = np.lexsort((b, -p1[b], a))

@@ -36,7 +36,7 @@ class Predictions:
         cls,
         model: Model,
         graph: Graph,
-        unsure_below: float = 0.0,
+        min_confidence: float = 0.0,
         *,
         names: Sequence[str] | None = None,
         p: np.ndarray | None = None,
@@ -44,7 +44,7 @@ class Predictions:
         """`p` is what `model.predict_proba(graph)` gave, where that is known already."""
         p = model.predict_proba(graph) if p is None else p
         highest, said = p.max(axis=1), tuple(model.class_names if names is None else names)
-        return cls(model, said, graph.node_ids, p.argmax(axis=1), highest, highest < unsure_below)
+        return cls(model, said, graph.node_ids, p.argmax(axis=1), highest, highest < min_confidence)
 
     @property
     def counts(self) -> np.ndarray:
@@ -84,7 +84,9 @@ def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise SettingError(f"{path}: Parquet needs pyarrow: pip install 'nodenova[parquet]'") from None
+            raise SettingError(
+                f"{path}: Parquet needs pyarrow: pip install 'nodenova[parquet]'"
+            ) from None
         content = io.BytesIO()
         pq.write_table(pa.table(columns), content)
         return content.getvalue()

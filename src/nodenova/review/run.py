@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
-from nodenova.bench.row import Row
-from nodenova.bench.run import versions
 from nodenova.drawing.layout import positions
+from nodenova.evaluation.graded import GradedRun
+from nodenova.evaluation.provenance import versions
 from nodenova.files import to_json
 from nodenova.graph import Graph
-from nodenova.io.table_encoder import Recipe
+from nodenova.io.table_encoder import TableEncoder
 from nodenova.model.info import ClassInfos, class_info
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
-from nodenova.review.page_data import Story, tell
+from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.predictions import Predictions
 
 Steps = Callable[[int, int], None]
@@ -45,11 +44,11 @@ class DiscoveryRun:
     model: Model
     graph: Graph
     facts: Mapping[str, object] = field(default_factory=dict)
-    recipe: Recipe | None = None
+    recipe: TableEncoder | None = None
     answers: tuple[np.ndarray, Sequence[str]] | None = None
     given: np.ndarray | None = None
-    rows: Sequence[Row] = ()
-    unsure_below: float = 0.5
+    rows: Sequence[GradedRun] = ()
+    min_confidence: float = 0.5
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
@@ -75,7 +74,9 @@ class DiscoveryRun:
     @cached_property
     def classes(self) -> ClassInfos:
         """What is in each class."""
-        return class_info(self.model, self.graph, outputs=self.outputs, unsure_below=self.unsure_below)
+        return class_info(
+            self.model, self.graph, outputs=self.outputs, min_confidence=self.min_confidence
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,28 +86,28 @@ class DiscoveryRun:
     @cached_property
     def predictions(self) -> Predictions:
         """The class of every node."""
-        return Predictions.of(self.model, self.graph, self.unsure_below, names=self.names, p=self.probabilities)
+        return Predictions.of(
+            self.model, self.graph, self.min_confidence, names=self.names, p=self.probabilities
+        )
 
-    def told(self) -> dict[str, Any]:
-        """What of a page does not follow from model and graph: arguments of `page_data.tell`."""
-        return {
-            "title": self.title,
-            "facts": self.facts,
-            "versions": self.versions,
-            "unsure_below": self.unsure_below,
-            "rows": self.rows,
-            "answers": self.answers,
-            "known": self.given,
-        }
+    def page_data(self, layout: Layout = positions) -> PageData:
+        """What the page tells. Laying out its map is the long part.
 
-    def story(self, steps: Steps = silent) -> Story:
-        """What the page tells; laying out its map is the long part, of which `steps` is told."""
-        return tell(
+        Args:
+            layout: Embeddings to places.
+        """
+        return collect(
             self.model,
             self.graph,
+            title=self.title,
             model_hash=weights_digest(self.model),
-            layout=partial(positions, progress=steps),
+            answers=self.answers,
+            known=self.given,
+            rows=self.rows,
+            facts=self.facts,
+            versions=self.versions,
+            min_confidence=self.min_confidence,
+            layout=layout,
             outputs=self.outputs,
             classes=self.classes,
-            **self.told(),
         )

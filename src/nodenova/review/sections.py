@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 from markupsafe import Markup
 
-from nodenova.bench.scores import Scores, scores
 from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.drawing.curves import loss_curves
 from nodenova.model.info import ClassInfo
-from nodenova.review.html import count, decimal, percent
-from nodenova.review.page_data import Doubt, Story
+from nodenova.pages.html import count, decimal, percent
+from nodenova.pages.scores import ScoreTables, score_tables
+from nodenova.review.page_data import AmbiguousNode, PageData
 
 What = TypeVar("What")
 
@@ -29,7 +29,7 @@ class Card:
     nearest: int | None
     typical: Sequence[tuple[int, str]]
     features: Sequence[tuple[str, float, float]]
-    neighbours: Sequence[tuple[int, float, float]]
+    neighbors: Sequence[tuple[int, float, float]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Graded:
     """Against an answer key, of the model as it was graded."""
 
     seed: int
-    scores: Scores
+    scores: ScoreTables
     confusions: Mapping[str, Markup]
 
 
@@ -57,24 +57,27 @@ class Phase:
     losses: Markup  # "" where there are none
 
 
-def lead(story: Story) -> str:
+def lead(story: PageData) -> str:
     new = sum(c.stage > 0 for c in story.classes)
     share = story.num_unsure / max(story.num_nodes, 1)
     return (
         f"{count(len(story.classes) - new, 'class was', 'classes were')} known and {count(new, 'was', 'were')} discovered "
         f"among {count(story.num_nodes, 'node')} and {count(story.num_edges, 'edge')}. "
         f"{count(story.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): "
-        f"less than {story.unsure_below:.0%} likely to be in the class they are put in."
+        f"less than {story.min_confidence:.0%} likely to be in the class they are put in."
     )
 
 
-def cards(story: Story) -> list[Card]:
+def cards(story: PageData) -> list[Card]:
     """Discovered classes first, the largest first."""
-    order = sorted(range(len(story.classes)), key=lambda i: (story.classes[i].stage == 0, -(story.classes[i].size or 0), i))
+    order = sorted(
+        range(len(story.classes)),
+        key=lambda i: (story.classes[i].stage == 0, -(story.classes[i].size or 0), i),
+    )
     return [_card(story, i) for i in order]
 
 
-def _card(story: Story, i: int) -> Card:
+def _card(story: PageData, i: int) -> Card:
     info = story.classes[i]
     place = {c.id: number for number, c in enumerate(story.classes)}
     return Card(
@@ -89,7 +92,7 @@ def _card(story: Story, i: int) -> Card:
         nearest=None if info.nearest is None else place[info.nearest],
         typical=[(node, story.nodes.names[node]) for node in story.typical[i]],
         features=_with_lengths([(f.name, f.weight) for f in info.features if f.weight > 0]),
-        neighbours=_with_lengths([(place[n.id], n.share) for n in info.neighbours if n.id in place]),
+        neighbors=_with_lengths([(place[n.id], n.share) for n in info.neighbors if n.id in place]),
     )
 
 
@@ -98,7 +101,7 @@ def _with_lengths(rows: Sequence[tuple[What, float]]) -> list[tuple[What, float,
     return [(what, value, 100 * value / longest) for what, value in rows]
 
 
-def moved(story: Story) -> list[Moved]:
+def moved(story: PageData) -> list[Moved]:
     lines = []
     for i, row in enumerate(story.moved):
         total = sum(row)
@@ -108,38 +111,50 @@ def moved(story: Story) -> list[Moved]:
     return lines
 
 
-def doubts(story: Story, listed: Sequence[Doubt]) -> list[tuple[Doubt, str, str]]:
+def doubts(
+    story: PageData, listed: Sequence[AmbiguousNode]
+) -> list[tuple[AmbiguousNode, str, str]]:
     """Each with the name of its node and why it is one."""
     return [(d, story.nodes.names[d.node], _why(d)) for d in listed]
 
 
-def _why(d: Doubt) -> str:
+def _why(d: AmbiguousNode) -> str:
     if not d.degree:
         return "no neighbours: only its own features speak"
     if d.in_first == d.in_second == 0:
         return f"none of its {count(d.degree, 'neighbour')} is in either class"
-    side = "for the first" if not d.in_second else "against it" if not d.in_first else "on both sides"
-    return f"neighbours {side}: {d.in_first} of {d.degree} in the first, {d.in_second} in the second"
+    side = (
+        "for the first" if not d.in_second else "against it" if not d.in_first else "on both sides"
+    )
+    return (
+        f"neighbours {side}: {d.in_first} of {d.degree} in the first, {d.in_second} in the second"
+    )
 
 
-def graded(story: Story) -> Graded | None:
+def graded(story: PageData) -> Graded | None:
     if not story.rows:
         return None
     first = story.rows[0]
     counts = np.array(first.confusion)
     called = {c.id: c.name for c in story.classes if c.stage > 0}
-    drawn = before_and_after_matching(counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, called)
-    return Graded(first.seed, scores(story.rows), drawn)
+    drawn = before_and_after_matching(
+        counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, called
+    )
+    return Graded(first.seed, score_tables(story.rows), drawn)
 
 
-def phases(story: Story) -> list[Phase]:
+def phases(story: PageData) -> list[Phase]:
     """Settings, what each phase was shown, and its losses."""
     listed = []
     for number, stage in enumerate(story.stages, start=1):
         lines = [(name, _said(value)) for name, value in stage.settings.items()]
         lines += [("seed", str(stage.seed)), ("was shown", ", ".join(stage.sees) or "–")]
         listed.append(
-            Phase(f"Phase {number}: {stage.method}", lines, loss_curves(stage.history, f"Losses of phase {number}"))
+            Phase(
+                f"Phase {number}: {stage.method}",
+                lines,
+                loss_curves(stage.history, f"Losses of phase {number}"),
+            )
         )
     return listed
 

@@ -42,7 +42,9 @@ class ReviewServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: Callable[[], str], save: Callable[[Review], None], port: int = 0) -> None:
+    def __init__(
+        self, page: Callable[[], str], save: Callable[[Review], None], port: int = 0
+    ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page, self.save = page, save
         self.token: str | None = secrets.token_urlsafe(32)
@@ -55,7 +57,9 @@ class ReviewServer(ThreadingHTTPServer):
     def take(self, token: str) -> bool:
         """Whether this is the token; it is so once."""
         with self.lock:
-            right = self.token is not None and hmac.compare_digest(self.token.encode(), token.encode())
+            right = self.token is not None and hmac.compare_digest(
+                self.token.encode(), token.encode()
+            )
             if right:
                 self.token = None
             return right
@@ -96,16 +100,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, work: Callable[[], None]) -> None:
         try:
             if self.headers.get_all("Host", []) not in [[name] for name in self.server.names]:
-                raise _RefusalError(HTTPStatus.MISDIRECTED_REQUEST, "this server answers only to 127.0.0.1")
+                raise _RefusalError(
+                    HTTPStatus.MISDIRECTED_REQUEST, "this server answers only to 127.0.0.1"
+                )
             work()
         except _RefusalError as refused:
             self._send(refused.status, refused.why + "\n")
         except NodenovaError as error:
             self._send(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n")
         except OSError as error:  # a full disk, a folder that is gone
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error.filename or 'writing'}: {error.strerror or error}\n")
+            self._send(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                f"{error.filename or 'writing'}: {error.strerror or error}\n",
+            )
         except Exception as error:  # a bug: the reader must see that nothing was saved
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"not saved, {type(error).__name__}: {error}\n")
+            self._send(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"not saved, {type(error).__name__}: {error}\n"
+            )
 
     def _get(self) -> None:
         parts = urlsplit(self.path)
@@ -114,8 +125,13 @@ class _Handler(BaseHTTPRequestHandler):
         tokens = parse_qs(parts.query).get("token", [])
         if tokens:
             if not self._known() and not self.server.take(tokens[0]):
-                raise _RefusalError(HTTPStatus.FORBIDDEN, "this link was used already or is not the one that was printed")
-            cookie = f"{self._cookie_name()}={self.server.cookie}; HttpOnly; SameSite=Strict; Path=/"
+                raise _RefusalError(
+                    HTTPStatus.FORBIDDEN,
+                    "this link was used already or is not the one that was printed",
+                )
+            cookie = (
+                f"{self._cookie_name()}={self.server.cookie}; HttpOnly; SameSite=Strict; Path=/"
+            )
             self._send(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
             return
         self._need_cookie()
@@ -128,19 +144,25 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusalError(HTTPStatus.NOT_FOUND, "reviews go to /review")
         self._need_cookie()
         if self.headers.get_all("Origin", []) != [f"http://{self.headers['Host']}"]:
-            raise _RefusalError(HTTPStatus.FORBIDDEN, "a review comes from the page itself, not from another site")
+            raise _RefusalError(
+                HTTPStatus.FORBIDDEN, "a review comes from the page itself, not from another site"
+            )
         if self.headers.get_content_type() != "application/json":
             raise _RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a review is application/json")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or "Transfer-Encoding" in self.headers:
             raise _RefusalError(HTTPStatus.LENGTH_REQUIRED, "a review says how long it is")
         if len(length) > 9 or int(length) > MAX_BYTES:
-            raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a review has at most {MAX_BYTES:,} bytes")
+            raise _RefusalError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a review has at most {MAX_BYTES:,} bytes"
+            )
         content = self.rfile.read(int(length))
         try:
             document = json.loads(content)
         except (ValueError, RecursionError):
-            raise _RefusalError(HTTPStatus.BAD_REQUEST, "the review is not readable as JSON") from None
+            raise _RefusalError(
+                HTTPStatus.BAD_REQUEST, "the review is not readable as JSON"
+            ) from None
         review = Review.from_json(document)
         with self.server.lock:
             self.server.save(review)
@@ -150,7 +172,9 @@ class _Handler(BaseHTTPRequestHandler):
         return f"nodenova-{self.server.server_port}"  # browsers share cookies between the ports of a machine
 
     def _known(self) -> bool:
-        given = [part.strip() for line in self.headers.get_all("Cookie", []) for part in line.split(";")]
+        given = [
+            part.strip() for line in self.headers.get_all("Cookie", []) for part in line.split(";")
+        ]
         right = f"{self._cookie_name()}={self.server.cookie}"
         return any(hmac.compare_digest(part.encode(), right.encode()) for part in given)
 
@@ -161,7 +185,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: HTTPStatus, content: str, **headers: str) -> None:
         body = content.encode()
         self.send_response(status)
-        own = {"Content-Type": "text/plain; charset=utf-8"} | {k.replace("_", "-"): v for k, v in headers.items()}
+        own = {"Content-Type": "text/plain; charset=utf-8"} | {
+            k.replace("_", "-"): v for k, v in headers.items()
+        }
         for name, value in {**HEADERS, **own, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()

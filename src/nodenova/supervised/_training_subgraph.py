@@ -1,4 +1,4 @@
-"""How the methods of this room begin and end: labelled nodes with no more of the graph than needed, and a grown model."""
+"""How the methods of this room begin and end: labelled nodes in a subgraph, and a grown model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.graph import Graph
 from nodenova.model.model import Model
 from nodenova.nn.encoder import Encoder
@@ -19,10 +19,15 @@ from nodenova.nn.training import History
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """Labelled nodes, and the part of the graph in which an encoder gives them the z they have in the whole graph.
+class TrainingSubgraph:
+    """Labelled nodes in the part of the graph where they have the z of the whole graph.
 
-    new, old: where the nodes are in `graph`;  y, y_old: their classes as the joint head numbers them.
+    Attributes:
+        graph: That part.
+        new: Where the new nodes are in it.
+        y: Their classes as the joint head numbers them.
+        old: Where the old nodes are in it.
+        y_old: Their classes, likewise.
     """
 
     graph: Graph
@@ -32,25 +37,31 @@ class Lesson:
     y_old: Tensor
 
 
-def lesson_of(model: Model, given: GivenTask, keep: np.ndarray | None = None) -> Lesson:
+def training_subgraph(
+    model: Model, given: LabelledNewTask, keep: np.ndarray | None = None
+) -> TrainingSubgraph:
     """The new nodes and, of the old ones, those at the places `keep` (none unless given)."""
-    assert given.y is not None  # the door hands over what a method needs
+    assert given.y is not None  # the entrance hands over what a method needs
     old, y_old = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     if keep is not None:
         assert given.old_ids is not None
         assert given.old_y is not None
         old, y_old = given.old_ids[keep], given.old_y[keep]
-    g, new = model.frozen_encoder(), len(given.ids)
-    graph, at = nodes_around(given.graph, np.concatenate([given.ids, old]), g)
+    new = len(given.ids)
+    wanted = np.concatenate([given.ids, old])
+    graph, at = nodes_around(given.graph, wanted, model.frozen_encoder())
     parts = (at[:new], len(model.classes) + given.y, at[new:], y_old)
-    return Lesson(graph, *(torch.from_numpy(part).to(model.device) for part in parts))
+    return TrainingSubgraph(graph, *(torch.from_numpy(part).to(model.device) for part in parts))
 
 
-def taught_model(model: Model, lesson: Lesson, g: Encoder, h_a: UnitLinearHead, history: History) -> Model:
-    """What such a method returns: its encoder and joint head, and the new classes remembered by their labelled nodes.
+def grow_model(
+    model: Model, subgraph: TrainingSubgraph, g: Encoder, h_a: UnitLinearHead, history: History
+) -> Model:
+    """What such a method returns: a model with its encoder and joint head.
 
-    Old classes stay remembered as they were.
+    New classes are remembered by their labelled nodes; old classes stay remembered as they were.
     """
     n_old = len(model.classes)
-    new = Memory.remember(g, lesson.graph, lesson.new, lesson.y - n_old, h_a.num_classes - n_old)
+    num_new = h_a.num_classes - n_old
+    new = Memory.remember(g, subgraph.graph, subgraph.new, subgraph.y - n_old, num_new)
     return model.grown(encoder=g, head=h_a, memory=model.memory.append(new), history=history)

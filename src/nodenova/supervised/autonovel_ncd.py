@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
 from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
 from nodenova.losses.self_training import l_perturb, l_self, perturbed
@@ -24,62 +24,87 @@ from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
 
 @dataclass(frozen=True)
-class AutoNovelNcd:
-    """Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking Statistics", ICLR 2020.
+class AutoNovelNCD:
+    """AutoNovel with the old labelled nodes in phase 2, as its own paper has them.
 
+    Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
+    Statistics", ICLR 2020.
+
+        eta   = softmax(h^u(z)),  eta' and p' of the perturbed z'
         L_CE  = cross-entropy of h^l on the old nodes
-        s_ij  = 1 if top_k(z_i) = top_k(z_j) as sets, else 0                                             i, j new nodes
-        L_BCE = - mean over pairs of s_ij log(eta_i . eta'_j) + (1 - s_ij) log(1 - eta_i . eta'_j)     eta = softmax(h^u(z))
-        L_MSE = mean over old and new nodes of (p - p')^2, of h^l and of h^u                    p' of the perturbed z'
+        s_ij  = 1 if top_k(z_i) = top_k(z_j) as sets, else 0, of new nodes i, j
+        L_BCE = - mean over pairs of s_ij log(eta_i . eta'_j) + (1 - s_ij) log(1 - eta_i . eta'_j)
+        L_MSE = mean over old and new nodes of (p - p')^2, of h^l and of h^u
         L     = L_CE + L_BCE + omega(t) L_MSE,  omega(t) = omega exp(-5 (1 - t/T)^2)
 
-    `incremental` is the paper's variant that ends in one classifier for all classes: h^l grows by the new classes at the
-    start, L_CE and L_MSE are over all its logits, and it learns the new ones from h^u:
+    `incremental` is the paper's variant that ends in one classifier for all classes: h^l grows by
+    the new classes at the start, L_CE and L_MSE are over all its logits, and it learns the new ones
+    from h^u:
 
         L    += increment exp(-5 (1 - t/T)^2) cross-entropy of h^l on the new nodes with argmax h^u
 
-    Without it h^l knows old classes only, and what compares old with new is set afterwards (see `_two_heads`).
+    Without it h^l knows old classes only, and what compares old with new is set afterwards (see
+    `_two_heads`).
 
-    Numbers are those of the released script for CIFAR-10 (k and `increment` are the same in all). What differs from the
-    paper is what differs in `autonovel`, which is this method without old nodes:
+    Numbers are those of the released script for CIFAR-10 (k and `increment` are the same in all).
+    What differs from the paper is what differs in `AutoNovel`, which is this method without old
+    nodes:
 
-    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last block" worth freezing.
+    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last
+      block" worth freezing.
     - The second view is z with noise (eta * std per dimension) instead of another crop.
     - One step an epoch, on all nodes, with Adam at phase 1's rate and decay.
     - Both heads read z/|z| at the joint head's temperature, h^u without bias.
-    - One new class: nothing to tell apart, L_BCE is left out; the rest is trained, and with `incremental` every new node
-      is then known to be of that class.
+    - One new class: nothing to tell apart, L_BCE is left out; the rest is trained, and with
+      `incremental` every new node is then known to be of that class.
+
+    Attributes:
+        epochs: How many, of one step each; released scripts.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        old: Weight of L_CE; released code.
+        k: How many top activations must agree, in s_ij; released code.
+        pairwise: Weight of L_BCE; released code.
+        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        rampup_epochs: T of omega(t); released script for CIFAR-10.
+        incremental: One head learns old and new classes together.
+        increment: Weight of the pseudo-labels argmax h^u once they are in; released scripts.
+        eta: Size of the perturbation z', SWORD's.
+        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
     """
 
     prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)  # released scripts
+    epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    old: float = setting(1.0, at_least=0)  # weight of L_CE; released code
-    k: int = setting(5, at_least=1)  # how many top activations must agree; released code
-    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
-    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
-    incremental: bool = True  # one head learns old and new classes together
-    increment: float = setting(0.05, at_least=0)  # weight of the pseudo-labels once they are in; released scripts
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    pair_nodes: int = setting(4096, at_least=1)  # above this many new nodes, each epoch takes a random sample of them
+    old: float = setting(1.0, at_least=0)
+    k: int = setting(5, at_least=1)
+    pairwise: float = setting(1.0, at_least=0)
+    omega: float = setting(5.0, at_least=0)
+    rampup_epochs: int = setting(50, at_least=0)
+    incremental: bool = True
+    increment: float = setting(0.05, at_least=0)
+    eta: float = setting(0.2, at_least=0)
+    pair_nodes: int = setting(4096, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
         if not isinstance(self.incremental, bool):
             raise SettingError(f"incremental must be true or false, it is {self.incremental!r}")
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
-        g, head, nodes = model.encoder(), trained_head(model, "autonovel_ncd"), old_and_new(model, given)
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+        g = model.encoder()
+        head = trained_head(model, "autonovel_ncd")
+        nodes = old_and_new(model, given)
         h_l = grow(head, given.num_new) if self.incremental else head
         h_u = head_for_new(head, given.num_new)
         n_old, m = head.num_classes, len(nodes.old)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            ramp, some = rampup(epoch, self.rampup_epochs), sample(len(nodes.new), self.pair_nodes, model.device)
+            ramp = rampup(epoch, self.rampup_epochs)
+            some = sample(len(nodes.new), self.pair_nodes, model.device)
             z = g(nodes.task.graph)[torch.cat([nodes.old, nodes.new[some]])]  # (m + n, hidden)
             z_prime = perturbed(z, torch.randn_like(z), self.eta)
             logits_l, logits_u = h_l(z), h_u(z)  # (m + n, old or all), (m + n, new)
@@ -98,15 +123,18 @@ class AutoNovelNcd:
                 parts["self"] = self.increment * ramp * l_self(logits_l[m:], y_hat)
             return parts
 
-        history = minimize(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        model, novel_head = remembered_anew(model, g, nodes), h_u.linear
+        history = minimize(
+            terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        model = remembered_anew(model, g, nodes)
+        h = h_u.linear
         if not self.incremental:
-            rows = novel_head.weight
+            rows = h.weight
             return joined_model(
-                model, nodes.task, g, h_l, "concatenated", novel_head=novel_head, rows=rows, history=history
+                model, nodes.task, g, h_l, "concatenated", novel_head=h, rows=rows, history=history
             )
         with torch.no_grad():
             groups = h_u(g(nodes.task.graph)[nodes.new]).argmax(dim=1)
         new = Memory.remember(g, nodes.task.graph, nodes.new, groups, given.num_new)
         known = model.memory.append(new)
-        return model.grown(encoder=g, head=h_l, novel_head=novel_head, memory=known, history=history)
+        return model.grown(encoder=g, head=h_l, novel_head=h, memory=known, history=history)

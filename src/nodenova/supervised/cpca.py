@@ -9,36 +9,54 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.losses.remembering import l_distill, l_replay
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._training_subgraph import lesson_of, taught_model
+from nodenova.supervised._training_subgraph import grow_model, training_subgraph
 
 
 @dataclass(frozen=True)
-class Cpca:
-    """Ren et al., "Incremental Graph Classification by Class Prototype Construction and Augmentation", CIKM 2023.
+class CPCA:
+    """Class prototype construction and augmentation: old classes by their means, mixed in pairs.
+
+    Ren et al., "Incremental Graph Classification by Class Prototype Construction and Augmentation",
+    CIKM 2023.
 
         L = L_new + replay L_replay + augment L_virtual + distill L_distill
 
-    Construction: an old class is its prototype, the mean of z over its nodes; z has the topology in it. Prototypes stand in
-    for old data: the head is trained on features drawn around them (L_replay), and the encoder is held near what it was
-    (L_distill), so that they stay true. No old node is kept.
-    Augmentation: every pair (a, b) of prototypes, old ones and those of the new classes, makes a virtual class,
+    Construction: an old class is its prototype, the mean of z over its nodes; z has the topology in
+    it. Prototypes stand in for old data: the head is trained on features drawn near them
+    (L_replay), and the encoder is held near what it was (L_distill), so that they stay true. No old
+    node is kept.
+
+    Augmentation: every pair (a, b) of prototypes, old ones and those of the new classes, makes a
+    virtual class,
 
         z_ab = r m_a + (1 - r) m_b,   r uniform in [0.4, 0.6]
 
-    with a row of its own in the classifier while it trains. New classes then cannot spread into what lies between the old
-    ones. Those rows are dropped in the end.
+    with a row of its own in the classifier while it trains. New classes then cannot spread into
+    what lies between the old ones. Those rows are dropped in the end.
 
     What differs from the paper:
-    - This follows its abstract and idea; the way of mixing is ours, because neither its full text nor code was at hand. The
-      weights were chosen on old validation nodes of Cora and CiteSeer: stronger ones keep no more of the old classes.
+
+    - This follows its abstract and idea; the way of mixing is ours, because neither its full text
+      nor code was at hand. The weights were chosen on old validation nodes of Cora and CiteSeer:
+      stronger ones keep no more of the old classes.
     - Phase 1 is everybody's, without virtual classes.
-    - L_distill is over all visible nodes, which on a graph are more than the new ones; none has a label.
+    - L_distill is over all visible nodes, which on a graph are more than the new ones; none has a
+      label.
+
+    Attributes:
+        epochs: How many, of one step each.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        replay: Weight of L_replay.
+        draws: Features drawn near each old prototype, and mixtures z_ab of each pair, in an epoch.
+        augment: Weight of L_virtual.
+        distill: Weight of L_distill.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -48,30 +66,33 @@ class Cpca:
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
     replay: float = setting(10.0, at_least=0)
-    draws: int = setting(20, at_least=1)  # features drawn around each old prototype, and mixtures of each pair, in an epoch
+    draws: int = setting(20, at_least=1)
     augment: float = setting(1.0, at_least=0)
     distill: float = setting(10.0, at_least=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         head, g = trained_head(model, "cpca"), model.encoder()
         n_old, n = len(model.classes), len(model.classes) + given.num_new
         a, b = torch.triu_indices(n, n, offset=1, device=model.device)  # every pair of classes once
         h = grow(grow(head, given.num_new), len(a) if self.augment else 0)
-        lesson, old, replay = lesson_of(model, given), model.frozen_encoder(), model.memory.replay
+        subgraph = training_subgraph(model, given)
+        old = model.frozen_encoder()
+        replay = model.memory.replay
         graph, new = given.graph, torch.from_numpy(given.ids).to(model.device)
         if not self.distill:
-            graph, new = lesson.graph, lesson.new  # no other node's z is needed
+            graph, new = subgraph.graph, subgraph.new  # no other node's z is needed
         with torch.no_grad():
             z_old = old(graph)  # (N, hidden), the same in every epoch
-        member = F.one_hot(lesson.y - n_old, given.num_new).to(z_old)  # (n, new)
-        share = (member / member.sum(dim=0)).t()  # (new, n): rows that average over the nodes of a class
+        member = F.one_hot(subgraph.y - n_old, given.num_new).to(z_old)  # (n, new)
+        # (new, n): rows that average over the nodes of a class
+        share = (member / member.sum(dim=0)).t()
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z = g(graph)  # (N, hidden)
-            parts = {"new": F.cross_entropy(h(z[new]), lesson.y)}
+            parts = {"new": F.cross_entropy(h(z[new]), subgraph.y)}
             if self.replay:
                 noise = torch.randn(self.draws, *replay.mean.shape, device=model.device)
                 z_c, y_c = replay.draw(noise)
@@ -86,14 +107,17 @@ class Cpca:
                 parts["distill"] = self.distill * l_distill(z_old, z)
             return parts
 
-        history = minimize(terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        return taught_model(model, lesson, g, without_virtual(h, n), history)
+        history = minimize(
+            terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        return grow_model(model, subgraph, g, without_virtual(h, n), history)
 
 
 @torch.no_grad()
 def without_virtual(h: UnitLinearHead, n: int) -> UnitLinearHead:
     """The first n rows of a head."""
-    kept = UnitLinearHead.on_sphere(h.linear.in_features, n, h.temperature).to(h.linear.weight.device)
+    kept = UnitLinearHead.on_sphere(h.linear.in_features, n, h.temperature)
+    kept.to(h.linear.weight.device)
     kept.linear.weight.copy_(h.linear.weight[:n])
     kept.linear.bias.copy_(h.linear.bias[:n])
     return kept

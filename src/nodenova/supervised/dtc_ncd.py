@@ -9,44 +9,69 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.losses.clustering import l_cluster
 from nodenova.losses.self_training import l_perturb, perturbed
-from nodenova.methods._centres import start_centres
+from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
 
+@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
-class DtcNcd:
-    """Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV 2019 (DTC-Pi).
+class DTCNCD:
+    """DTC (deep transfer clustering, DTC-Pi) with the old labelled nodes in phase 2.
+
+    Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV
+    2019.
 
         L_CE = cross-entropy of h^l on the old nodes
-        mu   = centres of k-means on the new nodes, k the number of new classes, then learnt together with the encoder
-        q_ij = (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2), rows to sum 1                                 i new nodes
-        p_ij = q_ij^2 / sum_i q_ij, rows to sum 1, as k-means left it for some epochs, then renewed every few
-        L    = L_CE + KL(p || q) + omega(t) mean of (q_i - q'_i)^2,  omega(t) = omega exp(-5 (1 - t/T)^2), t from the end of
-               the warm-up, during which it is 0;  q' of the perturbed z'
+        mu   = centers of k-means on the new nodes, k the number of new classes,
+               then learned together with the encoder
+        q_ij = (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2), rows to sum 1, of new nodes i
+        p_ij = q_ij^2 / sum_i q_ij, rows to sum 1,
+               as k-means left it for some epochs, then renewed every few
+        L    = L_CE + KL(p || q) + omega(t) mean of (q_i - q'_i)^2,  q' of the perturbed z'
+        omega(t) = omega exp(-5 (1 - t/T)^2), t from the end of the warm-up, during which it is 0
 
-    L_CE IS NOT IN THE PAPER, nor in its released code. There the old classes serve twice: the encoder is pre-trained on
-    them (here that is phase 1), and when the number of new classes is not known it is estimated with their help (here it is
-    given). Phase 2 itself sees unlabelled data only, which is `dtc`. L_CE is the least that old nodes can add to it: the
-    encoder goes on to tell the old classes apart while it clusters the new ones. `old=0` leaves it out; old nodes then
+    L_CE IS NOT IN THE PAPER, nor in its released code. There the old classes serve twice: the
+    encoder is pre-trained on them (here that is phase 1), and when the number of new classes is not
+    known it is estimated with their help (here it is given). Phase 2 itself sees unlabelled data
+    only, which is `DTC`. L_CE is the least that old nodes can add to it: the encoder goes on to
+    tell the old classes apart while it clusters the new ones. `old=0` leaves it out; old nodes then
     serve for the means of their classes only.
 
-    Other numbers are those of the released script for DTC-Pi on CIFAR-10. What else differs from the paper is what differs
-    in `dtc`:
+    Other numbers are those of the released script for DTC-Pi on CIFAR-10. What else differs from
+    the paper is what differs in `DTC`:
 
-    - PCA to k dimensions serves k-means only; the paper makes it a layer. Distances are in units of their root mean square
-      after k-means. KL is a mean over nodes; the released code divides it by the number of new classes once more.
+    - PCA to k dimensions serves k-means only; the paper makes it a layer. Distances are in units of
+      their root mean square after k-means. KL is a mean over nodes; the released code divides it by
+      the number of new classes once more.
     - q' comes from z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as phase 1 has.
-    - The paper has no classifier for all classes. Here the joint head has h^l and, behind it, rows from the means of DTC's
-      own groups (see `_two_heads`), with the means of the old classes taken anew from their nodes.
+    - One step an epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as
+      phase 1 has.
+    - The paper has no classifier for all classes. Here the joint head has h^l and, behind it, rows
+      from the means of DTC's own groups (see `_two_heads`), with the means of the old classes taken
+      anew from their nodes.
     - One new class: nothing to tell apart, L_CE alone is trained.
+
+    Attributes:
+        epochs: How many, of one step each, on all nodes.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        old: Weight of L_CE, which is ours.
+        alpha: Degrees of freedom of Student's t, in q_ij; released code.
+        clustering: Weight of KL(p || q); released code.
+        warmup: Of the epochs, with KL against the first p alone; released script.
+        update: Then renew p every so many epochs; released script.
+        omega: Weight of the consistency once it is in; released script.
+        rampup_epochs: T of omega(t); released script.
+        eta: Size of the perturbation z', SWORD's.
+        restarts: Of k-means; released code.
+        new_rows: "concatenated": rows from class means; "untrained": as `grow` made them.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -55,46 +80,52 @@ class DtcNcd:
     epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    old: float = setting(1.0, at_least=0)  # weight of L_CE, which is ours
-    alpha: float = setting(1.0, above=0)  # degrees of freedom of Student's t; released code
-    clustering: float = setting(1.0, at_least=0)  # weight of KL(p || q); released code
-    warmup: int = setting(10, at_least=0)  # of the epochs, with KL against the first p alone; released script
-    update: int = setting(5, at_least=1)  # then renew p every so many epochs; released script
-    omega: float = setting(10.0, at_least=0)  # weight of the consistency once it is in; released script
-    rampup_epochs: int = setting(5, at_least=0)  # T; released script
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    restarts: int = setting(20, at_least=1)  # of k-means; released code
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
+    old: float = setting(1.0, at_least=0)
+    alpha: float = setting(1.0, above=0)
+    clustering: float = setting(1.0, at_least=0)
+    warmup: int = setting(10, at_least=0)
+    update: int = setting(5, at_least=1)
+    omega: float = setting(10.0, at_least=0)
+    rampup_epochs: int = setting(5, at_least=0)
+    eta: float = setting(0.2, at_least=0)
+    restarts: int = setting(20, at_least=1)
+    new_rows: str = choice("concatenated", "untrained")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         g, h_l, nodes = model.encoder(), trained_head(model, "dtc_ncd"), old_and_new(model, given)
         task = nodes.task
         with torch.no_grad():
-            centres = start_centres(g(task.graph)[nodes.new], task.num_new, self.restarts, self.alpha)
-        p = centres.target(g, task)  # (n, new)
+            z_u = g(task.graph)[nodes.new]
+        centers = start_centers(z_u, task.num_new, self.restarts, self.alpha)
+        p = centers.target(g, task)  # (n, new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             nonlocal p
             t = epoch - self.warmup
             if t > 0 and (t - 1) % self.update == 0:
-                p = centres.target(g, task)
+                p = centers.target(g, task)
             z = g(task.graph)
             z_u = z[nodes.new]
             parts = {}
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(h_l(z[nodes.old]), nodes.y_old)
             if self.clustering and task.num_new > 1:
-                parts["clustering"] = self.clustering * l_cluster(p, centres.assigned(z_u))
+                parts["clustering"] = self.clustering * l_cluster(p, centers.assigned(z_u))
             if self.omega and task.num_new > 1:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
-                q, q_prime = (centres.assigned(one) for one in (z_u, perturbed(z_u, torch.randn_like(z_u), self.eta)))
+                q = centers.assigned(z_u)
+                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
-        modules = [g, h_l, centres.h_u]
-        history = minimize(terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        modules = [g, h_l, centers.h_u]
+        history = minimize(
+            terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         model = remembered_anew(model, g, nodes)
-        return joined_model(model, task, g, h_l, self.joint, novel_head=centres.decided(), history=history)
+        return joined_model(
+            model, task, g, h_l, self.new_rows, novel_head=centers.decided(), history=history
+        )

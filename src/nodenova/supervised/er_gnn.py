@@ -10,33 +10,53 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
-from nodenova.supervised._training_subgraph import lesson_of, taught_model
+from nodenova.supervised._training_subgraph import grow_model, training_subgraph
 
 CHOICES = ("mf", "cm", "im")
 
 
 @dataclass(frozen=True)
-class ErGnn:
-    """Zhou & Cao, "Overcoming Catastrophic Forgetting in Graph Neural Networks with Experience Replay", AAAI 2021.
+class ERGNN:
+    """Experience replay: some nodes of each old class are kept and trained on beside the new ones.
 
-        L = beta L_new + (1 - beta) L_memory,   beta = |E| / (|V| + |E|)       V: new labelled nodes, E: the memory
+    Zhou & Cao, "Overcoming Catastrophic Forgetting in Graph Neural Networks with Experience
+    Replay", AAAI 2021.
 
-    The memory E has `memory` nodes of each old class, chosen when the old encoder stands, in one of three ways:
+        L    = beta L_new + (1 - beta) L_memory
+        beta = |E| / (|V| + |E|)       V: new labelled nodes, E: the memory
+
+    The memory E has `memory` nodes of each old class, chosen when the old encoder stands, in one of
+    three ways:
 
         mf  mean of features           those nearest to the mean of their class
-        cm  coverage maximisation      those with the fewest nodes of other classes closer than `distance`
-        im  influence maximisation     those whose removal would move the classifier most: |H^-1 grad L(v)|
+        cm  coverage maximization      those with the fewest nodes of other classes
+                                       closer than `distance`
+        im  influence maximization     those whose removal would move the classifier most:
+                                       |H^-1 grad L(v)|
 
     What differs from the paper:
-    - It is told the task at test time; here one joint head decides, and both losses are over all its logits.
-    - z is brought to unit length before distances are taken, as the head does: `distance` is between points on a sphere.
-    - Of the paper's influence function only the joint head's part is taken, theta = (W, b) with z held fixed. There H is
-      known in closed form and solved exactly, with `damping` on its diagonal, which is what weight decay adds to it.
+
+    - It is told the task at test time; here one joint head decides, and both losses are over all
+      its logits.
+    - z is brought to unit length before distances are taken, as the head does: `distance` is
+      between points on a sphere.
+    - Of the paper's influence function only the joint head's part is taken, theta = (W, b) with z
+      held fixed. There H is known in closed form and solved exactly, with `damping` on its
+      diagonal, which is what weight decay adds to it.
+
+    Attributes:
+        epochs: How many, of one step each.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        memory: e: nodes kept of each old class, in E.
+        choice: Which nodes E keeps: "mf", "cm" or "im".
+        distance: d of "cm".
+        damping: Of H, in "im".
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -45,21 +65,22 @@ class ErGnn:
     epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    memory: int = setting(10, at_least=1)  # e: nodes kept of each old class
+    memory: int = setting(10, at_least=1)
     choice: str = choice("mf", "cm", "im")
-    distance: float = setting(0.5, above=0)  # d of "cm"
-    damping: float = setting(5e-4, above=0)  # of "im"
+    distance: float = setting(0.5, above=0)
+    damping: float = setting(5e-4, above=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         head = trained_head(model, "er_gnn")
         g, h_a = model.encoder(), grow(head, given.num_new)
         assert given.old_ids is not None
         assert given.old_y is not None
         with torch.no_grad():
-            z = F.normalize(model.frozen_encoder()(given.graph)[torch.from_numpy(given.old_ids).to(model.device)], dim=1)
+            old = torch.from_numpy(given.old_ids).to(model.device)
+            z = F.normalize(model.frozen_encoder()(given.graph)[old], dim=1)
             p = head(z).softmax(dim=1)
         y_old = torch.from_numpy(given.old_y).to(model.device)
         if self.choice == "mf":
@@ -67,23 +88,27 @@ class ErGnn:
         elif self.choice == "cm":
             worth = -strangers_within(z, y_old, self.distance)
         else:
-            worth = influence(F.pad(z, (0, 1), value=1.0) / head.temperature, p, y_old, self.damping)
-        lesson = lesson_of(model, given, keep=best_of_each_class(worth.cpu().numpy(), given.old_y, self.memory))
-        beta = len(lesson.old) / (len(lesson.new) + len(lesson.old))
+            u = F.pad(z, (0, 1), value=1.0) / head.temperature
+            worth = influence(u, p, y_old, self.damping)
+        keep = best_of_each_class(worth.cpu().numpy(), given.old_y, self.memory)
+        subgraph = training_subgraph(model, given, keep=keep)
+        beta = len(subgraph.old) / (len(subgraph.new) + len(subgraph.old))
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z = g(lesson.graph)
+            z = g(subgraph.graph)
             return {
-                "new": beta * F.cross_entropy(h_a(z[lesson.new]), lesson.y),
-                "memory": (1.0 - beta) * F.cross_entropy(h_a(z[lesson.old]), lesson.y_old),
+                "new": beta * F.cross_entropy(h_a(z[subgraph.new]), subgraph.y),
+                "memory": (1.0 - beta) * F.cross_entropy(h_a(z[subgraph.old]), subgraph.y_old),
             }
 
-        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        return taught_model(model, lesson, g, h_a, history)
+        history = minimize(
+            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        return grow_model(model, subgraph, g, h_a, history)
 
 
 def best_of_each_class(worth: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    """Places of the `most` nodes of greatest worth of each class, ascending; of equals the earlier."""
+    """Places of the `most` worthiest nodes of each class, ascending; of equals the earlier."""
     order = np.argsort(-worth, kind="stable")
     return np.sort(np.concatenate([order[y[order] == c][:most] for c in np.unique(y)]))
 
@@ -104,7 +129,9 @@ def influence(u: Tensor, p: Tensor, y: Tensor, damping: float) -> Tensor:
     """(n,) length of H^-1 grad_theta L(v) for a softmax classifier with logits theta u.
 
     u: (n, d) inputs, p: (n, C) its probabilities, y: (n,) classes.
-    grad L(v) = (p - onehot(y)) x u,  H = mean over nodes of (diag(p) - p p') x (u u') + damping.
+
+        grad L(v) = (p - onehot(y)) x u
+        H         = mean over nodes of (diag(p) - p p') x (u u') + damping
     """
     u, p = u.double(), p.double()
     (n, d), classes = u.shape, p.shape[1]

@@ -12,32 +12,48 @@ import torch.nn.functional as F
 from scipy.optimize import nnls
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
-from nodenova.supervised._training_subgraph import lesson_of, taught_model
+from nodenova.supervised._training_subgraph import grow_model, training_subgraph
 
 LOGITS = ("all", "own")
 
 
 @dataclass(frozen=True)
-class Gem:
-    """Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning", NeurIPS 2017.
+class GEM:
+    """Gradient episodic memory: steps that do not raise the loss on what is kept of earlier stages.
 
-    Learn the new labels in a direction that does not raise the loss on what is kept of any earlier stage k:
+    Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning", NeurIPS 2017.
 
-        min over g~ of  1/2 |g~ - g|^2   with  <g~, g_k> >= 0 for all k           g = grad L_new, g_k = grad L_memory,k
-        dual:  min over v of  1/2 v'GG'v + g'G'v,  v >= margin,   g~ = g + G'v     rows of G: the g_k
+    Learn the new labels in a direction that does not raise the loss on what is kept of any earlier
+    stage k:
 
-    and g~ = g where no constraint is broken. One stage is one task k; its memory is `memory` random nodes a class.
+        g = grad L_new,  g_k = grad L_memory,k,  rows of G: the g_k
+        min over g~ of  1/2 |g~ - g|^2   with  <g~, g_k> >= 0 for all k
+        dual:  min over v of  1/2 v'GG'v + g'G'v,  v >= margin,   g~ = g + G'v
+
+    and g~ = g where no constraint is broken. One stage is one task k; its memory is `memory` random
+    nodes a class.
 
     What differs from the paper:
-    - It is told the task at test time and compares the logits of one task only. Here one joint head decides, so losses
-      are over all logits; `logits="own"` takes each task's own, as in the paper: then nothing compares old with new.
+
+    - It is told the task at test time and compares the logits of one task only. Here one joint head
+      decides, so losses are over all logits; `logits="own"` takes each task's own, as in the paper:
+      then nothing compares old with new.
     - Adam instead of plain gradient steps: the constraint holds for g~, not for Adam's step.
-    - The memory holds a share of each class instead of the last examples seen. Margin 0.5 is the paper's.
+    - The memory holds a share of each class instead of the last examples seen. Margin 0.5 is the
+      paper's.
+
+    Attributes:
+        epochs: How many, of one step each.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        memory: Nodes kept of each old class, in L_memory,k.
+        margin: Least v of the dual: how strongly memory pulls when a constraint is broken.
+        logits: "all"; or "own": each task's loss over its own classes only, as in the paper.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -46,41 +62,57 @@ class Gem:
     epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    memory: int = setting(10, at_least=1)  # nodes kept of each old class
-    margin: float = setting(0.5, at_least=0)  # least v of the dual: how strongly memory pulls when a constraint is broken
-    logits: str = choice("all", "own")  # "own": each task's loss over its own classes only, as in the paper
+    memory: int = setting(10, at_least=1)
+    margin: float = setting(0.5, at_least=0)
+    logits: str = choice("all", "own")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "gem"), given.num_new)
         assert given.old_y is not None
-        lesson = lesson_of(model, given, keep=some_of_each_class(given.old_y, self.memory))
-        sizes = (*model.sizes, given.num_new)
+        keep = some_of_each_class(given.old_y, self.memory)
+        subgraph = training_subgraph(model, given, keep=keep)
+        sizes = (*model.classes_per_stage, given.num_new)
         ends = np.cumsum(sizes)
-        own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]  # the classes of each stage
-        memories = [(lesson.y_old >= part.start) & (lesson.y_old < part.stop) for part in own[:-1]]
+        # the classes of each stage
+        own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        y_old = subgraph.y_old
+        memories = [(y_old >= part.start) & (y_old < part.stop) for part in own[:-1]]
         parameters = [*g.parameters(), *h_a.parameters()]
 
         def loss(z: Tensor, y: Tensor, part: slice) -> Tensor:
             logits = h_a(z)
-            return F.cross_entropy(logits[:, part], y - part.start) if self.logits == "own" else F.cross_entropy(logits, y)
+            if self.logits == "own":
+                return F.cross_entropy(logits[:, part], y - part.start)
+            return F.cross_entropy(logits, y)
 
         def gradient(loss: Tensor) -> Tensor:
-            return torch.cat([d.flatten() for d in torch.autograd.grad(loss, parameters, retain_graph=True)])
+            slopes = torch.autograd.grad(loss, parameters, retain_graph=True)
+            return torch.cat([d.flatten() for d in slopes])
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z = g(lesson.graph)
-            z_old = z[lesson.old]
-            l_new = loss(z[lesson.new], lesson.y, own[-1])
-            l_k = [loss(z_old[k], lesson.y_old[k], part) for k, part in zip(memories, own[:-1], strict=True) if k.any()]
-            g_tilde = projected(gradient(l_new), torch.stack([gradient(one) for one in l_k]), self.margin)
+            z = g(subgraph.graph)
+            z_old = z[subgraph.old]
+            l_new = loss(z[subgraph.new], subgraph.y, own[-1])
+            l_k = [
+                loss(z_old[k], y_old[k], part)
+                for k, part in zip(memories, own[:-1], strict=True)
+                if k.any()
+            ]
+            g_new = gradient(l_new)
+            g_tilde = projected(g_new, torch.stack([gradient(one) for one in l_k]), self.margin)
             # The memory's losses are there to be seen; their gradients have done their work in g~.
-            return {"new": with_gradient(l_new, parameters, g_tilde), "memory": torch.stack(l_k).mean().detach()}
+            return {
+                "new": with_gradient(l_new, parameters, g_tilde),
+                "memory": torch.stack(l_k).mean().detach(),
+            }
 
-        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        return taught_model(model, lesson, g, h_a, history)
+        history = minimize(
+            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        return grow_model(model, subgraph, g, h_a, history)
 
 
 def some_of_each_class(y: np.ndarray, most: int) -> np.ndarray:
@@ -90,7 +122,7 @@ def some_of_each_class(y: np.ndarray, most: int) -> np.ndarray:
 
 
 def projected(g: Tensor, memories: Tensor, margin: float) -> Tensor:
-    """g~ of (P,) g and (tasks, P) memories: g itself where it hurts no task, else the solution of the dual."""
+    """g~ of (P,) g and (tasks, P) memories: g where it hurts no task, else the dual's solution."""
     if (memories @ g >= 0).all():
         return g
     v = dual_solution(g.detach().cpu().numpy(), memories.detach().cpu().numpy(), margin)
@@ -100,8 +132,9 @@ def projected(g: Tensor, memories: Tensor, margin: float) -> Tensor:
 def dual_solution(g: np.ndarray, memories: np.ndarray, margin: float) -> np.ndarray:
     """v >= margin with the least 1/2 v'GG'v + g'G'v, exactly.
 
-    With v = margin + u this is least squares, |G'u + g + G'margin|^2, over u >= 0; Lawson & Hanson's active sets solve
-    it in a finite number of steps. A QR decomposition first leaves as many rows as there are tasks.
+    With v = margin + u this is least squares, |G'u + g + G'margin|^2, over u >= 0; Lawson &
+    Hanson's active sets solve it in a finite number of steps. A QR decomposition first leaves as
+    many rows as there are tasks.
     """
     columns = memories.T.astype(np.float64)  # (P, tasks)
     q, r = np.linalg.qr(columns)
@@ -110,7 +143,8 @@ def dual_solution(g: np.ndarray, memories: np.ndarray, margin: float) -> np.ndar
 
 
 def with_gradient(loss: Tensor, parameters: Sequence[Tensor], gradient: Tensor) -> Tensor:
-    """Something with the value of `loss` and the gradient `gradient` (P,), to be minimised by the ordinary loop."""
+    """Something with the value of `loss` and the gradient `gradient` (P,), to be minimized."""
     pieces = torch.split(gradient.detach(), [p.numel() for p in parameters])
-    linear = torch.stack([(p.flatten() * piece).sum() for p, piece in zip(parameters, pieces, strict=True)]).sum()
+    pairs = zip(parameters, pieces, strict=True)
+    linear = torch.stack([(p.flatten() * piece).sum() for p, piece in pairs]).sum()
     return loss.detach() + (linear - linear.detach())

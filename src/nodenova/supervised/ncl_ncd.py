@@ -9,66 +9,103 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
 from nodenova.losses.contrast import same_direction
-from nodenova.losses.neighbourhood import l_neighbourhood, l_same_class
+from nodenova.losses.neighborhood import l_neighborhood, l_same_class
 from nodenova.losses.pairwise import l_pseudo, similarity_softmax
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.settings import accepts_old_names, check_settings, choice, setting
 from nodenova.supervised._old_and_new import old_and_new, remembered_anew
 
 
+@accepts_old_names(
+    renamed={"joint": "new_rows", "neighbours": "neighbors"},
+    values={"new_rows": {"strict": "untrained"}},
+)
 @dataclass(frozen=True)
-class NclNcd:
-    """Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
+class NCLNCD:
+    """NCL (neighborhood contrastive learning) with the old labelled nodes, as its paper has them.
 
+    Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
+
+        eta     = softmax(h^u(z)),  eta' and p' of the perturbed z'
         L_CE    = cross-entropy of h^l on the old nodes
-        L_BCE   = pairwise cross-entropy of eta_i . eta'_j against cos(z_i, z_j) > lam, of new nodes   eta = softmax(h^u(z))
-        L_MSE   = mean over old and new nodes of (p - p')^2, of h^l and of h^u                      p' of the perturbed z'
-        l(z, y) = - log exp(cos(z, y)/tau) / (exp(cos(z, z')/tau) + sum over M (and N) of exp(cos(z, .)/tau))
-        L_NCL   = alpha l(z, z') + (1 - alpha) mean over the m nearest z~ in M of l(z, z~), of new nodes, M the other ones
-        N       = hard negatives: M's least similar entries mixed with old nodes, the most similar mixtures kept
-        L_SCL   = mean over z' and the old nodes z~ of the same class of l(z, z~), of old nodes, M the other ones, no N
+        L_BCE   = pairwise cross-entropy of eta_i . eta'_j against cos(z_i, z_j) > lam, of new nodes
+        L_MSE   = mean over old and new nodes of (p - p')^2, of h^l and of h^u
+        l(z, y) = - log exp(cos(z, y)/tau)
+                        / (exp(cos(z, z')/tau) + sum over M (and N) of exp(cos(z, .)/tau))
+        L_NCL   = alpha l(z, z') + (1 - alpha) mean over the m nearest z~ in M of l(z, z~),
+                  of new nodes, M the other ones
+        N       = hard negatives: M's least similar entries mixed with old nodes,
+                  the most similar mixtures kept
+        L_SCL   = mean over z' and the old nodes z~ of the same class of l(z, z~),
+                  of old nodes, M the other ones, no N
         L       = L_CE + L_BCE + omega(t) L_MSE + beta L_NCL + gamma L_SCL
+        omega(t) = omega exp(-5 (1 - t/T)^2)
 
-    Numbers are the released code's, where scripts differ those for CIFAR-10. What differs from the paper is what differs in
-    `ncl`, which is this method without old nodes, with features drawn from old prototypes in N:
+    Numbers are the released code's, where scripts differ those for CIFAR-10. What differs from the
+    paper is what differs in `NCL`, which is this method without old nodes, with features drawn from
+    the statistics of old classes in N:
 
-    - The memory M is the present features of all other nodes, not a queue of the last 2000; m is half of a new class, N a
-      fifth of the memory, or as many as there are old nodes if that is less.
-    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the fourth.
-    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of it.
+    - The memory M is the present features of all other nodes, not a queue of the last 2000; m is
+      half of a new class, N a fifth of the memory, or as many as there are old nodes if that is
+      less.
+    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the
+      fourth.
+    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of
+      it.
     - One step an epoch, on all nodes, with Adam at phase 1's rate and decay.
-    - The paper has no classifier for all classes; h^l and h^u stand side by side in one (`_two_heads`), with the means of
-      the old classes taken anew from their nodes.
+    - The paper has no classifier for all classes; h^l and h^u stand side by side in one
+      (`_two_heads`), with the means of the old classes taken anew from their nodes.
     - One new class: nothing to tell apart, L_BCE and L_NCL are left out.
+
+    Attributes:
+        epochs: How many, of one step each; released scripts.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        old: Weight of L_CE; released code.
+        pairwise: Weight of L_BCE; released code.
+        lam: Cosine above which two nodes count as the same class, in L_BCE; released code.
+        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        rampup_epochs: T of omega(t); released script for CIFAR-10.
+        contrast: beta, weight of L_NCL; released code.
+        old_contrast: gamma, weight of L_SCL; released code.
+        alpha: Share of the node's own second view in L_NCL, neighbors have the rest; released code.
+        neighbors: m of L_NCL; 0 is half of what a new class has on average, as in the released
+            code.
+        hard: Size of N in shares of the memory, 400 of 2000 as released; 0: none.
+        tau: Temperature of the contrast l(z, y); released code.
+        eta: Size of the perturbation z', SWORD's.
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+            them.
+        pair_nodes: Above this many new (or old) nodes, an epoch compares pairs of a sample.
     """
 
     prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)  # released scripts
+    epochs: int = setting(200, at_least=1)
     lr: float = setting(0.01, at_least=0)
     weight_decay: float = setting(5e-4, at_least=0)
-    old: float = setting(1.0, at_least=0)  # weight of L_CE; released code
-    pairwise: float = setting(1.0, at_least=0)  # weight of L_BCE; released code
-    lam: float = 0.95  # cosine above which two nodes count as the same class; released code
-    omega: float = setting(5.0, at_least=0)  # weight of L_MSE once it is in; released script for CIFAR-10
-    rampup_epochs: int = setting(50, at_least=0)  # T; released script for CIFAR-10
-    contrast: float = setting(1.0, at_least=0)  # beta; released code
-    old_contrast: float = setting(0.1, at_least=0)  # gamma; released code
-    alpha: float = setting(0.2, at_least=0)  # share of the node's own second view, neighbours have the rest; released code
-    neighbours: int = setting(0, at_least=0)  # m; 0 is half of what a new class has on average, as in the released code
-    hard: float = setting(0.2, at_least=0)  # size of N in shares of the memory, 400 of 2000 as released; 0: none
-    tau: float = setting(0.05, above=0)  # temperature of the contrast; released code
-    eta: float = setting(0.2, at_least=0)  # size of the perturbation, SWORD's
-    joint: str = choice("concatenated", "strict")  # "strict": the joint head's new rows as `grow` made them
-    pair_nodes: int = setting(1024, at_least=1)  # above this many new (or old) nodes, an epoch compares pairs of a sample
+    old: float = setting(1.0, at_least=0)
+    pairwise: float = setting(1.0, at_least=0)
+    lam: float = 0.95
+    omega: float = setting(5.0, at_least=0)
+    rampup_epochs: int = setting(50, at_least=0)
+    contrast: float = setting(1.0, at_least=0)
+    old_contrast: float = setting(0.1, at_least=0)
+    alpha: float = setting(0.2, at_least=0)
+    neighbors: int = setting(0, at_least=0)
+    hard: float = setting(0.2, at_least=0)
+    tau: float = setting(0.05, above=0)
+    eta: float = setting(0.2, at_least=0)
+    new_rows: str = choice("concatenated", "untrained")
+    pair_nodes: int = setting(1024, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -77,7 +114,7 @@ class NclNcd:
         if self.alpha > 1:
             raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         g, h_l, nodes = model.encoder(), trained_head(model, "ncl_ncd"), old_and_new(model, given)
         h_u, m = head_for_new(h_l, given.num_new), len(nodes.old)
 
@@ -99,9 +136,10 @@ class NclNcd:
             unit, unit_prime = F.normalize(z, dim=1), F.normalize(z_prime, dim=1)
             if self.contrast and given.num_new > 1:
                 n = len(some)
-                mixed_in = unit[torch.randperm(m, device=model.device)[: round(self.hard * n)]]  # old nodes
-                near = self.neighbours or max(1, n // (2 * given.num_new))
-                l_ncl = l_neighbourhood(unit[m:], unit_prime[m:], mixed_in, near, self.alpha, self.tau)
+                few = torch.randperm(m, device=model.device)[: round(self.hard * n)]
+                near = self.neighbors or max(1, n // (2 * given.num_new))
+                new, new_prime, old = unit[m:], unit_prime[m:], unit[few]
+                l_ncl = l_neighborhood(new, new_prime, old, near, self.alpha, self.tau)
                 parts["contrast"] = self.contrast * l_ncl
             if self.old_contrast:
                 few = sample(m, self.pair_nodes, model.device)
@@ -109,6 +147,11 @@ class NclNcd:
                 parts["old_contrast"] = self.old_contrast * l_scl
             return parts
 
-        history = minimize(terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        model, novel_head, rows = remembered_anew(model, g, nodes), h_u.linear, h_u.linear.weight
-        return joined_model(model, nodes.task, g, h_l, self.joint, novel_head=novel_head, rows=rows, history=history)
+        history = minimize(
+            terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        model = remembered_anew(model, g, nodes)
+        h = h_u.linear
+        return joined_model(
+            model, nodes.task, g, h_l, self.new_rows, novel_head=h, rows=h.weight, history=history
+        )

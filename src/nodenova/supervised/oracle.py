@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN
 from nodenova.model.model import Model, trained_encoder
 from nodenova.nn.heads import LinearHead
@@ -22,11 +22,22 @@ from nodenova.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class Oracle:
-    """A well-made GNN that has all labels from the start: L = cross-entropy on old and new training nodes.
+    """The ceiling: a well-made GNN that has all labels from the start.
 
-    An encoder of phase 1's kind and depth and a plain linear head begin afresh. They are given what anybody would give
-    them: a hidden size of 64, dropout on the input too, early stopping on validation nodes of all classes (accuracy, then
-    loss). Nothing of phase 1 is used. Without validation nodes it runs all its epochs.
+        L = cross-entropy on old and new training nodes
+
+    An encoder of phase 1's kind and depth and a plain linear head begin afresh. They are given what
+    anybody would give them: a hidden size of 64, dropout on the input too, early stopping on
+    validation nodes of all classes (accuracy, then loss). Nothing of phase 1 is used. Without
+    validation nodes it runs all its epochs.
+
+    Attributes:
+        epochs: At most so many, of one step each.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        patience: Epochs without a better validation score after which training stops.
+        hidden: Dimensions of z.
+        dropout: On the input and between layers; by validation nodes (0.5: worse).
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -37,12 +48,12 @@ class Oracle:
     weight_decay: float = setting(5e-4, at_least=0)
     patience: int = setting(100, at_least=1)
     hidden: int = setting(64, at_least=1)
-    dropout: float = setting(0.8, at_least=0)  # on the input and between layers; by validation nodes (0.5: worse)
+    dropout: float = setting(0.8, at_least=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         old = trained_encoder(model, "oracle")
         assert given.y is not None
         assert given.old_ids is not None
@@ -50,11 +61,16 @@ class Oracle:
         assert given.val_ids is not None
         assert given.val_y is not None
         n_old = len(model.classes)
-        spec = replace(old.spec, hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout)
-        g, h = GNN(spec).to(model.device), LinearHead(self.hidden, n_old + given.num_new).to(model.device)
-        train, count = np.concatenate([given.old_ids, given.ids]), len(given.old_ids) + len(given.ids)
-        graph, at = nodes_around(given.graph, np.concatenate([train, given.val_ids]), g)
-        parts = (at[:count], np.concatenate([given.old_y, n_old + given.y]), at[count:], given.val_y)
+        spec = replace(
+            old.spec, hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout
+        )
+        g = GNN(spec).to(model.device)
+        h = LinearHead(self.hidden, n_old + given.num_new).to(model.device)
+        count = len(given.old_ids) + len(given.ids)
+        wanted = np.concatenate([given.old_ids, given.ids, given.val_ids])
+        graph, at = nodes_around(given.graph, wanted, g)
+        y_train = np.concatenate([given.old_y, n_old + given.y])
+        parts = (at[:count], y_train, at[count:], given.val_y)
         ids, y, val, y_val = (torch.from_numpy(part).to(model.device) for part in parts)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -62,7 +78,8 @@ class Oracle:
 
         def validate() -> tuple[float, float]:
             logits = h(g(graph)[val])
-            return float((logits.argmax(dim=1) == y_val).float().mean()), -float(F.cross_entropy(logits, y_val))
+            accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
+            return accuracy, -float(F.cross_entropy(logits, y_val))
 
         history = minimize(
             terms,
@@ -73,5 +90,6 @@ class Oracle:
             validate=validate if len(val) else None,
             patience=self.patience,
         )
-        known = Memory.remember(g, graph, ids, y, h.num_classes)  # the old ones speak of another encoder's z
+        # All anew: what was remembered of old classes speaks of another encoder's z.
+        known = Memory.remember(g, graph, ids, y, h.num_classes)
         return model.grown(encoder=g, head=h, memory=known, history=history)

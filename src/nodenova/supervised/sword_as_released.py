@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.losses.remembering import l_distill_global, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed_logits
 from nodenova.model.model import Model, trained_head
@@ -21,23 +21,41 @@ from nodenova.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class SwordAsReleased:
-    """Hou et al., CIKM 2024, released code: shows what the labels in it are worth. Not the paper's method; that is `Sword`.
+    """SWORD's released script, with the labels in it: shows what those labels are worth.
 
-        L = novel (L_CE + beta1 L_Self + beta2 L_Perturb) + base (L_Replay + omega L_Distill),  beta = alpha * rampup(epoch)
+    Hou et al., CIKM 2024, released code. Not the paper's method; that is `Sword`.
 
-    - L_CE is cross-entropy of the joint head with the TRUE classes of the new training nodes. L_Pseudo (Eq. 4) is left out,
-      so nothing teaches h^u but L_Perturb: the verdicts it hands to L_Self are those of a head nobody taught.
-    - L_Perturb puts the noise on h^u's logits, with one standard deviation for all nodes and classes.
-    - L_Replay draws 2 features a class, with one sigma a dimension for all classes (the mean of theirs, each from the
-      unbiased variance + 1e-5), and leaves out the temperature.
+        L    = novel (L_CE + beta1 L_Self + beta2 L_Perturb) + base (L_Replay + omega L_Distill)
+        beta = alpha * rampup(epoch)
+
+    - L_CE is cross-entropy of the joint head with the TRUE classes of the new training nodes.
+      L_Pseudo (Eq. 4) is left out, so h^u is trained by nothing but L_Perturb: the verdicts it
+      hands to L_Self are those of a head that was never told anything.
+    - L_Perturb puts the noise on h^u's logits, with one standard deviation for all nodes and
+      classes.
+    - L_Replay draws 2 features a class, with one sigma a dimension for all classes (the mean of
+      theirs, each from the unbiased variance + 1e-5), and leaves out the temperature.
     - L_Distill compares all nodes at once: | Z_old/|Z_old| - Z/|Z| |, norms over the whole matrix.
-    - Fixed epochs, which the authors choose by dataset; 530 is Cora with GCN. `novel` is 1.8 in the script with the labels
-      and 1.2 in the versions without.
+    - Fixed epochs, which the authors choose by dataset; 530 is Cora with GCN. `novel` is 1.8 in the
+      script with the labels and 1.2 in the versions without.
 
-    It starts from the script's phase 1 (no early stopping; epochs and hidden size by dataset; for GAT attention v2 with
-    dropout of 0.6, on the input too), which `nodenova bench` gives it; `nodenova run` and Python start it from what they
-    are told.
-    The script's phase 1 is always the same one, by a fixed seed; here it has the run's.
+    It starts from the script's phase 1 (no early stopping; epochs and hidden size by dataset; for
+    GAT attention v2 with dropout of 0.6, on the input too), which `nodenova bench` gives it;
+    `nodenova run` and Python start it from what they are told. The script's phase 1 is always the
+    same one, by a fixed seed; here it has the run's.
+
+    Attributes:
+        epochs: How many, of one step each, on the whole visible graph.
+        lr: Learning rate of Adam.
+        weight_decay: Of Adam.
+        alpha1: beta1 = alpha1 * rampup, weight of L_Self, Eq. 6.
+        alpha2: beta2 = alpha2 * rampup, weight of L_Perturb, Eq. 8.
+        rampup_epochs: How long the ramp-up of beta1 and beta2 takes.
+        eta: Size of the perturbation, Eq. 7.
+        draws: Features drawn per class and epoch, in L_Replay, Eq. 10.
+        omega: omega_fd, weight of L_Distill, Eq. 11.
+        novel: Weight of the first three terms.
+        base: Weight of the last two; base / novel is lambda of Eq. 14.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -58,13 +76,14 @@ class SwordAsReleased:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "sword_as_released"), given.num_new)
         assert given.y is not None
         h_u = nn.Linear(g.spec.hidden, given.num_new).to(model.device)
         n_old, memory = len(model.classes), model.memory
         per_class = float(memory.classes.dof) / n_old + 1.0
-        sigma = (memory.replay.var * per_class / max(per_class - 1.0, 1.0) + 1e-5).sqrt().mean(dim=0)  # (hidden,)
+        unbiased = memory.replay.var * per_class / max(per_class - 1.0, 1.0)
+        sigma = (unbiased + 1e-5).sqrt().mean(dim=0)  # (hidden,)
         ids, y = (torch.from_numpy(a).to(model.device) for a in (given.ids, given.y))
         with torch.no_grad():
             z_old = model.frozen_encoder()(given.graph)  # (N, hidden), the same in every epoch
@@ -87,6 +106,8 @@ class SwordAsReleased:
                 "distill": self.base * self.omega * l_distill_global(z_old, z),
             }
 
-        history = minimize(terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
+        history = minimize(
+            terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
         known = memory.append(Memory.remember(g, given.graph, ids, y, given.num_new))
         return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

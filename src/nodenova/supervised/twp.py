@@ -12,40 +12,59 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
-from nodenova.data.labels import GivenTask
+from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN, gatv2_ends
 from nodenova.graph import Graph
 from nodenova.model.model import Model, trained_encoder, trained_head
-from nodenova.nn.attention import neighbourhoods
+from nodenova.nn.attention import neighborhoods
 from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.sparse import features
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._training_subgraph import lesson_of, taught_model
+from nodenova.supervised._training_subgraph import grow_model, training_subgraph
 
 STEP = 1e-3  # of the difference quotient in `total_slope`
 
 
 @dataclass(frozen=True)
-class Twp:
-    """Liu, Yang & Wang, "Overcoming Catastrophic Forgetting in Graph Neural Networks", AAAI 2021.
+class TWP:
+    """Topology-aware weight preserving: weights that old labels or attention hang on stay near.
 
-        L       = L_new + sum over theta of (lambda_l I^loss + lambda_t I^topo) (theta - theta*)^2 + beta |I_new|_1
-        I^loss  = |dL_old / dtheta|                                what the old labels depend on
-        I^topo  = |d(mean over old nodes i of |e_i|^2) / dtheta|    what attention at the old nodes depends on
-        e_ij    = LeakyReLU(a . [W h_i, W h_j]) on gat;  (W h_i) . tanh(W h_j) on gcn and sage, which have no attention
-        |I_new|_1 = sum over theta of |dL_new / dtheta|             leaves weights free for later stages
+    Liu, Yang & Wang, "Overcoming Catastrophic Forgetting in Graph Neural Networks", AAAI 2021.
 
-    theta are encoder and old head at the end of phase 1 (theta*); the new rows of the joint head are not held.
+        L         = L_new + sum over theta of (lambda_l I^loss + lambda_t I^topo) (theta - theta*)^2
+                    + beta |I_new|_1
+        I^loss    = |dL_old / dtheta|         what the old labels depend on
+        I^topo    = |d(mean over old nodes i of |e_i|^2) / dtheta|
+                                              what attention at the old nodes depends on
+        e_ij      = LeakyReLU(a . [W h_i, W h_j]) on gat;
+                    (W h_i) . tanh(W h_j) on gcn and sage, which have no attention
+        |I_new|_1 = sum over theta of |dL_new / dtheta|
+                                              leaves weights free for later stages
+
+    theta are encoder and old head at the end of phase 1 (theta*); the new rows of the joint head
+    are not held.
 
     What differs from the paper:
-    - It is told the task at test time; here one joint head decides, and L_new is over all its logits.
-    - The importances are computed when phase 2 begins, from the old training nodes and labels that the door hands over for
-      it, instead of being stored at the end of phase 1; no dropout. No old node takes part in training.
-    - e is taken from every layer; the released code takes the first, which leaves the upper ones without I^topo.
-      It also squares the gradients; here they are as printed.
-    - |I_new|_1 is a derivative, so its own is a second one; the released code drops it (`.data`). Here
-      |I_new|_1 = (L_new(theta + s sign I) - L_new(theta - s sign I)) / 2s for a small s, which can be minimised as it is.
+
+    - It is told the task at test time; here one joint head decides, and L_new is over all its
+      logits.
+    - The importances are computed when phase 2 begins, from the old training nodes and labels that
+      the entrance hands over for it, instead of being stored at the end of phase 1; no dropout. No
+      old node takes part in training.
+    - e is taken from every layer; the released code takes the first, which leaves the upper ones
+      without I^topo. It also squares the gradients; here they are as printed.
+    - |I_new|_1 is a derivative, so its own is a second one; the released code drops it (`.data`).
+      Here |I_new|_1 = (L_new(theta + s sign I) - L_new(theta - s sign I)) / 2s for a small s, which
+      can be minimized as it is.
+
+    Attributes:
+        epochs: How many, of one step each.
+        lr: Learning rate of Adam, as in phase 1.
+        weight_decay: Of Adam, as in phase 1.
+        lambda_l: Weight of I^loss.
+        lambda_t: Weight of I^topo.
+        beta: Weight of |I_new|_1.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -61,22 +80,26 @@ class Twp:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: GivenTask) -> Model:
+    def learn(self, model: Model, given: LabelledNewTask) -> Model:
         head = trained_head(model, "twp")
         g, h_a = trained_encoder(model, "twp"), grow(head, given.num_new)
         assert given.old_ids is not None
         assert given.old_y is not None
         old, y_old = (torch.from_numpy(a).to(model.device) for a in (given.old_ids, given.old_y))
         i_loss, i_topo = importances(g.eval(), head, given.graph, old, y_old)
-        weight = [self.lambda_l * a + self.lambda_t * b for a, b in zip(i_loss, i_topo, strict=True)]
+        both = zip(i_loss, i_topo, strict=True)
+        weight = [self.lambda_l * a + self.lambda_t * b for a, b in both]
         theta_star = [p.detach().clone() for p in (*g.parameters(), *head.parameters())]
-        lesson, n_old, classify = lesson_of(model, given), len(model.classes), nn.Sequential(g, h_a)
+        subgraph = training_subgraph(model, given)
+        n_old = len(model.classes)
+        classify = nn.Sequential(g, h_a)
 
         def l_new(theta: Mapping[str, Tensor]) -> Tensor:
-            return F.cross_entropy(functional_call(classify, dict(theta), (lesson.graph,))[lesson.new], lesson.y)
+            logits = functional_call(classify, dict(theta), (subgraph.graph,))
+            return F.cross_entropy(logits[subgraph.new], subgraph.y)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            parts = {"new": F.cross_entropy(h_a(g(lesson.graph)[lesson.new]), lesson.y)}
+            parts = {"new": F.cross_entropy(h_a(g(subgraph.graph)[subgraph.new]), subgraph.y)}
             if self.lambda_l or self.lambda_t:
                 theta = [*g.parameters(), h_a.linear.weight[:n_old], h_a.linear.bias[:n_old]]
                 parts["keep"] = l_preserve(theta, theta_star, weight)
@@ -85,28 +108,37 @@ class Twp:
                 parts["promote"] = self.beta * total_slope(l_new, dict(classify.named_parameters()))
             return parts
 
-        history = minimize(terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay)
-        return taught_model(model, lesson, g, h_a, history)
+        history = minimize(
+            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
+        )
+        return grow_model(model, subgraph, g, h_a, history)
 
 
-def importances(g: GNN, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+def importances(
+    g: GNN, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor
+) -> tuple[list[Tensor], list[Tensor]]:
     """I^loss and I^topo of every parameter of the encoder and the head, from labelled nodes."""
     parameters = [*g.parameters(), *head.parameters()]
 
     def size_of_gradient(of: Tensor) -> list[Tensor]:
         slopes = torch.autograd.grad(of, parameters, allow_unused=True)
-        return [torch.zeros_like(p) if d is None else d.abs() for p, d in zip(parameters, slopes, strict=True)]
+        return [
+            torch.zeros_like(p) if d is None else d.abs()
+            for p, d in zip(parameters, slopes, strict=True)
+        ]
 
-    return size_of_gradient(F.cross_entropy(head(g(graph)[ids]), y)), size_of_gradient(attention_size(g, graph, ids))
+    i_loss = size_of_gradient(F.cross_entropy(head(g(graph)[ids]), y))
+    i_topo = size_of_gradient(attention_size(g, graph, ids))
+    return i_loss, i_topo
 
 
 def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
-    """Mean over the nodes `ids` of |e_i|^2: all their edges (and themselves), all heads, all layers."""
+    """Mean over the nodes `ids` of |e_i|^2: all edges (and themselves), all heads, all layers."""
     kind, device = g.spec.kind, ids.device
-    edges = neighbourhoods(graph, device)
+    edges = neighborhoods(graph, device)
     mine = torch.isin(edges.target, ids)
     source, target = edges.source[mine], edges.target[mine]
-    x = features(graph, device, g.spec.row_normalise)
+    x = features(graph, device, g.spec.row_normalize)
     total = torch.zeros((), device=device)
     for depth, conv in enumerate(g.convs):
         x = kind.activation(x) if depth else x  # type: ignore[arg-type]
@@ -119,7 +151,8 @@ def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
             e = F.leaky_relu(at_source[:, source] + at_target[:, target], conv.negative_slope)
             e = (e * conv.att[0][:, None]).sum(-1)
         elif isinstance(conv, SAGEConv):
-            e = ((x @ conv.lin_r.weight.t())[target] * (x @ conv.lin_l.weight.t())[source].tanh()).sum(-1)
+            at_target, at_source = x @ conv.lin_r.weight.t(), x @ conv.lin_l.weight.t()
+            e = (at_target[target] * at_source[source].tanh()).sum(-1)
         else:
             assert isinstance(conv, GCNConv)
             h = x @ conv.lin.weight.t()
@@ -129,14 +162,23 @@ def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
     return total / len(ids)
 
 
-def l_preserve(theta: Sequence[Tensor], theta_star: Sequence[Tensor], weight: Sequence[Tensor]) -> Tensor:
+def l_preserve(
+    theta: Sequence[Tensor], theta_star: Sequence[Tensor], weight: Sequence[Tensor]
+) -> Tensor:
     """sum over parameters of weight (theta - theta*)^2."""
-    return torch.stack([(w * (a - b).square()).sum() for a, b, w in zip(theta, theta_star, weight, strict=True)]).sum()
+    each = zip(theta, theta_star, weight, strict=True)
+    return torch.stack([(w * (a - b).square()).sum() for a, b, w in each]).sum()
 
 
-def total_slope(loss: Callable[[Mapping[str, Tensor]], Tensor], theta: Mapping[str, Tensor]) -> Tensor:
-    """sum of |dloss / dtheta|: the slope along its own signs, as a quotient of differences that has a gradient."""
+def total_slope(
+    loss: Callable[[Mapping[str, Tensor]], Tensor], theta: Mapping[str, Tensor]
+) -> Tensor:
+    """sum of |dloss / dtheta|: the slope along its own signs.
+
+    It is a quotient of differences, which has a gradient.
+    """
     slopes = torch.autograd.grad(loss(theta), list(theta.values()))
     step = {name: STEP * slope.sign() for name, slope in zip(theta, slopes, strict=True)}
-    up, down = (loss({name: p + way * step[name] for name, p in theta.items()}) for way in (1.0, -1.0))
+    up = loss({name: p + step[name] for name, p in theta.items()})
+    down = loss({name: p - step[name] for name, p in theta.items()})
     return (up - down) / (2.0 * STEP)

@@ -1,7 +1,9 @@
-"""Pages from templates: one skeleton, one style sheet, and every value shown as text unless it is markup already.
+"""Pages from templates: one skeleton, one style sheet, every value shown as text unless markup.
 
-The files in `templates` hold the markup, the modules beside them what it says. A page is one file that opens without a
-network: its style and scripts are in it, and its policy allows those and nothing else.
+`templates` and `assets` here hold what pages share: base.html.j2, the macros, the map and its
+scripts. A room that has pages keeps its own templates and scripts in folders of the same names.
+A page is one file that opens without a network: its style and scripts are in it, and its policy
+allows those and nothing else.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")  # what a map needs; START comes last
+SHARED = "nodenova.pages"
+# What a map needs; START comes last.
+MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")
 START = "start.js"
 
 
@@ -31,17 +35,23 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share as a whole percentage; what is not 0 is not called 0."""
+    """A share as a whole percentage; what is not 0 is not called 0.
+
+    >>> percent(0.42), percent(0.001), percent(None)
+    ('42%', '< 1%', '–')
+    """
     if value is None or math.isnan(value):
         return "–"
     return "< 1%" if 0 < value <= 0.005 else f"{value:.0%}"
 
 
 def decimal(value: float | None) -> str:
+    """Two decimals; a dash where there is nothing."""
     return "–" if value is None or math.isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
 def render_page(
+    room: str,
     template: str,
     title: str,
     *,
@@ -51,15 +61,20 @@ def render_page(
     served: bool = False,
     **values: object,
 ) -> str:
-    """A whole page of a template that extends base.html.j2. Equal values give equal pages.
+    """A whole page. Equal values give equal pages.
 
-    kind:    class of the body, for the style sheet.
-    scripts: assets that run, in this order.
-    data:    what they read, as JSON in the block `story`.
-    served:  whether the page may send something to where it came from; else it can send nothing.
+    Args:
+        room: The package whose page it is; its templates and assets go before the shared ones.
+        template: One that extends base.html.j2.
+        title: Of the page.
+        kind: Class of the body, for the style sheet.
+        scripts: Assets that run, in this order.
+        data: What they read, as JSON in the block `story`.
+        served: Whether the page may send something to where it came from; else it can send nothing.
+        **values: What the template shows. One that it needs and does not get is an error.
     """
-    codes, style = [asset(name) for name in scripts], asset("page.css")
-    return _environment().get_template(template).render(
+    codes, style = [asset(room, name) for name in scripts], asset(SHARED, "page.css")
+    return _environment(room).get_template(template).render(
         title=title,
         kind=kind,
         policy=Markup(_policy(codes, style, served)),
@@ -75,15 +90,17 @@ def policy_hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-def asset(name: str) -> str:
-    """A style sheet or script that comes with the package."""
-    return files("nodenova.review").joinpath("assets", name).read_text(encoding="utf-8")
+def asset(room: str, name: str) -> str:
+    """A style sheet or script of a room, or the shared one of that name."""
+    own = files(room).joinpath("assets", name)
+    found = own if own.is_file() else files(SHARED).joinpath("assets", name)
+    return found.read_text(encoding="utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def _environment(room: str) -> Environment:
     made = Environment(
-        loader=PackageLoader("nodenova.review"),
+        loader=ChoiceLoader([PackageLoader(room), PackageLoader(SHARED)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,104 @@
+"""Which nodes of a labelled graph are for what: where labels become tasks and exams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nodenova.data.labels import UNKNOWN, Exam, LabelledNewTask, OldTask
+from nodenova.graph import Graph
+from nodenova.task import NewTask
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Nodes by purpose. Masks are over all nodes of the graph.
+
+    Attributes:
+        graph: All of it; `seen` says what of it a phase is shown.
+        y: (N,) classes as the model numbers them, old ones and then stage by stage; -1 for unknown.
+        class_names: In that order.
+        sizes: How many classes each phase brings: (old, stage 1, ...).
+        train: (N,) the labelled nodes of old classes that phase 1 learns from.
+        val: (N,) validation nodes of all classes.
+        new: (N,) for each stage, the nodes whose ids phase 2 is given.
+        test: (N,) nodes that exams ask for, each of those whose class has been met.
+        seen: (N,) for each phase the nodes that it is shown; None shows all phases the whole graph.
+    """
+
+    graph: Graph
+    y: np.ndarray
+    class_names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    train: np.ndarray
+    val: np.ndarray
+    new: Sequence[np.ndarray]
+    test: np.ndarray
+    seen: Sequence[np.ndarray] | None = None
+
+    def old_task(self) -> OldTask:
+        """What phase 1 is given."""
+        graph, shown = self._shown[0]
+        y = self.y[shown]
+        train_ids = np.flatnonzero(self.train[shown])
+        val_ids = np.flatnonzero((self.val & self._met(0))[shown])
+        names = self.class_names[: self.sizes[0]]
+        return OldTask(graph, train_ids, y[train_ids], val_ids, y[val_ids], names)
+
+    def new_task(self, stage: int = 1, num_new: int | None = None) -> NewTask:
+        """What phase 2 is given in a stage: no label, and how many classes to find.
+
+        Args:
+            stage: Which, from 1 on.
+            num_new: How many classes to find; the true number unless given.
+        """
+        graph, shown = self._shown[stage]
+        wanted = self.sizes[stage] if num_new is None else num_new
+        return NewTask(graph, np.flatnonzero(self.new[stage - 1][shown]), wanted)
+
+    def labelled_new_task(self, stage: int = 1, num_new: int | None = None) -> LabelledNewTask:
+        """What phase 2 is given in a stage with everything there is to give away.
+
+        Args:
+            stage: Which, from 1 on.
+            num_new: How many classes to find; the true number unless given.
+        """
+        new = self.new_task(stage, num_new)
+        shown = self._shown[stage][1]
+        y = self.y[shown]
+        n_old = sum(self.sizes[:stage])
+        old_ids = np.flatnonzero(self.train[shown])
+        val_ids = np.flatnonzero((self.val & self._met(stage))[shown])
+        return LabelledNewTask(
+            graph=new.graph,
+            ids=new.ids,
+            num_new=new.num_new,
+            y=y[new.ids] - n_old,
+            old_ids=old_ids,
+            old_y=y[old_ids],
+            val_ids=val_ids,
+            val_y=y[val_ids],
+        )
+
+    def exam(self, stage: int = 1) -> Exam:
+        """The answers for the test nodes of all classes met until a stage."""
+        graph, shown = self._shown[stage]
+        ids = np.flatnonzero((self.test & self._met(stage))[shown])
+        sizes = self.sizes[: stage + 1]
+        return Exam(graph, ids, self.y[shown][ids], sizes, self.class_names[: sum(sizes)])
+
+    def _met(self, phase: int) -> np.ndarray:
+        """(N,) nodes of the classes that have been met in a phase."""
+        return (self.y != UNKNOWN) & (self.y < sum(self.sizes[: phase + 1]))
+
+    @cached_property
+    def _shown(self) -> Sequence[tuple[Graph, np.ndarray]]:
+        """The graph of each phase, the same one for its task and its exam, and its nodes' ids."""
+        if self.seen is None:
+            return [(self.graph, np.arange(self.graph.num_nodes))] * len(self.sizes)
+        ids = map(np.flatnonzero, self.seen)
+        whole = self.graph.num_nodes
+        return [(self.graph if len(i) == whole else self.graph.subgraph(i), i) for i in ids]

@@ -1,0 +1,227 @@
+"""A graded run as a value: what it said of the test nodes, as counts. Scores are read off these.
+
+Documents are JSON objects. Those of schema 1 keep scores instead of the confusion matrix of the
+head for new classes; what the matrices they have cannot give is taken from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from math import isfinite
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from nodenova.errors import StorageError
+from nodenova.evaluation.grade import Grade, forgetting
+from nodenova.evaluation.metrics import MATCHINGS
+
+SCHEMA = 2
+Counts: TypeAlias = "tuple[tuple[int, ...], ...]"  # confusion matrix: true x predicted classes
+Reader: TypeAlias = "Callable[[Any], Any]"  # a value of a document to that of a field
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long each phase took."""
+
+    fit: float = 0.0
+    discover: float = 0.0
+
+
+def counts_of(confusion: np.ndarray) -> Counts:
+    """A confusion matrix as a value."""
+    return tuple(map(tuple, confusion.tolist()))
+
+
+def read_ints(values: Sequence[Any]) -> tuple[int, ...]:
+    """A list of a document as whole numbers."""
+    return tuple(map(int, values))
+
+
+def read_names(values: Sequence[Any]) -> tuple[str, ...]:
+    """A list of a document as texts."""
+    return tuple(map(str, values))
+
+
+def _read_counts(rows: Sequence[Sequence[Any]]) -> Counts:
+    return tuple(map(read_ints, rows))
+
+
+RENAMED = {"gate": "old_new_accuracy"}  # scores by the names they had
+
+
+def _read_stored(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    return {
+        matching: {
+            RENAMED.get(name, name): float(value)
+            for name, value in each.items()
+            if value is not None
+        }
+        for matching, each in stored.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradedRun:
+    """One seed of a graded run.
+
+    Attributes:
+        seed: Of both phases.
+        num_old: How many classes were labelled.
+        class_names: Of the true classes.
+        confusion: Of the joint head after phase 2.
+        confusion_fit: Of the model of phase 1.
+        confusion_old: Test nodes of old classes told apart among these.
+        confusion_new: Test nodes of new classes by the head for new classes.
+        sizes: How many true classes each phase brought.
+        predicted_sizes: How many classes the model has of each phase.
+        seconds: How long each phase took.
+        stored: {matching: scores} that no matrix can give.
+    """
+
+    seed: int
+    num_old: int
+    class_names: tuple[str, ...] = ()
+    confusion: Counts = ()
+    confusion_fit: Counts = ()
+    confusion_old: Counts | None = None
+    confusion_new: Counts | None = None
+    sizes: tuple[int, ...] = ()
+    predicted_sizes: tuple[int, ...] = ()
+    seconds: Seconds = Seconds()
+    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    _NEEDED: ClassVar[tuple[str, ...]] = ("seed", "num_old")
+    _READERS: ClassVar[Mapping[str, Reader]] = {
+        "seed": int,
+        "num_old": int,
+        "class_names": read_names,
+        "confusion": _read_counts,
+        "confusion_fit": _read_counts,
+        "confusion_old": _read_counts,
+        "confusion_new": _read_counts,
+        "sizes": read_ints,
+        "predicted_sizes": read_ints,
+        "seconds": lambda value: Seconds(**value),
+        "stored": _read_stored,
+    }
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result."""
+        return True
+
+    @cached_property
+    def grade(self) -> Grade:
+        """After both phases."""
+        new, old = (
+            None if counts is None else np.array(counts)
+            for counts in (self.confusion_new, self.confusion_old)
+        )
+        return Grade(np.array(self.confusion), new, self.sizes, self.predicted_sizes, old)
+
+    def scores(self, matching: str = "block") -> Mapping[str, float]:
+        """Every score under a matching, nan where there was nothing to measure."""
+        if matching not in self._scores:
+            stored = dict(self.stored.get(matching, {}))
+            self._scores[matching] = stored | self.grade.scores(matching)
+        return self._scores[matching]
+
+    @cached_property
+    def _scores(self) -> dict[str, Mapping[str, float]]:
+        return {}
+
+    @cached_property
+    def once(self) -> Mapping[str, float]:
+        """Scores that are the same under every matching.
+
+        AA and AF are under the headline, the others need none.
+        """
+        stored = self.stored.get("block", {})
+        found = {name: value for name, value in stored.items() if name in ("aa", "af")}
+        if self.confusion_fit:
+            before = Grade(np.array(self.confusion_fit), None, self.sizes, self.sizes)
+            found["aa"], found["af"] = forgetting([before, self.grade])
+        found |= self.grade.collapse
+        # 100 where every discovered class is used, else 0: its mean is a share of the seeds.
+        return found | {"new_all": 100.0 * (found["new_used"] == self.predicted_sizes[-1])}
+
+    def score(self, name: str, matching: str = "block") -> float | None:
+        """One score; None for a failed run, and where there was nothing to measure."""
+        if not self.is_done:
+            return None
+        value = self.once[name] if name in self.once else self.scores(matching).get(name)
+        return value if value is not None and isfinite(value) else None
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """What a document of this schema, or of an earlier one, says; what else it has is left out.
+
+        Raises:
+            StorageError: It is no document of a graded run, or a damaged one.
+        """
+        for name in cls._NEEDED:
+            if document.get(name) is None:
+                raise StorageError(f"not a result row, it has no {name}")
+        schema = document.get("schema", 1)
+        if schema not in range(1, SCHEMA + 1):
+            raise StorageError(
+                f"a row of schema {schema}, and this version of nodenova knows schemas "
+                f"up to {SCHEMA}"
+            )
+        try:
+            values = {
+                name: read(document[name])
+                for name, read in cls._READERS.items()
+                if document.get(name) is not None
+            }
+            if schema == 1:
+                values |= cls._of_schema_1(document, values)
+            made = cls(**values)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise StorageError(f"a damaged result row ({error})") from error
+        made._check_shapes()
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        return {"schema": SCHEMA} | asdict(self)
+
+    @classmethod
+    def _of_schema_1(cls, document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """What schema 1 says otherwise: scores that its matrices do not give."""
+        missing = {side: f"confusion_{side}" not in values for side in ("old", "new")}
+        names = [f"{side}_n" for side, is_missing in missing.items() if is_missing]
+        names += ["all_n"] * any(missing.values())
+        scores = document.get("scores") or {}
+        kept = {
+            matching: {name: scores[matching].get(name) for name in names}
+            for matching in MATCHINGS
+            if matching in scores
+        }
+        if "confusion_fit" not in values and "block" in kept:
+            kept["block"] |= {name: document.get(name) for name in ("aa", "af")}
+        stored = {matching: each for matching, each in _read_stored(kept).items() if each}
+        return {"stored": stored}
+
+    def _check_shapes(self) -> None:
+        """Raise unless every confusion matrix is of the run's classes. A failed run has none."""
+        true, said = self.sizes, self.predicted_sizes
+        shapes = {
+            "confusion": (sum(true), sum(said)),
+            "confusion_fit": (sum(true), sum(true)),
+            "confusion_old": (sum(true[:-1]), sum(said[:-1])),
+            "confusion_new": (sum(true[-1:]), sum(said[-1:])),
+        }
+        for name, shape in shapes.items():
+            counts = getattr(self, name)
+            must = name == "confusion" and self.is_done
+            fits = bool(counts) and [len(line) for line in counts] == [shape[1]] * shape[0]
+            if (counts or must) and not fits:
+                raise StorageError(
+                    f"a damaged result row: its {name} is not of its classes, "
+                    f"{shape[0]} × {shape[1]}"
+                )

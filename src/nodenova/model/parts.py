@@ -1,0 +1,92 @@
+"""What a model is made of: private, and handed out as copies."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nodenova.errors import GraphError, warn_renamed
+from nodenova.graph import Graph
+from nodenova.nn.encoder import Encoder
+from nodenova.nn.heads import Head
+from nodenova.nn.memory import Memory
+from nodenova.nn.passes import encode
+from nodenova.nn.seeding import fixed_threads
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """An encoder, a joint head and a memory of classes: what a method takes from a model.
+
+    All of them are copies, so that a method cannot damage the model it starts from.
+    """
+
+    _encoder: Encoder
+    _head: Head
+    _novel_head: nn.Linear | None
+    _memory: Memory
+
+    def encoder(self) -> Encoder:
+        """A copy of g, to be trained further."""
+        return copy.deepcopy(self._encoder).requires_grad_(True)
+
+    def frozen_encoder(self) -> Encoder:
+        """A copy of g as it is, for distillation: no gradient, no dropout."""
+        return copy.deepcopy(self._encoder)
+
+    def head(self) -> Head:
+        """A copy of the joint head h^a, to be trained further."""
+        return copy.deepcopy(self._head).requires_grad_(True)
+
+    def novel_head(self) -> nn.Linear | None:
+        """A copy of h^u, the head for the newest classes only, when the last method has one."""
+        h = copy.deepcopy(self._novel_head)
+        return None if h is None else h.requires_grad_(True)
+
+    @property
+    def memory(self) -> Memory:
+        """A copy of what is remembered of each class."""
+        return self._memory.copy()
+
+    @property
+    def prototypes(self) -> Memory:
+        """The name that `memory` had."""
+        warn_renamed("Model.prototypes", "Model.memory")
+        return self.memory
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is kept, and runs."""
+        return self._head.linear.weight.device
+
+    def to(self, device: str | torch.device) -> Self:
+        """The same model on another device."""
+        place = torch.device(device)
+        novel = copy.deepcopy(self._novel_head)
+        return replace(
+            self,
+            _encoder=copy.deepcopy(self._encoder).to(place),
+            _head=copy.deepcopy(self._head).to(place),
+            _novel_head=None if novel is None else novel.to(place),
+            _memory=self._memory.to(place),
+        )
+
+    def check(self, graph: Graph) -> None:
+        """Raise a GraphError unless the graph has the features this model was trained on."""
+        expected = self._encoder.spec.num_features
+        if graph.num_features != expected:
+            raise GraphError(
+                f"the graph has {graph.num_features} features, the model was trained on {expected}"
+            )
+
+    def _run(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
+        """What `read` makes of z of all nodes."""
+        self.check(graph)
+        with torch.no_grad(), fixed_threads():
+            return read(encode(self._encoder, graph)).cpu().numpy()

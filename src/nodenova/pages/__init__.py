@@ -1,0 +1,1 @@
+"""What pages share: skeleton, style sheet, macros, the map's scripts, score tables."""
