@@ -32,7 +32,7 @@ class Task:
     """What both phases were given, in one place; the labels are those of the old nodes only."""
 
     def __init__(self, first: nova.OldTask, new: nova.NewTask) -> None:
-        self.graph, self.ids, self.k = new.graph, new.ids, new.num_new
+        self.graph, self.ids, self.k = new.graph, new.ids, new.number
         self.old_ids, self.y = first.train_ids, first.train_y
         self.n_old = len(first.class_names)
 

@@ -10,6 +10,7 @@ from .data.splits import split as split
 from .data.splits import split_stages as split_stages
 from .data.synthetic import synthetic as synthetic
 from .data.tasks import tasks_from_labels as tasks_from_labels
+from .discovery import count_new as count_new
 from .discovery import discover as discover
 from .errors import NodenovaError as NodenovaError
 from .estimator import NodeDiscoverer as NodeDiscoverer
@@ -37,6 +38,7 @@ from .model.info import class_info as class_info
 from .model.loading import load_model as load_model
 from .model.model import Model as Model
 from .model.model import NodeClass as NodeClass
+from .prism.count import Count as Count
 from .prism.method import Prism as Prism
 from .review.decisions import apply_review as apply_review
 from .supervised import LABELLED as LABELLED

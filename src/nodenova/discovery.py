@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
+
+import torch
 
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, Method
 from nodenova.model.model import Model, Stage
+from nodenova.nn.passes import encode
 from nodenova.nn.seeding import repeatable
 from nodenova.nn.training import Watcher, watched_by
+from nodenova.prism.count import Count
+from nodenova.prism.counting import gather, judge
 from nodenova.prism.method import Prism
 from nodenova.task import NewTask
 
@@ -31,17 +36,21 @@ def discover(
 
     Args:
         model: What `fit`, or an earlier `discover`, made.
-        task: The graph, the numbers of the new nodes, and how many classes they are of.
+        task: The graph, the numbers of the unlabelled nodes, whether known classes are among them
+            (`mixed`), and how many new classes there are; with num_new=None as many are looked for
+            as `count_new` says, and `model.stages[-1].count` keeps what it said.
         method: How to find them; `Prism()` unless given.
         seed: The same model, task, method and seed give the same result, bit for bit.
         threads: For the computation; the result may depend on it in the last bits.
         watcher: Called after every epoch with its number, their number and the losses.
 
     Returns:
-        A bigger model: the classes of `model`, and `task.num_new` more. `model` stays as it was.
+        A bigger model: the classes of `model`, and the new ones. Where nothing seems new, the
+        classes it had, and one stage more. `model` stays as it was.
 
     Raises:
-        SettingError: The method is none, or returned another number of classes.
+        SettingError: The method is none, cannot do a mixed task, or returned another number of
+            classes; or the model cannot count.
         GraphError: The graph has other features than the model was trained on.
 
     Examples:
@@ -56,13 +65,72 @@ def discover(
             "a method is a dataclass instance with a discover function, like Sword(); "
             f"got {method!r}"
         )
+    name = method_name(method)
+    if task.mixed and not getattr(method, "mixed", False):
+        raise SettingError(
+            f"{name} takes every node it is given for new, and this task is mixed: "
+            "give it new nodes only (mixed=False), or use prism"
+        )
     model.check(task.graph)
+    count = None
+    if task.num_new is None:
+        count = count_new(model, task, seed=seed, threads=threads)
+        task = replace(task, num_new=count.number or None)
     with repeatable(seed, f"discover-{len(model.stages)}", threads), watched_by(watcher):
-        grown = method.discover(model, task)
-    found, before = len(grown.classes), len(model.classes)
-    if found != before + task.num_new:
-        raise SettingError(f"{method!r} returned {found} classes for {before} + {task.num_new}")
-    return grown.with_last_stage(Stage(method_name(method), asdict(method), seed, SEES))
+        grown = _unchanged(model) if task.num_new is None else method.discover(model, task)
+    found, before, wanted = len(grown.classes), len(model.classes), task.num_new or 0
+    if found != before + wanted:
+        raise SettingError(f"{method!r} returned {found} classes for {before} + {wanted}")
+    stage = Stage(name, asdict(method), seed, SEES, count=count, mixed=task.mixed)
+    return grown.with_last_stage(stage)
+
+
+def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -> Count:
+    """How many new classes there seem to be among the unlabelled nodes of a task.
+
+    Args:
+        model: Fitted with the `prism` encoder.
+        task: Where every node is new (mixed=False), the answer is at least 1; in a mixture it may
+            be 0. Its `num_new` is not looked at.
+        seed: The same model, task and seed give the same answer.
+        threads: For the computation.
+
+    Returns:
+        Probabilities of 0 to 15 new classes, the likeliest number, and `sentence()`, which says it
+        to a person.
+
+    Raises:
+        SettingError: The model does not keep what is needed.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> old, new, _ = nova.split(nova.synthetic(nodes=200, classes=4, words=80), old=[0, 1])
+        >>> count = count_new(nova.fit(old), new)
+        >>> len(count.probabilities), round(sum(count.probabilities), 6)
+        (16, 1.0)
+    """
+    model.check(task.graph)
+    g, cells = model.frozen_encoder(), model.cells
+    if g.spec.trainable:
+        raise SettingError(
+            "the number of new classes can be estimated on the prism encoder only, "
+            f"this model has {g.spec.name}: give num_new"
+        )
+    if task.mixed and cells is None:
+        raise SettingError(
+            "this model was saved before models kept where labelled nodes were, so it cannot tell "
+            "whether anything is new: fit it again, or give num_new"
+        )
+    with repeatable(seed, f"count-{len(model.stages)}", threads), torch.no_grad():
+        z = encode(g, task.graph)[torch.from_numpy(task.ids).to(model.device)]
+        known = model.memory.classes
+        count = judge(gather(g.spec.multirank, known, cells, z, task.mixed, model.lda))
+    return count.capped(len(task.ids))
+
+
+def _unchanged(model: Model) -> Model:
+    """The model after a stage that found nothing."""
+    return model.grown(encoder=model.frozen_encoder(), head=model.head(), memory=model.memory)
 
 
 def method_name(method: Method) -> str:

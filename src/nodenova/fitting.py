@@ -23,6 +23,7 @@ from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import pick_device, repeatable
 from nodenova.nn.training import Watcher, frozen, minimize, watched_by
 from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
+from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import LDASettings, lda_head
 from nodenova.prism.encoder import PrismEncoder
 from nodenova.settings import from_text
@@ -116,7 +117,9 @@ def _compute(
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
     head = lda_head(multirank, classes, classes, float(classes.temperature), lda)
     stage = Stage("fit", g.spec.as_settings() | asdict(lda), seed, SEES)
-    return _model(g, head, Memory(memory.replay, classes), old, stage)
+    with torch.no_grad():
+        cells = Cells.of(multirank, classes, g(old.graph), train, y, lda)
+    return _model(g, head, Memory(memory.replay, classes), old, stage, cells)
 
 
 def _train(
@@ -164,12 +167,15 @@ def _train(
     return _model(g, h, memory, old, stage)
 
 
-def _model(g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage) -> Model:
+def _model(
+    g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage, cells: Cells | None = None
+) -> Model:
     return Model(
         _encoder=frozen(g),
         _head=frozen(h),
         _novel_head=None,
         _memory=memory,
+        _cells=cells,
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
         stages=(stage,),
     )

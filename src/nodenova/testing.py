@@ -21,6 +21,7 @@ from nodenova.fitting import fit
 from nodenova.graph import Graph
 from nodenova.methods import Method
 from nodenova.model.model import Model
+from nodenova.task import NewTask
 
 EPOCHS = 20  # of phase 1: enough to have something to start from
 
@@ -67,6 +68,13 @@ def repeats(method: Method, encoder: str) -> str | None:
     return None
 
 
+def no_label_in_a_mixture(method: Method, encoder: str) -> str | None:
+    """The same in a mixture, where all labels are dealt out anew: which nodes are known, too."""
+    if not getattr(method, "mixed", False):
+        return None
+    return find_leak(method, small(), [0, 1, 2], encoder, EPOCHS, mixed=True)
+
+
 def one_new_class(method: Method, encoder: str) -> str | None:
     """One new class: nothing to cluster, only old against new to tell."""
     return _sound(method, small(), [0, 1, 2, 3], encoder)
@@ -98,6 +106,7 @@ def class_of_two(method: Method, encoder: str) -> str | None:
 CHECKS: dict[str, Callable[[Method, str], str | None]] = {
     "the same seed gives the same result": repeats,
     "no label of a new node reaches it": no_label,
+    "nothing tells which nodes of a mixture are known": no_label_in_a_mixture,
     "one new class": one_new_class,
     "an isolated node": isolated_node,
     "a class of two nodes": class_of_two,
@@ -118,7 +127,7 @@ def _fitted(labelled: LabelledGraph, old: Sequence[int], encoder: str) -> tuple[
 def _sound(method: Method, labelled: LabelledGraph, old: Sequence[int], encoder: str) -> str | None:
     model, task = _fitted(labelled, old, encoder)
     probabilities = discover(model, task, method).predict_proba(labelled.graph)
-    if probabilities.shape != (labelled.graph.num_nodes, len(old) + task.num_new):
+    if probabilities.shape != (labelled.graph.num_nodes, len(old) + task.number):
         return f"probabilities have shape {probabilities.shape}"
     return None if np.isfinite(probabilities).all() else "some probabilities are not numbers"
 
@@ -131,10 +140,14 @@ def scrambled(labelled: LabelledGraph, old: Sequence[int], seed: int = 0) -> Lab
         old: The old classes, by number.
         seed: Of the permutation.
     """
-    rng = np.random.default_rng([seed, 77])
     new = np.flatnonzero((labelled.y >= 0) & ~np.isin(labelled.y, list(old)))
+    return dealt_anew(labelled, new, seed)
+
+
+def dealt_anew(labelled: LabelledGraph, ids: np.ndarray, seed: int = 0) -> LabelledGraph:
+    """The same graph, with the labels of the nodes `ids` dealt out anew among them."""
     y = labelled.y.copy()
-    y[new] = y[rng.permutation(new)]
+    y[ids] = y[np.random.default_rng([seed, 77]).permutation(ids)]
     return replace(labelled, y=y)
 
 
@@ -144,6 +157,7 @@ def find_leak(
     old: Sequence[int],
     encoder: str = "gcn",
     epochs: int = 20,
+    mixed: bool = False,
 ) -> str | None:
     """Whether a method sees labels of new nodes: run it twice, the second time on scrambled ones.
 
@@ -153,6 +167,7 @@ def find_leak(
         old: The old classes, by number.
         encoder: By name.
         epochs: Of phase 1, for encoders that are trained.
+        mixed: The unlabelled nodes are of old and new classes, and which are which is changed too.
 
     Returns:
         None if predictions and embeddings are the same, bit for bit; else what gave it away.
@@ -164,17 +179,24 @@ def find_leak(
         True
     """
     labelled = with_split(labelled)
+    assert labelled.train is not None
+    known = np.flatnonzero(labelled.train & np.isin(labelled.y, list(old)))
+    rest = np.setdiff1d(np.arange(labelled.graph.num_nodes), known)
 
     def outcome(answers: LabelledGraph) -> Model:
-        first, new, _ = split(answers, old)
+        first, new, _ = split(labelled if mixed else answers, old)
+        if mixed:
+            new = NewTask(answers.graph, rest, answers.num_classes - len(old), mixed=True)
         settings: dict[str, Any] = {"epochs": epochs} if encoder_kind(encoder).trainable else {}
         return discover(fit(first, encoder, **settings), new, method)
 
-    a, b = outcome(labelled), outcome(scrambled(labelled, old))
+    other = dealt_anew(labelled, rest) if mixed else scrambled(labelled, old)
+    a, b = outcome(labelled), outcome(other)
     for what in ("predict_proba", "embed"):
         ours, theirs = getattr(a, what)(labelled.graph), getattr(b, what)(labelled.graph)
         if not np.array_equal(ours, theirs):
             nodes = int((ours != theirs).any(axis=1).sum())
             where = f"{what} changed on {nodes} of {len(ours)} nodes"
-            return f"{where} when the labels of new nodes were scrambled"
+            which = "unlabelled" if mixed else "new"
+            return f"{where} when the labels of {which} nodes were scrambled"
     return None

@@ -18,8 +18,9 @@ from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.errors import GraphError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.pages.html import policy_hash
+from nodenova.review.map_nodes import LISTED, NOBODY
 from nodenova.review.page import review_page
-from nodenova.review.page_data import LISTED, NOBODY, PageData, collect
+from nodenova.review.page_data import PageData, collect
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
 WITHOUT_CONTENT = {"meta", "link", "input"}

@@ -27,7 +27,7 @@ def get_method(name: str, settings: Mapping[str, str]) -> Any:
         settings: Values as text, by name.
 
     Raises:
-        NodenovaError: There is no such method, or a setting of it is wrong.
+        SettingError: There is no such method, or a setting of it is wrong.
 
     Examples:
         >>> get_method("sword", {"epochs": "300"}).epochs
@@ -55,7 +55,7 @@ def encoder_for(name: str, encoder: str | None) -> str:
         encoder: The one asked for; None for the one that the method prefers.
 
     Raises:
-        NodenovaError: The method cannot work on the encoder asked for.
+        SettingError: The method trains its encoder, and the one asked for is computed.
 
     Examples:
         >>> encoder_for("sword", None), encoder_for("sword", "gat"), encoder_for("prism", None)

@@ -13,7 +13,21 @@ from nodenova.evaluation.scores import ONCE, SECONDS, Spread, mean_std
 
 @dataclass(frozen=True)
 class Summary:
-    """The seeds of one cell: what was run, and the spread of each score."""
+    """The seeds of one cell: what was run, and the spread of each score.
+
+    Attributes:
+        dataset: The name of the graph.
+        method: What tables know the method by.
+        encoder: Of phase 1.
+        num_old: How many classes were labelled.
+        num_new: How many classes phase 2 was told to find.
+        split: Where the split comes from, in words.
+        visibility: "transductive" or "inductive".
+        seeds: In the order of the rows.
+        scores: {matching: {score: spread}}.
+        once: Scores that need no matching.
+        seconds: By phase.
+    """
 
     dataset: str
     method: str
@@ -23,22 +37,41 @@ class Summary:
     split: str
     visibility: str
     seeds: tuple[int, ...]
-    scores: Mapping[str, Mapping[str, Spread]]  # {matching: {score: spread}}
-    once: Mapping[str, Spread]  # scores that need no matching
-    seconds: Mapping[str, Spread]  # by phase
+    scores: Mapping[str, Mapping[str, Spread]]
+    once: Mapping[str, Spread]
+    seconds: Mapping[str, Spread]
 
     def to_json(self) -> dict[str, Any]:
+        """The summary as JSON has it: scores that need no matching stand beside the others."""
         document = asdict(self)
         return document | document.pop("once")
 
 
 def summarize(rows: Sequence[Row]) -> Summary:
-    """Over the seeds of one cell, of which there is at least one."""
+    """Mean and spread over the seeds of one cell, of which there is at least one.
+
+    Args:
+        rows: Of one dataset, method and encoder, and as many old and new classes.
+
+    Raises:
+        ValueError: They are of several.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> from nodenova.bench.plan import Plan
+        >>> from nodenova.bench.run import run_one
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> summary = summarize([run_one(graph, plan, seed).row for seed in (0, 1)])
+        >>> summary.seeds, summary.scores["block"]["new"].mean
+        ((0, 1), 0.0)
+    """
     first = rows[0]
     for row in rows:
         if _cell(row) != _cell(first):
             raise ValueError(
-                f"a summary is over the seeds of one cell, these are of {_cell(first)} and {_cell(row)}"
+                "a summary is over the seeds of one cell, "
+                f"these are of {_cell(first)} and {_cell(row)}"
             )
     return Summary(
         *_cell(first),

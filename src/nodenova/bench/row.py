@@ -18,6 +18,8 @@ Settings: TypeAlias = "Mapping[str, Value]"
 
 @dataclass(frozen=True)
 class NodeCounts:
+    """How many nodes phase 2 and the exam were about."""
+
     unlabelled_new: int = 0
     test: int = 0
 
@@ -42,20 +44,60 @@ OLD_VISIBILITIES = {"induced": "inductive"}
 
 
 def frozen_settings(settings: Mapping[str, Any]) -> Settings:
+    """Settings with tuples for lists, by the names they have now.
+
+    Examples:
+        >>> frozen_settings({"neighbours": [1, 2]})
+        {'neighbors': (1, 2)}
+    """
     now = {RENAMED.get(name, name): frozen(value) for name, value in settings.items()}
     return {name: OLD_VALUES.get(name, {}).get(value, value) for name, value in now.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row(GradedRun):
-    """One run for one seed. A failed one has no confusion matrix, and an error instead."""
+    """One run for one seed. A failed one has no confusion matrix, and an error instead.
+
+    What it said of the test nodes, and the scores, are those of a `GradedRun`.
+
+    Attributes:
+        dataset: The name of the graph.
+        method: What tables know the method by.
+        encoder: Of phase 1.
+        num_new: How many classes phase 2 was told to find.
+        key: A hash of everything that decides the result; "" outside a row file.
+        status: "done" or "failed".
+        error: What went wrong; "" if nothing did.
+        old_classes: Ids of the classes that were labelled.
+        class_split: The number of a random choice of these; None for the paper's.
+        draw: Of training nodes: "published", "balanced" or "as-it-comes".
+        split: Where the split comes from, in words.
+        visibility: "transductive" or "inductive".
+        nodes: How many nodes there were.
+        settings: Of the method, resolved.
+        changed: Those that are not as they are by default.
+        fit_settings: Of phase 1, resolved.
+        fit_changed: Those that were asked for.
+        sees: What phase 2 was shown.
+        device: On which it ran.
+        versions: Of the packages that decide the result.
+        commit: Of the code; None if it is not known.
+        data: The fingerprint of the graph.
+        map: The file with the embeddings of some test nodes; None if they were not kept.
+
+    Examples:
+        >>> row = Row(dataset="cora", method="sword", encoder="gcn", seed=0, num_old=3, num_new=4,
+        ...           status="failed", error="out of memory")
+        >>> row.is_done, Row.from_json(row.to_json()) == row
+        (False, True)
+    """
 
     dataset: str
     method: str
     encoder: str
     num_new: int
-    key: str = ""  # a hash of everything that decides the result; "" outside a row file
-    status: str = "done"  # or "failed"
+    key: str = ""
+    status: str = "done"
     error: str = ""
     old_classes: tuple[int, ...] = ()
     class_split: int | None = None
@@ -63,16 +105,16 @@ class Row(GradedRun):
     split: str = ""
     visibility: str = "transductive"
     nodes: NodeCounts = NodeCounts()
-    settings: Settings = field(default_factory=dict)  # of the method, resolved
-    changed: Settings = field(default_factory=dict)  # those that are not as they are by default
-    fit_settings: Settings = field(default_factory=dict)  # of phase 1, resolved
-    fit_changed: Settings = field(default_factory=dict)  # those that were asked for
-    sees: tuple[str, ...] = ()  # what phase 2 was shown
+    settings: Settings = field(default_factory=dict)
+    changed: Settings = field(default_factory=dict)
+    fit_settings: Settings = field(default_factory=dict)
+    fit_changed: Settings = field(default_factory=dict)
+    sees: tuple[str, ...] = ()
     device: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
-    data: str = ""  # fingerprint of the graph
-    map: str | None = None  # file with the embeddings of some test nodes
+    data: str = ""
+    map: str | None = None
 
     _NEEDED: ClassVar[tuple[str, ...]] = (
         "dataset", "method", "encoder", "seed", "num_old", "num_new",
@@ -106,10 +148,12 @@ class Row(GradedRun):
 
     @property
     def is_done(self) -> bool:
+        """Whether there is a result."""
         return self.status == "done"
 
     @property
     def is_failed(self) -> bool:
+        """Whether there is an error instead."""
         return self.status == "failed"
 
     def to_json(self) -> dict[str, Any]:

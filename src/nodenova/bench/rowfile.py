@@ -22,13 +22,36 @@ BINARY = getattr(os, "O_BINARY", 0)  # Windows would write another end of line
 
 
 class RowFile:
-    """An append-only JSONL file. A line is there whole or not at all: a torn last line is cut off when writing goes on."""
+    """An append-only JSONL file.
+
+    A line is there whole or not at all: a torn last line is cut off when writing goes on.
+
+    Attributes:
+        path: Where it is; a name that ends in .gz is read only.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> row = Row(key="a1", dataset="cora", method="sword", encoder="gcn", seed=0, num_old=3,
+        ...           num_new=4, status="failed", error="out of memory")
+        >>> with TemporaryDirectory() as folder:
+        ...     file = RowFile(Path(folder) / "rows.jsonl")
+        ...     with file.writing():
+        ...         file.append(row)
+        ...     file.read() == [row]
+        True
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[Row]:
-        """All rows. A last line without its end is a run that was under way, and is left out; .gz is read as well."""
+        """All rows; none if there is no file.
+
+        A last line without its end is a run that was under way, and is left out.
+
+        Raises:
+            StorageError: A line is damaged, or is no row.
+        """
         if not self.path.is_file():
             return []
         content = self.path.read_bytes()
@@ -56,9 +79,13 @@ class RowFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Within this block nobody else writes: a second is refused. The lock goes with the process, however it ends.
+        """Within this block nobody else writes: a second is refused.
 
-        Where the system has no such lock (Windows) a file beside stands for it. A process that is killed leaves it behind.
+        The lock goes with the process, however it ends. Where the system has no such lock (Windows)
+        a file beside stands for it. A process that is killed leaves it behind.
+
+        Raises:
+            StorageError: Another process is writing, or the file is damaged.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
@@ -72,7 +99,10 @@ class RowFile:
             os.close(handle)
 
     def append(self, row: Row) -> None:
-        """Add one row; it is on the disk when this returns. A disk that fills up leaves no half line behind."""
+        """Add one row; it is on the disk when this returns.
+
+        A disk that fills up leaves no half line behind.
+        """
         line = as_line(row)
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
         try:

@@ -1,4 +1,4 @@
-"""One run: fit, discover, grade, for one seed. The row it returns carries everything that made it."""
+"""One run: fit, discover, grade, for one seed. Its row carries everything that made it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ def unwatched(seed: int, phase: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Phase 1 of a plan for one seed. Every method of that seed can start from it: a model cannot be damaged."""
+    """Phase 1 of a plan for one seed.
+
+    Every method of that seed can start from it: a model cannot be damaged.
+
+    Attributes:
+        model: Of the old classes.
+        seconds: How long it took.
+    """
 
     model: Model
     seconds: float
@@ -39,6 +46,14 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
+    """What a run leaves.
+
+    Attributes:
+        model: After both phases.
+        exam: What it was graded on.
+        row: What was run, and what it said of the test nodes.
+    """
+
     model: Model
     exam: Exam
     row: Row
@@ -54,9 +69,8 @@ def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
 def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Fitted:
     """Phase 1 alone. It does not depend on the plan's method."""
     clock = time.perf_counter()
-    old, _, _ = split(
-        drawn(labelled, plan, seed), plan.old, num_new=plan.num_new, setting=plan.visibility
-    )
+    ready = drawn(labelled, plan, seed)
+    old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
     model = fit(
         old,
         plan.encoder,
@@ -73,17 +87,31 @@ def run_one(
     plan: Plan,
     seed: int,
     watch: Watch = unwatched,
-    learnt: Fitted | None = None,
+    fitted: Fitted | None = None,
 ) -> Outcome:
-    """Both phases and the exam for one seed, or phase 2 and the exam when phase 1 was `learnt` before.
+    """Both phases and the exam for one seed.
 
-    `watch(seed, phase)` gives the watcher for "fit" and for "discover".
+    Args:
+        labelled: The graph, with all its labels.
+        plan: What to run.
+        seed: Of both phases, and of a split that is drawn.
+        watch: `watch(seed, phase)` gives the watcher for "fit" and for "discover".
+        fitted: Phase 1 of the same plan and seed, if it was done before.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> outcome = run_one(graph, plan, seed=0)
+        >>> outcome.row.num_old, outcome.row.scores("block")["new"]
+        (2, 0.0)
     """
     method = plan.method
     ready = drawn(labelled, plan, seed)
     _, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    learnt = learnt or learn(labelled, plan, seed, watch)
-    before, clock = learnt.model, time.perf_counter()
+    fitted = fitted or learn(labelled, plan, seed, watch)
+    before = fitted.model
+    clock = time.perf_counter()
     if isinstance(method, Method):
         after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
     else:
@@ -120,7 +148,7 @@ def run_one(
         confusion_new=None if last.confusion_new is None else counts_of(last.confusion_new),
         sizes=last.sizes,
         predicted_sizes=last.predicted,
-        seconds=Seconds(fit=learnt.seconds, discover=discover_seconds),
+        seconds=Seconds(fit=fitted.seconds, discover=discover_seconds),
         device=str(after.device),
         versions=versions(),
         commit=commit(),

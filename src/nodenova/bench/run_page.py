@@ -27,7 +27,14 @@ SEEN = {
 
 
 def write_report(folder: RunFolder) -> Path:
-    """Write report.html into the run's folder and return its path. Equal folders give equal pages, byte for byte."""
+    """Write report.html into the run's folder. Equal folders give equal pages, byte for byte.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        StorageError: The run has no finished seed yet.
+    """
     rows = folder.rows()
     if not rows:
         raise StorageError(
@@ -41,7 +48,13 @@ def write_report(folder: RunFolder) -> Path:
 def page(
     rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np.ndarray] | None
 ) -> str:
-    """The page of one run: its rows, and of the first of them the phases and, if kept, the embeddings of some nodes."""
+    """The page of one run.
+
+    Args:
+        rows: One a seed.
+        stages: The phases of the first of them.
+        node_map: The embeddings of some nodes, if they were kept.
+    """
     first = rows[0]
     counts, names, n_old = np.array(first.confusion), list(first.class_names), first.num_old
     data, map_note = _map(rows, node_map)
@@ -83,22 +96,22 @@ def page(
 
 def _lead(rows: Sequence[Row]) -> str:
     first = rows[0]
-    n_old, n_true, told, nodes = first.num_old, first.sizes[-1], first.num_new, first.nodes
+    n_old = first.num_old
+    n_true = first.sizes[-1]
+    told = first.num_new
+    nodes = first.nodes
     found = any(np.array(row.confusion)[:, n_old:].any() for row in rows)
     among = f"among {count(nodes.unlabelled_new, 'unlabelled node')}"
     new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
     lead = f"{count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
-    lead += (
-        f"{new} discovered {among}, "
-        if found
-        else f"{new} looked for {among} but no test node was put into one, "
-    )
+    if found:
+        lead += f"{new} discovered {among}, "
+    else:
+        lead += f"{new} looked for {among} but no test node was put into one, "
     lead += f"graded on {count(nodes.test, 'test node')}."
-    return (
-        lead
-        if told == n_true
-        else f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
-    )
+    if told == n_true:
+        return lead
+    return f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
 
 
 def _asked(rows: Sequence[Row]) -> dict[str, str]:
@@ -124,22 +137,23 @@ def _map(
         return None, "No embeddings were kept with this run (map.npz), so there is no map."
     if not differ(kept["z"]):
         return None, "There is no map: too few nodes, or their embeddings do not differ."
-    first, y, predicted, seed = rows[0], kept["y"], kept["predicted"], int(kept["seed"])
-    names, n_old, n_predicted = first.class_names, first.num_old, first.num_old + first.num_new
+    first = rows[0]
+    y, predicted = kept["y"], kept["predicted"]
+    seed = int(kept["seed"])
+    names = first.class_names
+    n_old, n_predicted = first.num_old, first.num_old + first.num_new
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
-    for row in (
-        rows
-    ):  # all test nodes, where they are known, say better than some which class stands for which
+    # All test nodes, where they are known, say better than some which class stands for which.
+    for row in rows:
         if row.seed == seed:
             counts = np.array(row.confusion)
     matched = metrics.match_block(counts, first.sizes, first.predicted_sizes)
     true_as = np.full(len(names), -1)
     true_as[matched[matched >= 0]] = np.flatnonzero(matched >= 0)
+    found = predicted_names(names, n_old, n_predicted)
     said = [
         name if c < n_old else f"{name} = {names[t]}" if t >= 0 else f"{name} (no partner)"
-        for c, (name, t) in enumerate(
-            zip(predicted_names(names, n_old, n_predicted), matched, strict=True)
-        )
+        for c, (name, t) in enumerate(zip(found, matched, strict=True))
     ]
     members = np.bincount(predicted, minlength=n_predicted).tolist()
     data = map_data(
@@ -152,8 +166,8 @@ def _map(
         true_as=true_as.tolist(),
     )
     return data, (
-        f"{count(len(y), 'test node')} of seed {seed}. A true class has the colour of the class that stands for it; "
-        "one that none stands for is drawn with crosses."
+        f"{count(len(y), 'test node')} of seed {seed}. A true class has the colour of the class "
+        "that stands for it; one that none stands for is drawn with crosses."
     )
 
 

@@ -1,6 +1,7 @@
-"""How long and how large: the paper's text says it once for all datasets, the released configuration files for each.
+"""How long and how large.
 
-A plan follows the text unless its fit_settings name another schedule, which then stands for what it sets.
+The paper's text says it once for all datasets, the released configuration files for each. A plan
+follows the text unless its fit_settings name another schedule, which then stands for what it sets.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ def hidden_size(dataset: str) -> int:
 
 
 def schedule_for(method: str, dataset: str, encoder: str, asked: str = "paper") -> str:
-    """The schedule a method is run on when `asked` is what was asked for."""
+    """The schedule a method is run on when `asked` is what was asked for.
+
+    Raises:
+        SettingError: There is no such schedule, or none for this dataset and encoder.
+    """
     if asked not in SCHEDULES:
         raise one_of("schedule", asked, SCHEDULES)
     if not encoder_kind(encoder).trainable:
@@ -54,19 +59,18 @@ def schedule_for(method: str, dataset: str, encoder: str, asked: str = "paper") 
         raise SettingError(
             f"there is no released schedule for {dataset} with {encoder}; there is one for {known}"
         )
-    return (
-        "released"
-        if asked == "released" or (method == AS_RELEASED and (dataset, encoder) in RELEASED_FIT)
-        else "paper"
-    )
+    if asked == "released" or (method == AS_RELEASED and (dataset, encoder) in RELEASED_FIT):
+        return "released"
+    return "paper"
 
 
 def schedule_of(plan: Plan) -> str:
+    """The schedule that a plan follows: "paper" or "released"."""
     return str(dict(plan.fit_settings).get("schedule", "paper"))
 
 
 def fit_settings(plan: Plan) -> dict[str, Any]:
-    """Settings of phase 1: those of the plan's schedule, and over them those the plan names itself."""
+    """Settings of phase 1: those of the plan's schedule, over them those the plan names itself."""
     given = dict(plan.fit_settings)
     if given.pop("schedule", "paper") == "released":
         return RELEASED_FIT[plan.dataset, plan.encoder] | given
@@ -74,22 +78,33 @@ def fit_settings(plan: Plan) -> dict[str, Any]:
 
 
 def resolved(plan: Plan) -> dict[str, Any]:
-    """Settings of phase 1, those that nobody named too; of an encoder that is computed only what was named."""
+    """Settings of phase 1, those that nobody named too.
+
+    Of an encoder that is computed only what was named.
+    """
     return (TRAINING if encoder_kind(plan.encoder).trainable else {}) | fit_settings(plan)
 
 
 def scheduled(
     method: AnyMethod, dataset: str, encoder: str, schedule: str, given: Collection[str] = ()
 ) -> AnyMethod:
-    """The method with the epochs that a schedule has for it, if any, unless they are among the settings that were given."""
+    """The method with the epochs that a schedule has for it, if any.
+
+    Not where epochs are among the settings that were given.
+    """
     if schedule != "released" or name_of(method) not in FOLLOW or "epochs" in given:
         return method
     return with_settings(method, epochs=RELEASED_EPOCHS[dataset, encoder])
 
 
 def changed(plan: Plan) -> dict[str, Any]:
-    """The settings in which a plan's method differs from the same one as it is by default, or by its schedule."""
-    usual = settings_of(
-        scheduled(type(plan.method)(), plan.dataset, plan.encoder, schedule_of(plan))
-    )
+    """The settings of a plan's method that are not as by default, or by its schedule.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> changed(Plan("cora", nova.Sword(eta=0.5), "gcn", old=(0, 1, 2), num_new=4))
+        {'eta': 0.5}
+    """
+    default = type(plan.method)()
+    usual = settings_of(scheduled(default, plan.dataset, plan.encoder, schedule_of(plan)))
     return {name: value for name, value in settings_of(plan.method).items() if value != usual[name]}

@@ -19,10 +19,15 @@ from nodenova.bench.titles import (
     method_title,
 )
 
-# Settings of phase 1 that make a line of their own in the comparison; depth has a table, fewer epochs are for trying.
+# Settings of phase 1 that make a line of their own in the comparison;
+# depth has a table, fewer epochs are for trying.
 PHASE_1 = (
-    "head", "prototype_passes", "early_stopping", "dropout", "input_dropout", "attention", "heads", "lr", "weight_decay",
-    "patience",
+    "head", "prototype_passes", "early_stopping", "dropout", "input_dropout", "attention", "heads",
+    "lr", "weight_decay", "patience",
+)  # fmt: skip
+# What rows are ordered by, before their seed.
+ORDER = (
+    "dataset", "encoder", "method", "class_split", "draw", "changed", "fit_changed", "visibility",
 )  # fmt: skip
 
 
@@ -31,17 +36,7 @@ def latest(rows: Sequence[Row]) -> list[Row]:
     by_key = {row.key or i: row for i, row in enumerate(rows)}
 
     def place(row: Row) -> tuple[str, ...]:
-        names = (
-            "dataset",
-            "encoder",
-            "method",
-            "class_split",
-            "draw",
-            "changed",
-            "fit_changed",
-            "visibility",
-        )
-        parts = (json.dumps(getattr(row, name), sort_keys=True) for name in names)
+        parts = (json.dumps(getattr(row, name), sort_keys=True) for name in ORDER)
         return (*parts, f"{row.seed:012d}", row.key)
 
     return sorted(by_key.values(), key=place)
@@ -50,8 +45,12 @@ def latest(rows: Sequence[Row]) -> list[Row]:
 def in_setting(
     rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive"
 ) -> list[Row]:
-    """Rows with the paper's class order and split, whatever their hidden size and schedule, else phase 1 as it is by
-    default but for the settings named in `fit`.
+    """Rows with the paper's class order and split, whatever their hidden size and schedule.
+
+    Args:
+        rows: Of any tables.
+        fit: Settings of phase 1 that may differ; the others are as by default.
+        visibility: "transductive" or "inductive".
     """
     return [
         row
@@ -66,20 +65,24 @@ def in_setting(
 def of_the_paper(
     rows: Sequence[Row], fit: tuple[str, ...] = (), visibility: str = "transductive"
 ) -> list[Row]:
-    """Rows in the paper's setting: as above, and of its hidden sizes and schedule."""
+    """Rows in the paper's setting: those of `in_setting` with its hidden sizes and schedule."""
     return at_home(in_setting(rows, fit, visibility))
 
 
 def at_home(rows: Sequence[Row]) -> list[Row]:
-    """Rows that differ in neither schedule nor hidden size from what is usual where they are (see `variants`)."""
+    """Rows that differ in neither schedule nor hidden size from what is usual (see `variants`)."""
     return [row for row, variant in zip(rows, variants(rows), strict=True) if not variant]
 
 
 def variants(rows: Sequence[Row]) -> list[str]:
-    """For each row in what it differs: "", "released schedule", "hidden 64", "phase 1 head=cosine", or several of these.
+    """In what each row differs from what is usual where it is.
 
-    Usual is the paper's schedule, and the released one for SWORD as released wherever it has been run on it; and the
-    paper's hidden size for the dataset, or, where no run has that, the smallest there is.
+    Usual is the paper's schedule, and the released one for SWORD as released wherever it has been
+    run on it; and the paper's hidden size for the dataset, or, where no run has that, the smallest
+    there is.
+
+    Returns:
+        "", "released schedule", "hidden 64", "phase 1 head=cosine", or several of these.
     """
     sizes: dict[str, set[int]] = {}
     for row in rows:
@@ -88,24 +91,15 @@ def variants(rows: Sequence[Row]) -> list[str]:
     usual = {
         name: min(each, key=lambda h: (h != hidden_size(name), h)) for name, each in sizes.items()
     }
-    released = {
-        (row.dataset, row.encoder)
-        for row in rows
-        if row.method == AS_RELEASED and _schedule(row) != "paper"
-    }
+    as_released = [row for row in rows if row.method == AS_RELEASED and _schedule(row) != "paper"]
+    released = {(row.dataset, row.encoder, row.method) for row in as_released}
     found = []
     for row in rows:
-        home = (
-            "released"
-            if row.method == AS_RELEASED and (row.dataset, row.encoder) in released
-            else "paper"
-        )
+        home = "released" if (row.dataset, row.encoder, row.method) in released else "paper"
         schedule = f"{_schedule(row)} schedule" if _schedule(row) != home else ""
         trained = row.encoder in ENCODERS
         hidden = f"hidden {_hidden(row)}" if trained and _hidden(row) != usual[row.dataset] else ""
-        phase_1 = [
-            f"phase 1 {key}={value}" for key, value in row.fit_changed.items() if key in PHASE_1
-        ]
+        phase_1 = [f"phase 1 {k}={value}" for k, value in row.fit_changed.items() if k in PHASE_1]
         found.append(", ".join(filter(None, (schedule, hidden, *phase_1))))
     return found
 
@@ -119,6 +113,7 @@ def _schedule(row: Row) -> str:
 
 
 def unchanged(rows: Sequence[Row]) -> list[Row]:
+    """Methods with the settings they have by default."""
     return [row for row in rows if not row.changed]
 
 
@@ -144,9 +139,13 @@ def changes(row: Row) -> str:
 
 
 def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> list[Entry]:
-    """Blocks by encoder, methods in them. A method on an encoder of its own (Prism) closes every block.
+    """Blocks by encoder, methods in them.
 
-    variants: for each row what it is beside the method as it is, if that is to be a line of its own.
+    A method on an encoder of its own (Prism) closes every block.
+
+    Args:
+        rows: Of one setting.
+        variants: What each row is beside the method as it is, if that makes a line of its own.
     """
     said = list(variants) if variants is not None else [""] * len(rows)
     lines = [
@@ -163,28 +162,15 @@ def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> lis
     ordered = [(m, j, v) for m in methods for j in ("", *JOINTS) for v in sorted(set(said))]
     found = []
     for block in blocks:
-        here = [
-            (e, line)
-            for e in encoders
-            if e == block or e not in blocks
-            for line in ordered
-            if (e, line) in of
-        ]
+        closing = [e for e in encoders if e == block or e not in blocks]
+        here = [(e, line) for e in closing for line in ordered if (e, line) in of]
         for encoder, line in sorted(here, key=lambda pair: (pair[0] != block, pair[1][0] in given)):
             method, joint, more = line
             own = "" if encoder == block else " (own encoder)"
-            label = (
-                method_title(method) + JOINTS.get(joint, "") + (f", {more}" if more else "") + own
-            )
+            said_of = f", {more}" if more else ""
+            label = method_title(method) + JOINTS.get(joint, "") + said_of + own
             plain = method == "sword" and not own and not more
-            found.append(
-                Entry(
-                    encoder_title(block),
-                    (label,),
-                    of[encoder, line],
-                    block,
-                    "" if more else method,
-                    plain,
-                )
-            )
+            printed = "" if more else method
+            its = of[encoder, line]
+            found.append(Entry(encoder_title(block), (label,), its, block, printed, plain))
     return found

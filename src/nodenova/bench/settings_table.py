@@ -1,7 +1,8 @@
-"""Five settings of learning classes in two phases, in one table: what phase 2 is given, and what the exam tells.
+"""Five settings of learning classes in two phases, in one table.
 
-What phase 2 is given makes three groups of methods; whether the exam says of a node that its class is old or new makes two
-kinds of scores. Task-IL and class-IL, NCDwF and NC-NCD are the same runs, read by the one or by the other.
+What phase 2 is given makes three groups of methods; whether the exam says of a node that its class
+is old or new makes two kinds of scores. Task-IL and class-IL, NCDwF and NC-NCD are the same runs,
+read by the one or by the other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ GROUPS = {
 CAPTION = (
     "Percent of the test nodes, mean ± sample standard deviation over seeds (how many: column n).",
     "Discovered classes are matched one to one among the new classes (block); old ids are fixed.",
-    "Told, at the exam, whether a node's class is old or new: Old-N, New-N, All-N. Not told: Old, New, All and H.",
+    "Told, at the exam, whether a node's class is old or new: Old-N, New-N, All-N. "
+    "Not told: Old, New, All and H.",
     "† was given labels (or old nodes) in phase 2.",
 )
 

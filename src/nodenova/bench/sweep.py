@@ -1,4 +1,7 @@
-"""Many runs on a few processes, into one row file. Whatever dies, at most the run under way is lost."""
+"""Many runs on a few processes, into one row file.
+
+Whatever dies, at most the run under way is lost.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,25 @@ MAX_CRASHES = 2  # a run whose process dies this often has failed; once may have
 
 @dataclass(frozen=True)
 class Source:
-    """Where a process finds a dataset again by its name."""
+    """Where a process finds a dataset again by its name.
+
+    Attributes:
+        data_root: Folder with raw dataset files; None for the environment variable NODENOVA_DATA.
+        split: Which published split, where there are several.
+
+    Examples:
+        >>> Source().load("synthetic:nodes=200,classes=4").graph.num_nodes
+        200
+    """
 
     data_root: str | None = None
     split: int = 0
 
     def load(self, name: str) -> LabelledGraph:
-        return (
-            load_graph(name)
-            if Path(name).exists()
-            else load_dataset(name, self.data_root, split=self.split)
-        )
+        """A user's file by its path, or a dataset by its name."""
+        if Path(name).exists():
+            return load_graph(name)
+        return load_dataset(name, self.data_root, split=self.split)
 
 
 @dataclass(frozen=True)
@@ -59,52 +70,73 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to a run, and in which process; a row ends it."""
+    """What happened to a run.
 
-    cell: RunSpec
+    Attributes:
+        spec: The run.
+        worker: The number of the process it is in.
+        what: A row ends it.
+    """
+
+    spec: RunSpec
     worker: int
     what: Started | Epoch | Row
 
 
-def unfinished(cells: Iterable[RunSpec], rows: Iterable[Row], retry: bool = False) -> list[RunSpec]:
-    """The cells without a row. A failed one counts as finished unless it is to be tried again."""
+def unfinished(specs: Iterable[RunSpec], rows: Iterable[Row], retry: bool = False) -> list[RunSpec]:
+    """The runs without a row.
+
+    Args:
+        specs: The runs that are wanted.
+        rows: Those there are; of two with one key the later counts.
+        retry: Whether a run that failed is to be tried again; else it counts as finished.
+    """
     last = {row.key: row for row in rows}
     ended = {key for key, row in last.items() if row.is_done or not retry}
-    return [cell for cell in cells if cell.key not in ended]
+    return [spec for spec in specs if spec.key not in ended]
 
 
 def sweep(
-    cells: Sequence[RunSpec],
+    specs: Sequence[RunSpec],
     source: Source,
     rows: RowFile,
     jobs: int = 1,
-    collect: Callable[[Event], None] = lambda news: None,
+    on_event: Callable[[Event], None] = lambda event: None,
 ) -> None:
-    """Run `cells` and append a row for each, failures too. Phase 1 is done once for cells that share it."""
+    """Run all of `specs` and append a row for each, failures too.
+
+    Phase 1 is done once for runs that share it. A process that dies is replaced.
+
+    Args:
+        specs: The runs.
+        source: Where their datasets are.
+        rows: Where the rows go; maps that are kept go into the folder maps beside it.
+        jobs: How many processes at the same time.
+        on_event: Called with whatever happens to a run.
+    """
     groups: dict[tuple[object, ...], list[RunSpec]] = {}
-    for cell in cells:
-        groups.setdefault(cell.phase_1, []).append(cell)
+    for spec in specs:
+        groups.setdefault(spec.phase_1, []).append(spec)
     waiting = deque(groups.values())
     deaths: Counter[str] = Counter()
     workers: list[_Worker] = []
     try:
         while waiting or workers:
             while waiting and len(workers) < min(jobs, len(groups)):
-                number = next(
-                    n for n in range(jobs) if n not in {worker.number for worker in workers}
-                )
+                taken = {worker.number for worker in workers}
+                number = next(n for n in range(jobs) if n not in taken)
                 workers.append(_Worker(number, source, rows.path.parent / "maps"))
                 workers[-1].give(waiting.popleft())
             for pipe in wait([worker.pipe for worker in workers]):
                 worker = next(worker for worker in workers if worker.pipe is pipe)
-                if not _listen(worker, rows, collect):
-                    _bury(worker, deaths, rows, collect)
+                if not _listen(worker, rows, on_event):
+                    _bury(worker, deaths, rows, on_event)
                     workers.remove(worker)
-                    if worker.cells:
-                        waiting.appendleft(worker.cells)
-                elif not worker.cells and waiting:
+                    if worker.specs:
+                        waiting.appendleft(worker.specs)
+                elif not worker.specs and waiting:
                     worker.give(waiting.popleft())
-                elif not worker.cells:
+                elif not worker.specs:
                     workers.remove(worker)
                     worker.stop()
     finally:
@@ -113,11 +145,12 @@ def sweep(
 
 
 class _Worker:
-    """A process, the pipe to it, and the cells it has still to do, the one under way first."""
+    """A process, the pipe to it, and the runs it has still to do, the one under way first."""
 
     def __init__(self, number: int, source: Source, maps: Path) -> None:
         context = get_context("spawn")
-        self.number, self.cells = number, list[RunSpec]()
+        self.number = number
+        self.specs: list[RunSpec] = []
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(
             target=work, args=(theirs, os.getpid(), source, maps), daemon=True
@@ -125,12 +158,11 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def give(self, cells: list[RunSpec]) -> None:
-        self.cells = list(cells)
-        with suppress(
-            BrokenPipeError
-        ):  # it is dead already, and is found so when it is listened to
-            self.pipe.send(cells)
+    def give(self, specs: list[RunSpec]) -> None:
+        self.specs = list(specs)
+        # A process that is dead already is found so when it is listened to.
+        with suppress(BrokenPipeError):
+            self.pipe.send(specs)
 
     def stop(self) -> None:
         self.process.terminate()
@@ -138,50 +170,52 @@ class _Worker:
         self.pipe.close()
 
 
-def _listen(worker: _Worker, rows: RowFile, collect: Callable[[Event], None]) -> bool:
+def _listen(worker: _Worker, rows: RowFile, on_event: Callable[[Event], None]) -> bool:
     """Take what a worker sent; False when it is dead, for then its end of the pipe is closed."""
     try:
         what: Started | Epoch | Row = worker.pipe.recv()
     except (EOFError, ConnectionResetError):
         return False
-    cell = worker.cells[0]
+    spec = worker.specs[0]
     if isinstance(what, Row):
         rows.append(what)
-        worker.cells.pop(0)
-    collect(Event(cell, worker.number, what))
+        worker.specs.pop(0)
+    on_event(Event(spec, worker.number, what))
     return True
 
 
 def _bury(
-    worker: _Worker, deaths: Counter[str], rows: RowFile, collect: Callable[[Event], None]
+    worker: _Worker, deaths: Counter[str], rows: RowFile, on_event: Callable[[Event], None]
 ) -> None:
-    """A process died. Its run is tried again, and after that has failed; the others it had to do go on elsewhere."""
+    """A process died. Its run is tried again, and after that has failed.
+
+    The others it had to do go on elsewhere.
+    """
     worker.stop()
-    cell, code = worker.cells[0], worker.process.exitcode or 0
-    deaths[cell.key] += 1
-    if deaths[cell.key] >= MAX_CRASHES:
-        how = (
-            f"was killed by {signal.Signals(-code).name}"
-            if code < 0
-            else f"ended with exit code {code}"
-        )
-        row = failed_row(cell, f"the process of this run {how}, {MAX_CRASHES} times")
+    spec = worker.specs[0]
+    code = worker.process.exitcode or 0
+    deaths[spec.key] += 1
+    if deaths[spec.key] >= MAX_CRASHES:
+        how = f"ended with exit code {code}"
+        if code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        row = failed_row(spec, f"the process of this run {how}, {MAX_CRASHES} times")
         rows.append(row)
-        worker.cells.pop(0)
-        collect(Event(cell, worker.number, row))
+        worker.specs.pop(0)
+        on_event(Event(spec, worker.number, row))
 
 
-def failed_row(cell: RunSpec, error: str) -> Row:
+def failed_row(spec: RunSpec, error: str) -> Row:
     """The row of a run that gave no result: what was to be run, and what went wrong."""
-    plan = cell.plan
+    plan = spec.plan
     return Row(
-        key=cell.key,
+        key=spec.key,
         status="failed",
         error=error,
         dataset=plan.dataset,
         method=plan.method_name,
         encoder=plan.encoder,
-        seed=cell.seed,
+        seed=spec.seed,
         num_old=len(plan.old),
         num_new=plan.num_new,
         old_classes=plan.old,
@@ -192,15 +226,17 @@ def failed_row(cell: RunSpec, error: str) -> Row:
         fit_changed=frozen_settings(dict(plan.fit_settings)),
         versions=versions(),
         commit=commit(),
-        data=cell.data,
+        data=spec.data,
     )
 
 
 def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
-    """A worker's life: take a group of cells, do one after the other, send what happens. Ends when the parent is gone."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to everybody in the terminal; the parent ends us
+    """A worker's life: take a group of runs, do one after the other, send what happens.
+
+    Ends when the parent is gone.
+    """
+    # Ctrl-C goes to everybody in the terminal; the parent ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     graphs: dict[str, LabelledGraph] = {}
 
     def watch(seed: int, phase: str) -> Watcher:
@@ -212,26 +248,25 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
 
         return epoch_done
 
-    def do(cell: RunSpec, learnt: Fitted | None) -> tuple[Row, Fitted | None]:
-        name = cell.plan.dataset
+    def do(spec: RunSpec, fitted: Fitted | None) -> tuple[Row, Fitted | None]:
+        name = spec.plan.dataset
         try:
             if name not in graphs:
                 graphs[name] = source.load(name)
-            learnt = learnt or learn(graphs[name], cell.plan, cell.seed, watch)
-            outcome = run_one(graphs[name], cell.plan, cell.seed, watch, learnt)
-            kept = f"{cell.key}.npz" if cell.keep_map else None
+            fitted = fitted or learn(graphs[name], spec.plan, spec.seed, watch)
+            outcome = run_one(graphs[name], spec.plan, spec.seed, watch, fitted)
+            kept = f"{spec.key}.npz" if spec.keep_map else None
             if kept:
                 write_map(outcome, maps / kept)
-            return replace(outcome.row, key=cell.key, map=kept), learnt
-        except (
-            Exception
-        ) as error:  # whatever goes wrong in one run is its result, and the others go on
-            return failed_row(cell, f"{type(error).__name__}: {error}"), learnt
+            return replace(outcome.row, key=spec.key, map=kept), fitted
+        # Whatever goes wrong in one run is its result, and the others go on.
+        except Exception as error:
+            return failed_row(spec, f"{type(error).__name__}: {error}"), fitted
 
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         while True:
-            learnt = None
-            for cell in pipe.recv():
+            fitted = None
+            for spec in pipe.recv():
                 pipe.send(Started())
-                row, learnt = do(cell, learnt)
+                row, fitted = do(spec, fitted)
                 pipe.send(row)

@@ -1,4 +1,7 @@
-"""SWORD with something varied: losses left out, a setting moved, layers added; and the runs a figure shows a panel of."""
+"""SWORD with something varied: losses left out, a setting moved, layers added.
+
+And the runs a figure shows a panel of.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,14 @@ def is_left_out(setting: str, value: Value) -> bool:
 
 
 def left_out(row: Row, beside: bool = False) -> str | None:
-    """Which of SWORD's losses have weight zero, as the ablation names it; None if anything else was changed.
+    """Which of SWORD's losses have weight zero, as the ablation names it: "replay+omega", "none".
 
-    beside: whatever else was changed.
+    Args:
+        row: Of any method.
+        beside: Whatever else was changed.
+
+    Returns:
+        None if it is not SWORD, or, unless `beside`, if anything else was changed.
     """
     changed = row.changed
     if row.method != "sword" or not (beside or all(is_left_out(*item) for item in changed.items())):
@@ -43,7 +51,10 @@ def left_out(row: Row, beside: bool = False) -> str | None:
 
 
 def where(found: Sequence[tuple[str, Row]], varied: Callable[[Row], bool]) -> list[tuple[str, Row]]:
-    """Rows of the datasets and encoders on which something was varied, so that defaults alone make no table."""
+    """Rows of the datasets and encoders on which something was varied.
+
+    Defaults alone make no table.
+    """
 
     def place(kind: str, row: Row) -> tuple[str, ...]:
         return kind, row.dataset, row.encoder, row.method
@@ -55,20 +66,26 @@ def where(found: Sequence[tuple[str, Row]], varied: Callable[[Row], bool]) -> li
 def beside(
     rows: Sequence[Row], vary: Callable[[str, Value], bool], fit: tuple[str, ...] = ()
 ) -> list[tuple[str, Row]]:
-    """Rows on trained encoders, each with what was set besides what `vary` says is varied: "" or "η=0.5, hidden 64"."""
+    """Rows on trained encoders, each with what was set besides what `vary` says is varied.
+
+    That is "" or "η=0.5, hidden 64".
+    """
     rows = no_ncd(in_setting(rows, fit))
     found = []
     for row, variant in zip(rows, variants(rows), strict=True):
         if row.encoder in ENCODERS:
-            set_to = [
-                f"{PARAMETERS.get(k, k)}={v}" for k, v in row.changed.items() if not vary(k, v)
-            ]
+            others = {k: v for k, v in row.changed.items() if not vary(k, v)}
+            set_to = [f"{PARAMETERS.get(k, k)}={v}" for k, v in others.items()]
             found.append((", ".join([*set_to, *filter(None, [variant])]), row))
     return sorted(found, key=lambda pair: pair[0])
 
 
 def ablated(rows: Sequence[Row]) -> list[tuple[str, Row]]:
-    """(what else was set, row) of the runs in which losses were left out, and of those with all of them beside these."""
+    """Runs in which losses were left out, and those with all of them beside these.
+
+    Returns:
+        Pairs of what else was set and a row.
+    """
     found = [
         (kind, row)
         for kind, row in beside(rows, is_left_out)
@@ -96,34 +113,40 @@ def swept(rows: Sequence[Row], parameter: str) -> dict[tuple[str, float], list[R
         value = row.changed.get(parameter, usual.get(kind))
         if isinstance(value, int | float):
             by_value.setdefault((kind, value), []).append(row)
-    # Two runs that differ in two settings are a curve of neither: where something else was set, a curve has three values.
+    # Two runs that differ in two settings are a curve of neither:
+    # where something else was set, a curve has three values.
     values = Counter(kind for kind, _ in by_value)
     return {key: by_value[key] for key in sorted(by_value) if not key[0] or values[key[0]] > 2}
 
 
 def depth_of(row: Row) -> int:
+    """How many layers the encoder had."""
     return int(str(row.fit_changed.get("layers") or row.fit_settings.get("layers", 2)))
 
 
 def deep(rows: Sequence[Row]) -> list[tuple[str, Row]]:
-    """(what else was set, row) of the runs in which layers were added, and of those with two layers beside these."""
+    """Runs in which layers were added, and those with two layers beside these.
+
+    Returns:
+        Pairs of what else was set and a row.
+    """
     found = beside(rows, lambda key, value: False, ("layers",))
     return where(found, lambda row: "layers" in row.fit_changed)
 
 
 def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Rows by (dataset, encoder, title) for the figures that show one method each: SWORD, its ablations, the others."""
+    """Rows by (dataset, encoder, title) for the figures that show one method each.
+
+    SWORD, its ablations, then the others.
+    """
     found: dict[tuple[str, str, str], list[Row]] = {}
     shown = [row for row in no_ncd(of_the_paper(rows)) if row.is_done]
 
     def place(row: Row) -> tuple[int, int, int]:
         order = ["sword", *METHODS]
+        method = order.index(row.method) if row.method in order else len(order)
         line = LEFT_OUT.index(left_out(row) or "none") if row.changed else -1
-        return (
-            row.encoder not in ENCODERS,
-            order.index(row.method) if row.method in order else len(order),
-            line,
-        )
+        return row.encoder not in ENCODERS, method, line
 
     for row in sorted((r for r in shown if not r.changed or left_out(r) in LEFT_OUT), key=place):
         title = method_title(row.method)
@@ -140,7 +163,11 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
 
 
 def confusions(rows: Sequence[Row]) -> np.ndarray:
-    """(runs, true classes, true classes + 1) matched counts (block); the last column has what no true class stands for."""
+    """Matched counts (block) of some runs.
+
+    Returns:
+        (runs, true classes, true classes + 1); the last column has what no true class stands for.
+    """
     found = []
     for row in rows:
         counts = row.grade.confusion

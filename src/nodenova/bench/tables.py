@@ -1,6 +1,7 @@
-"""The tables of the bench, each a pure function of rows: it picks the rows that are its own and measures them.
+"""The tables of the bench, each a pure function of rows: it picks its own and measures them.
 
-The order of rows does not matter, but of two rows with one key (a failed run that was done again) the later counts.
+The order of rows does not matter, but of two rows with one key (a failed run that was done again)
+the later counts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodenova.bench.cells import MIN_PAIRS, Cell, Column, Entry, Line, Table, table
+from nodenova.bench import captions
+from nodenova.bench.cells import Cell, Column, Entry, Line, Table, table
 from nodenova.bench.paper import LEFT_OUT
 from nodenova.bench.row import Row
 from nodenova.bench.select import (
@@ -41,27 +43,8 @@ from nodenova.bench.titles import (
 )
 from nodenova.evaluation.scores import mean_std
 
-PERCENT = (
-    "Percent of the test nodes, mean ± sample standard deviation over seeds (how many: column n)."
-)
-BLOCK = (
-    "Discovered classes are matched one to one among the new classes (block); old ids are fixed."
-)
-BESIDE = "In parentheses the paper's number: one run, matched by identity."
-BEST = (
-    "Best bold, runner-up underlined, by block of lines, among methods without labels in phase 2."
-)
-LABELS = "† was given labels (or old nodes) in phase 2 and is never best."
-TESTED = (
-    "▲ ▼ better or worse than {}: paired t-test on common seeds, Holm-corrected over the table, p < 0.05, and exact "
-    f"Wilcoxon signed-rank test p < 0.05; △ ▽ by the t-test alone. Fewer than {MIN_PAIRS} common seeds: no claim."
-)
-CONFUSION = (
-    "Percent of the nodes of the true class (lines) by predicted class (columns), mean ± sample standard deviation over "
-    "seeds (how many: column n).",
-    "Discovered classes are matched one to one among the new classes (block); old ids are fixed.",
-)
-AVERAGE = "Average: over the datasets shown, of ours and of the paper's numbers, where all of them are there."
+METHOD = ("Method",)
+ACCURACIES = ("old", "new", "all", "h")
 
 
 def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
@@ -71,32 +54,23 @@ def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
         rows: Of any tables.
         asked: Keys of runs whose methods have other settings than by default: lines of their own.
     """
-    hides = "All can be high while no new class is found at all (never new); H, the harmonic mean of Old and New, cannot."
-    lottery = (
-        "The discovered class with number i must be the true class i, as the paper counts. Without labels a method cannot "
-        "know these numbers, so New is a lottery here: nothing is marked and nothing is tested."
-    )
-    masked = (
-        "Induced: a phase sees only nodes of the classes met so far, features and edges of the others are masked (the "
-        "paper's text); tested on the whole graph."
-    )
     shown = no_ncd(compared(in_setting(rows, PHASE_1), asked))
     entries = by_method(shown, _with_changes(shown, variants(shown)))
     block = table(
         "comparison",
         "Comparison",
-        [PERCENT, BLOCK, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE, hides],
-        ("Method",),
+        captions.COMPARISON,
+        METHOD,
         entries,
-        ("old", "new", "all", "h"),
+        ACCURACIES,
         marked=("all", "h"),
         average=True,
     )
     identity = table(
         "comparison",
         "Comparison, matched by identity",
-        [PERCENT, lottery, BESIDE, LABELS, AVERAGE],
-        ("Method",),
+        captions.IDENTITY,
+        METHOD,
         entries,
         ("old", "new", "all"),
         matching="identity",
@@ -106,10 +80,10 @@ def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
     inductive = table(
         "comparison",
         "Comparison, inductive",
-        [PERCENT, masked, BLOCK, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE],
-        ("Method",),
+        captions.INDUCTIVE,
+        METHOD,
         by_method(met, _with_changes(met)),
-        ("old", "new", "all", "h"),
+        ACCURACIES,
         marked=("all", "h"),
         average=True,
     )
@@ -124,49 +98,36 @@ def _with_changes(rows: Sequence[Row], said: Sequence[str] | None = None) -> lis
 
 
 def collapse(rows: Sequence[Row]) -> list[Table]:
+    """How many of the new classes each method uses."""
     shown = no_ncd(compared(of_the_paper(rows)))
     counts = {row.dataset: row.num_new for row in shown}
     how_many = ", ".join(f"{dataset_title(d)} {counts[d]}" for d in in_order(set(counts), DATASETS))
-    caption = [
-        "Does a method use the classes it was told to find? Mean ± sample standard deviation over seeds (column n).",
-        f"Used: how many discovered classes are said of at least one test node, of those to be found: {how_many}.",
-        "Full: percent of the seeds in which all of them are. Largest: percent of the test nodes called new that are in "
-        "the largest discovered class, over the seeds in which any is.",
-        LABELS,
-    ]
+    caption = captions.collapse(how_many)
+    entries = by_method(shown)
     scores = ("new_used", "new_all", "new_largest")
-    return [
-        table("collapse", "Use of the new classes", caption, ("Method",), by_method(shown), scores)
-    ]
+    return [table("collapse", "Use of the new classes", caption, METHOD, entries, scores)]
 
 
 def heads(rows: Sequence[Row]) -> list[Table]:
-    what = "Old and All by the joint head; New-N: test nodes of new classes only, by the head for new classes."
-    caption = [PERCENT, BLOCK, what, BESIDE, BEST, LABELS, TESTED.format("SWORD")]
-    entries, scores = by_method(no_ncd(unchanged(of_the_paper(rows)))), ("old", "new_n", "all")
+    """New nodes by the head for new classes alone."""
+    entries = by_method(no_ncd(unchanged(of_the_paper(rows))))
+    scores = ("old", "new_n", "all")
+    marked = scores[1:]
     return [
-        table(
-            "heads",
-            "Task-specific head",
-            caption,
-            ("Method",),
-            entries,
-            scores,
-            marked=("new_n", "all"),
-        )
+        table("heads", "Task-specific head", captions.HEADS, METHOD, entries, scores, marked=marked)
     ]
 
 
 def forgetting(rows: Sequence[Row]) -> list[Table]:
-    what = "AA: mean of Old and New after phase 2. AF: Old after phase 2 minus Old after phase 1; negative is forgotten."
-    caption = [PERCENT, BLOCK, what, BESIDE, BEST, LABELS, TESTED.format("SWORD"), AVERAGE]
-    entries, scores = by_method(no_ncd(compared(of_the_paper(rows)))), ("aa", "af")
+    """Mean accuracy after phase 2, and what it cost the old classes."""
+    entries = by_method(no_ncd(compared(of_the_paper(rows))))
+    scores = ("aa", "af")
     return [
         table(
             "forgetting",
             "Forgetting",
-            caption,
-            ("Method",),
+            captions.FORGETTING,
+            METHOD,
             entries,
             scores,
             marked=scores,
@@ -181,34 +142,27 @@ def _beside(encoder: str, kind: str) -> str:
 
 
 def ablation(rows: Sequence[Row]) -> list[Table]:
-    found, entries = ablated(rows), []
+    """SWORD without some of its losses."""
+    found = ablated(rows)
+    entries = []
     for encoder in in_order({row.encoder for _, row in found}, ENCODERS):
         for kind in dict.fromkeys(kind for kind, row in found if row.encoder == encoder):
+            group = _beside(encoder, kind)
             for line in LEFT_OUT:
                 mine = [row for same, row in found if (same, row.encoder) == (kind, encoder)]
                 mine = [row for row in mine if left_out(row, beside=True) == line]
                 ticks = tuple("" if loss in line.split("+") else "✓" for loss in LOSSES)
                 paper_line = "" if kind else line
-                entries.append(
-                    Entry(_beside(encoder, kind), ticks, mine, encoder, paper_line, line == "none")
-                )
-    what = "SWORD with only the losses that have a ✓; the others have weight zero."
-    caption = [PERCENT, BLOCK, what, BESIDE, BEST, TESTED.format("SWORD with all five")]
-    scores = ("old", "new", "all", "h")
+                entries.append(Entry(group, ticks, mine, encoder, paper_line, line == "none"))
+    losses = tuple(LOSSES.values())
+    marked = ("all", "h")
     return [
-        table(
-            "ablation",
-            "Ablation",
-            caption,
-            tuple(LOSSES.values()),
-            entries,
-            scores,
-            marked=("all", "h"),
-        )
+        table("ablation", "Ablation", captions.ABLATION, losses, entries, ACCURACIES, marked=marked)
     ]
 
 
 def sensitivity(rows: Sequence[Row]) -> list[Table]:
+    """SWORD with one parameter moved."""
     entries = []
     for parameter, letter in PARAMETERS.items():
         sweep = swept(rows, parameter)
@@ -218,54 +172,31 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
                 default = " (default)" if any(parameter not in row.changed for row in mine) else ""
                 group = f"{letter}, {_beside(encoder, kind)}"
                 entries += [Entry(group, (f"{value:g}{default}",), mine, encoder)] if mine else []
-    what = "SWORD with one parameter changed and all others as they are by default. The paper shows curves without numbers, "
-    caption = [
-        PERCENT,
-        BLOCK,
-        what + "and none for k, the number of top activations that must agree.",
-    ]
     return [
-        table(
-            "sensitivity", "Sensitivity", caption, ("Value",), entries, ("old", "new", "all", "h")
-        )
+        table("sensitivity", "Sensitivity", captions.SENSITIVITY, ("Value",), entries, ACCURACIES)
     ]
 
 
 def layers(rows: Sequence[Row]) -> list[Table]:
-    found, entries = deep(rows), []
-    blocks = dict.fromkeys((row.encoder, row.method, kind) for kind, row in found)
+    """Methods by the depth of their encoder."""
+    blocks: dict[tuple[str, str, str], list[Row]] = {}
+    for kind, row in deep(rows):
+        blocks.setdefault((row.encoder, row.method, kind), []).append(row)
+    entries = []
     for encoder in in_order({encoder for encoder, _, _ in blocks}, ENCODERS):
         for method in in_order({method for its, method, _ in blocks if its == encoder}, METHODS):
             for kind in (kind for its, whose, kind in blocks if (its, whose) == (encoder, method)):
-                mine = [
-                    row
-                    for same, row in found
-                    if (row.encoder, row.method, same) == (encoder, method, kind)
-                ]
-                depths = sorted({depth_of(row) for row in mine})
                 group = f"{method_title(method)}, {_beside(encoder, kind)}"
-                for depth in depths if len(depths) > 1 else ():
-                    entries.append(
-                        Entry(
-                            group,
-                            (str(depth),),
-                            [row for row in mine if depth_of(row) == depth],
-                            encoder,
-                        )
-                    )
-    caption = [
-        PERCENT,
-        BLOCK,
-        "Everything else as it is by default. The paper shows curves without numbers.",
-    ]
-    return [
-        table(
-            "layers", "Number of layers", caption, ("Layers",), entries, ("old", "new", "all", "h")
-        )
-    ]
+                by_depth: dict[int, list[Row]] = {}
+                for row in blocks[encoder, method, kind]:
+                    by_depth.setdefault(depth_of(row), []).append(row)
+                for depth in sorted(by_depth) if len(by_depth) > 1 else ():
+                    entries.append(Entry(group, (str(depth),), by_depth[depth], encoder))
+    return [table("layers", "Number of layers", captions.LAYERS, ("Layers",), entries, ACCURACIES)]
 
 
 def class_splits(rows: Sequence[Row]) -> list[Table]:
+    """Methods over random choices of the old classes."""
     rows = [row for row in latest(rows) if row.class_split is not None]
     rows = [row for row in unchanged(rows) if set(row.fit_changed) <= {"hidden", "schedule"}]
     rows = no_ncd(at_home(rows))
@@ -275,22 +206,13 @@ def class_splits(rows: Sequence[Row]) -> list[Table]:
             mine = [row for row in rows if row.draw == draw and row.visibility == visibility]
             suffix = f", {draw}" + ("" if visibility == "transductive" else f", {visibility}")
             entries += [replace(entry, group=entry.group + suffix) for entry in by_method(mine)]
-    over = "random choices of the old classes (how many: column n; seeds of one choice are averaged first)."
-    caption = [
-        f"Percent of the test nodes, mean ± sample standard deviation over {over}",
-        BLOCK,
-        "Balanced: as many unlabelled nodes of each new class; as-it-comes: drawn at random from all of them.",
-        BEST,
-        LABELS,
-        TESTED.format("SWORD").replace("seeds", "class splits"),
-    ]
-    title, scores = "Random class splits", ("all", "h")
+    scores = ("all", "h")
     return [
         table(
             "class-splits",
-            title,
-            caption,
-            ("Method",),
+            "Random class splits",
+            captions.CLASS_SPLITS,
+            METHOD,
             entries,
             scores,
             marked=scores,
@@ -300,43 +222,33 @@ def class_splits(rows: Sequence[Row]) -> list[Table]:
 
 
 def confusion(rows: Sequence[Row]) -> list[Table]:
+    """Matched confusion matrices, one a method."""
     tables = []
     for (dataset, encoder, title), each in panels(rows).items():
-        counts, names = confusions(each), each[0].class_names
-        share = (
-            100 * counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)
-        )  # (runs, true, predicted)
+        names = each[0].class_names
+        counts = confusions(each)  # (runs, true, predicted)
+        share = 100 * counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)
         shown = [*names, *(["no partner"] if counts[:, :, -1].any() else [])]
         columns = tuple(Column("predicted", f"class {j}", name) for j, name in enumerate(shown))
         lines = []
         for i, name in enumerate(names):
             spreads = [mean_std(share[:, i, j].tolist()) for j in range(len(shown))]
             cells = tuple(Cell(spread.mean, spread.std, len(share)) for spread in spreads)
-            lines.append(
-                Line("old classes" if i < each[0].num_old else "new classes", (name,), cells)
-            )
-        where = f"{dataset_title(dataset)}, {encoder_title(encoder)}, {title}"
-        tables.append(
-            Table(f"Confusion: {where}", CONFUSION, ("True class",), columns, tuple(lines))
-        )
+            group = "old classes" if i < each[0].num_old else "new classes"
+            lines.append(Line(group, (name,), cells))
+        what = f"Confusion: {dataset_title(dataset)}, {encoder_title(encoder)}, {title}"
+        tables.append(Table(what, captions.CONFUSION, ("True class",), columns, tuple(lines)))
     return tables
 
 
 def tsne(rows: Sequence[Row]) -> list[Table]:
+    """Agreement of the methods whose maps are drawn."""
     mapped = {(r.dataset, r.encoder, r.method) for r in latest(rows) if r.map}
-    shown = [
-        r
-        for r in no_ncd(unchanged(of_the_paper(rows)))
-        if (r.dataset, r.encoder, r.method) in mapped
-    ]
-    what = "The maps in numbers: agreement of true and predicted classes over all test nodes (NMI, ARI), and how many nodes "
-    caption = [
-        PERCENT,
-        what + "are put on the right side, old or new (Gate). The panels are in the page.",
-        LABELS,
-    ]
-    title, scores = "What the t-SNE panels show, in numbers", ("nmi", "ari", "old_new_accuracy")
-    return [table("tsne", title, caption, ("Method",), by_method(shown), scores)]
+    plain = no_ncd(unchanged(of_the_paper(rows)))
+    shown = [r for r in plain if (r.dataset, r.encoder, r.method) in mapped]
+    title = "What the t-SNE panels show, in numbers"
+    scores = ("nmi", "ari", "old_new_accuracy")
+    return [table("tsne", title, captions.TSNE, METHOD, by_method(shown), scores)]
 
 
 TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {

@@ -1,4 +1,7 @@
-"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV. Every name is text: none can end a cell or start a command."""
+"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV.
+
+Every name is text: none can end a cell or start a command.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,20 @@ from nodenova.bench.titles import dataset_title
 from nodenova.evaluation.scores import number
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
-TEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-       "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", '"': "''",
-       "±": r"$\pm$", "−": "$-$", "–": "--", "†": r"\dag{}", "✓": r"$\checkmark$", "▲": r"$\blacktriangle$",
-       "▼": r"$\blacktriangledown$", "△": r"$\vartriangle$", "▽": r"$\triangledown$", "α": r"$\alpha$", "η": r"$\eta$",
-       "λ": r"$\lambda$", "²": r"$^2$", "…": r"\dots{}", "·": r"$\cdot$"}  # fmt: skip
+TEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
+    ">": r"$>$", "|": r"$|$", '"': "''", "±": r"$\pm$", "−": "$-$", "–": "--", "†": r"\dag{}",
+    "✓": r"$\checkmark$", "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$",
+    "△": r"$\vartriangle$", "▽": r"$\triangledown$", "α": r"$\alpha$", "η": r"$\eta$",
+    "λ": r"$\lambda$", "²": r"$^2$", "…": r"\dots{}", "·": r"$\cdot$",
+}  # fmt: skip
 PACKAGES = "% needs \\usepackage{booktabs,graphicx,amssymb}\n"
-CSV_HEAD = ["table", "matching", "block", "line", "dataset", "score", "mean", "std", "n", "failed", "mark", "paper",
-            "notes", "sees", "pairs", "difference", "p_t", "p_t_holm", "p_wilcoxon", "p_wilcoxon_holm"]  # fmt: skip
+CSV_HEAD = [
+    "table", "matching", "block", "line", "dataset", "score", "mean", "std", "n", "failed", "mark",
+    "paper", "notes", "sees", "pairs", "difference", "p_t", "p_t_holm", "p_wilcoxon",
+    "p_wilcoxon_holm",
+]  # fmt: skip
 
 
 def value_text(cell: Cell) -> str:
@@ -31,10 +40,12 @@ def value_text(cell: Cell) -> str:
 
 
 def failed_text(cell: Cell) -> str:
+    """ "2 failed", or nothing."""
     return f"{cell.failed} failed" if cell.failed else ""
 
 
 def sign(cell: Cell) -> str:
+    """▲ ▼ △ ▽, or nothing where nothing is tested or differs."""
     return cell.tests.sign if cell.tests else ""
 
 
@@ -45,10 +56,8 @@ def labels(line: Line) -> list[str]:
 
 def headed(table: Table) -> list[tuple[str, int]]:
     """What stands over the columns, and over how many of them."""
-    return [
-        (dataset_title(name), len(list(each)))
-        for name, each in groupby(c.group for c in table.columns)
-    ]
+    grouped = groupby(column.group for column in table.columns)
+    return [(dataset_title(name), len(list(each))) for name, each in grouped]
 
 
 def blocks(table: Table) -> list[tuple[str, list[Line]]]:
@@ -57,6 +66,7 @@ def blocks(table: Table) -> list[tuple[str, list[Line]]]:
 
 
 def empty(tables: Sequence[Table]) -> bool:
+    """Is there no line in any of them?"""
     return not any(table.lines for table in tables)
 
 
@@ -64,6 +74,7 @@ def empty(tables: Sequence[Table]) -> bool:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
+    """One Markdown table a block of lines, with titles, captions and notes."""
     if empty(tables):
         return "No runs of this table yet.\n"
     return "\n".join(_markdown(table) for table in tables)
@@ -76,31 +87,17 @@ def _markdown(table: Table) -> str:
         head = [*map(_md, table.heads), *over, "n"]
         body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
         parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
-    parts += (
-        ["\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1))]
-        if table.notes
-        else []
-    )
+    if table.notes:
+        parts.append("\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1)))
     return "\n\n".join(parts) + "\n"
 
 
 def _md_cell(cell: Cell) -> str:
     shown = value_text(cell)
-    shown = (
-        f"**{shown}**"
-        if cell.mark == "best"
-        else f"<u>{shown}</u>"
-        if cell.mark == "second"
-        else shown
-    )
+    shown = {"best": f"**{shown}**", "second": f"<u>{shown}</u>"}.get(cell.mark, shown)
     said = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
-    parts = [
-        shown,
-        sign(cell),
-        f"({number(cell.paper)})" if cell.paper is not None else "",
-        failed_text(cell),
-    ]
-    return " ".join(filter(None, parts)) + said
+    printed = f"({number(cell.paper)})" if cell.paper is not None else ""
+    return " ".join(filter(None, [shown, sign(cell), printed, failed_text(cell)])) + said
 
 
 def _md(text: str) -> str:
@@ -119,53 +116,44 @@ def to_latex(name: str, tables: Sequence[Table]) -> str:
 
 def _latex(label: str, table: Table) -> str:
     n_labels, n = len(table.heads), len(table.columns)
-    over, rules, start = ["" for _ in table.heads], [], n_labels + 1
+    over = ["" for _ in table.heads]
+    rules = []
+    start = n_labels + 1
     for title, width in headed(table):
         over.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(title)}}}")
         rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width
     rows = [" & ".join([*over, ""]) + r" \\", " ".join(rules)]
-    rows += [
-        " & ".join([*map(tex, table.heads), *(tex(c.title) for c in table.columns), "n"]) + r" \\"
-    ]
+    titles = [column.title for column in table.columns]
+    rows += [" & ".join([*map(tex, table.heads), *map(tex, titles), "n"]) + r" \\"]
     for name, lines in blocks(table):
         rows += [r"\midrule"]
-        rows += (
-            [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"]
-            if name
-            else []
-        )
+        if name:
+            rows += [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"]
         for line in lines:
-            rows += [
-                " & ".join([*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)])
-                + r" \\"
-            ]
+            shown = [*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)]
+            rows += [" & ".join(shown) + r" \\"]
             if any(cell.paper is not None for cell in line.cells):
                 printed = [_tex_paper(cell) for cell in line.cells]
                 first = [r"{\scriptsize paper}", *[""] * (n_labels - 1)]
                 rows += [" & ".join([*first, *printed, ""]) + r" \\"]
     notes = [rf"\textsuperscript{{{i}}}~{tex(note)}" for i, note in enumerate(table.notes, 1)]
     # In LaTeX the paper's numbers stand under ours.
-    caption = " ".join([table.title + ".", *table.caption]).replace(
-        "In parentheses the", "Below, small, the"
-    )
+    caption = " ".join([table.title + ".", *table.caption])
+    caption = caption.replace("In parentheses the", "Below, small, the")
+    places = "l" * n_labels + "r" * (n + 1)
+    small = [r"\par\smallskip\raggedright\scriptsize", "\\\\\n".join(notes)] if notes else []
     return "\n".join([
         r"\begin{table*}", r"\centering", rf"\caption{{{tex(caption)}}}", rf"\label{{{label}}}",
-        r"\resizebox{\linewidth}{!}{%", rf"\begin{{tabular}}{{@{{}}{'l' * n_labels}{'r' * (n + 1)}@{{}}}}", r"\toprule",
-        *rows, r"\bottomrule", r"\end{tabular}}",
-        *([r"\par\smallskip\raggedright\scriptsize", "\\\\\n".join(notes)] if notes else []), r"\end{table*}", "",
+        r"\resizebox{\linewidth}{!}{%", rf"\begin{{tabular}}{{@{{}}{places}@{{}}}}", r"\toprule",
+        *rows, r"\bottomrule", r"\end{tabular}}", *small, r"\end{table*}", "",
     ])  # fmt: skip
 
 
 def _tex_cell(cell: Cell) -> str:
     shown = tex(value_text(cell))
-    shown = (
-        rf"\textbf{{{shown}}}"
-        if cell.mark == "best"
-        else rf"\underline{{{shown}}}"
-        if cell.mark == "second"
-        else shown
-    )
+    marked = {"best": rf"\textbf{{{shown}}}", "second": rf"\underline{{{shown}}}"}
+    shown = marked.get(cell.mark, shown)
     said = ",".join(map(str, cell.notes)) if cell.paper is None else ""
     parts = [shown, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
     return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{said}}}" if said else "")
@@ -179,7 +167,14 @@ def _tex_paper(cell: Cell) -> str:
 
 
 def tex(text: str) -> str:
-    """Text as LaTeX: what it would read as a command is written out, what it may have no letter for becomes plain."""
+    """Text as LaTeX: what it would read as a command is written out.
+
+    What it may have no letter for becomes plain.
+
+    Examples:
+        >>> print(tex("50 % ± 1, naïve"))
+        50 \\% $\\pm$ 1, naive
+    """
     shown = []
     for letter in " ".join(str(text).split()):
         if letter in TEX:
@@ -204,11 +199,12 @@ def to_csv(tables: Sequence[Table]) -> str:
         for line in table.lines:
             for column, cell in zip(table.columns, line.cells, strict=True):
                 t = cell.tests
+                p = (t.t, t.t_holm, t.wilcoxon, t.wilcoxon_holm) if t else [""] * 4
                 writer.writerow([
-                    table.title, table.matching, line.group, " ".join(_csv_labels(table, line)), column.group, column.score,
-                    cell.mean, cell.std, cell.n, cell.failed, cell.mark, cell.paper,
-                    " ".join(table.notes[i - 1] for i in cell.notes), " ".join(line.sees),
-                    *((t.pairs, t.difference, t.t, t.t_holm, t.wilcoxon, t.wilcoxon_holm) if t else [""] * 6),
+                    table.title, table.matching, line.group, " ".join(_csv_labels(table, line)),
+                    column.group, column.score, cell.mean, cell.std, cell.n, cell.failed, cell.mark,
+                    cell.paper, " ".join(table.notes[i - 1] for i in cell.notes),
+                    " ".join(line.sees), *((t.pairs, t.difference) if t else [""] * 2), *p,
                 ])  # fmt: skip
     return text.getvalue()
 

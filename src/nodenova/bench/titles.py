@@ -72,38 +72,49 @@ TABLES = {
     "forgetting": Heading("Forgetting"),
     "sensitivity": Heading(
         "Sensitivity",
-        "One curve a score; bars are one standard deviation over seeds, the dashed line is the default.",
+        "One curve a score; bars are one standard deviation over seeds, "
+        "the dashed line is the default.",
     ),
     "layers": Heading(
         "Number of layers", "One curve a score; bars are one standard deviation over seeds."
     ),
     "confusion": Heading(
         "Confusion matrices",
-        "Percent of each true class (lines) by predicted class (columns), mean over seeds, matched (block). "
-        "Orange lines part old classes from new.",
+        "Percent of each true class (lines) by predicted class (columns), mean over seeds, "
+        "matched (block). Orange lines part old classes from new.",
     ),
     "tsne": Heading(
         "Maps of the nodes (t-SNE)",
-        "Test nodes of one seed, laid out by t-SNE of their embeddings, or of the graph's own features, coloured by true "
-        "class: neighbours are alike, distances between groups mean little. Circles are old classes, diamonds new ones.",
+        "Test nodes of one seed, laid out by t-SNE of their embeddings, or of the graph's own "
+        "features, coloured by true class: neighbours are alike, distances between groups mean "
+        "little. Circles are old classes, diamonds new ones.",
     ),
     "class-splits": Heading("Random class splits"),
 }
 
 
 def dataset_title(name: str) -> str:
+    """What people call a dataset; its name if nothing else is known."""
     return DATASETS.get(name, name)
 
 
 def encoder_title(name: str) -> str:
+    """What people call an encoder; its name if nothing else is known."""
     return ENCODERS.get(name, name)
 
 
 def method_title(name: str) -> str:
+    """What people call a method; its name if nothing else is known."""
     return METHODS.get(name, name)
 
 
 def in_order(names: Iterable[str], known: Iterable[str] | Mapping[str, object]) -> list[str]:
-    """Known names in their order, then the others by alphabet."""
-    there, order = set(names), list(known)
+    """Known names in their order, then the others by alphabet.
+
+    Examples:
+        >>> in_order({"mine", "pubmed", "cora"}, DATASETS)
+        ['cora', 'pubmed', 'mine']
+    """
+    there = set(names)
+    order = list(known)
     return [name for name in order if name in there] + sorted(there - set(order))

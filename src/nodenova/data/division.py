@@ -75,7 +75,7 @@ class Division:
         return LabelledNewTask(
             graph=new.graph,
             ids=new.ids,
-            num_new=new.num_new,
+            num_new=new.number,
             y=y[new.ids] - n_old,
             old_ids=old_ids,
             old_y=y[old_ids],

@@ -1,1 +1,4 @@
-"""Pictures that pages and the bench share: where nodes lie on a map, curves and confusion matrices as SVG, colours."""
+"""Pictures that pages and the bench share.
+
+Where nodes lie on a map, curves and confusion matrices as SVG, colors.
+"""

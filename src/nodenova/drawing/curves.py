@@ -1,4 +1,7 @@
-"""Curves as SVG: losses over epochs, scores over the values of a setting. No script; the ink is the page's."""
+"""Curves as SVG: losses over epochs, scores over the values of a setting.
+
+No script; the ink is the page's.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,17 @@ class Measured(Protocol):
 
 
 def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
-    """One line a term over the epochs, on a logarithmic scale where none is negative and they are far apart; "" for none.
+    """One line a term over the epochs.
 
-    A value that is not finite, or zero on a logarithmic scale, leaves a gap.
+    The scale is logarithmic where no loss is negative and they are far apart. A value that is not
+    finite, or zero on a logarithmic scale, leaves a gap.
+
+    Args:
+        history: Losses of each epoch by the name of their term.
+        what: Read out to those who cannot see it.
+
+    Returns:
+        A figure; "" for no losses.
     """
     values = [v for term in history.values() for v in term if math.isfinite(v)]
     if not values:
@@ -82,7 +93,14 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
 def score_curves(
     what: str, x_title: str, ticks: Sequence[str], series: Mapping[str, Sequence[Measured]]
 ) -> Markup:
-    """Scores (0 to 100) over the values in `ticks`, evenly spaced, with bars of one standard deviation."""
+    """Scores (0 to 100) over the values of a setting, with bars of one standard deviation.
+
+    Args:
+        what: Read out to those who cannot see it.
+        x_title: Of the setting.
+        ticks: Its values, evenly spaced; " (default)" behind one marks it.
+        series: A score for each value, by the name of the line.
+    """
     width, height, left, right, top, bottom = 440.0, 290.0, 42.0, 14.0, 34.0, 48.0
     step = (width - left - right) / max(len(ticks), 1)
 
@@ -94,17 +112,15 @@ def score_curves(
 
     parts = []
     for level in range(0, 101, 20):
-        parts.append(
-            f'<path d="M{left:g} {y(level):.1f}H{width - right:g}" stroke="currentColor" opacity=".18"/>'
-        )
+        rule = f'd="M{left:g} {y(level):.1f}H{width - right:g}"'
+        parts.append(f'<path {rule} stroke="currentColor" opacity=".18"/>')
         parts.append(
             f'<text x="{left - 6:g}" y="{y(level) + 4:.1f}" text-anchor="end">{level}</text>'
         )
     for i, tick in enumerate(ticks):
         value, default, _ = tick.partition(" (default)")
-        parts.append(
-            f'<text x="{x(i):.1f}" y="{height - bottom + 17:g}" text-anchor="middle">{text(value)}</text>'
-        )
+        at = f'x="{x(i):.1f}" y="{height - bottom + 17:g}" text-anchor="middle"'
+        parts.append(f"<text {at}>{text(value)}</text>")
         if default:
             rule = f'd="M{x(i):.1f} {top:g}V{height - bottom:g}" stroke-dasharray="3 4"'
             under = (
@@ -113,15 +129,12 @@ def score_curves(
             parts.append(
                 f'<path {rule} stroke="currentColor" opacity=".5"/><text {under}>default</text>'
             )
-    parts.append(
-        f'<text x="{(left + width - right) / 2:g}" y="{height - 6:g}" text-anchor="middle">{text(x_title)}</text>'
-    )
+    at = f'x="{(left + width - right) / 2:g}" y="{height - 6:g}" text-anchor="middle"'
+    parts.append(f"<text {at}>{text(x_title)}</text>")
     for number, (name, cells) in enumerate(series.items()):
-        color, dash, shift = (
-            COLORS[number],
-            DASHES[number % len(DASHES)],
-            2.0 * number - (len(series) - 1),
-        )
+        color = COLORS[number]
+        dash = DASHES[number % len(DASHES)]
+        shift = 2.0 * number - (len(series) - 1)
         line = f'fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="{dash}"'
         there = [(x(i) + shift, y(c.mean)) for i, c in enumerate(cells) if c.mean is not None]
         parts.append(f'<path d="{_broken_line(there)}" {line}/>')
@@ -133,17 +146,17 @@ def score_curves(
                 parts.append(
                     f'<path d="{_marker(number, x(i) + shift, y(cell.mean))}" fill="{color}"/>'
                 )
-        at = left + 95 * number
-        parts.append(f'<path d="M{at:g} 14h26" {line}/>')
-        parts.append(
-            f'<path d="{_marker(number, at + 13, 14)}" fill="{color}"/><text x="{at + 32:g}" y="18">{text(name)}</text>'
-        )
+        start = left + 95 * number
+        parts.append(f'<path d="M{start:g} 14h26" {line}/>')
+        parts.append(f'<path d="{_marker(number, start + 13, 14)}" fill="{color}"/>')
+        parts.append(f'<text x="{start + 32:g}" y="18">{text(name)}</text>')
     return svg(width, height, what, parts)
 
 
 def _broken_line(points: Sequence[tuple[float, float] | None]) -> str:
     """A line through the points; None is a gap, and a point between two gaps a dot."""
-    drawn, before = [], False
+    drawn = []
+    before = False
     for i, point in enumerate(points):
         if point is not None:
             drawn.append(f"{'L' if before else 'M'}{point[0]:.1f} {point[1]:.1f}")

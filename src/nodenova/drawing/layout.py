@@ -1,7 +1,8 @@
-"""Places of nodes on a flat map: t-SNE of their embeddings, the same every time, in time that grows with their number.
+"""Places of nodes on a flat map: t-SNE of their embeddings.
 
-Like van der Maaten and Hinton's t-SNE with two shortcuts from the literature: every node is attracted by its nearest
-neighbours alike (uniform affinities; Böhm, Berens and Kobak 2022), and the repulsion of all by all is a convolution
+The same every time, in time that grows with their number. Like van der Maaten and Hinton's t-SNE
+with two shortcuts from the literature: every node is attracted by its nearest neighbors alike
+(uniform affinities; Böhm, Berens and Kobak 2022), and the repulsion of all by all is a convolution
 on a grid (FFT; Linderman et al. 2019). 100,000 nodes take about a minute on one core.
 """
 
@@ -17,22 +18,31 @@ from nodenova.nn.seeding import fixed_threads
 
 DIMENSIONS = 32  # of the embeddings, the strongest directions
 NEIGHBOURS = 15
-MIN_NODES = (
-    32  # nodes for neighbours to mean something; fewer are shown by their two strongest directions
-)
-EXAGGERATED, ITERATIONS = (
-    150,
-    500,
-)  # the attraction is 12-fold at first, so that groups find together
+# Nodes for neighbors to mean something; fewer are shown by their two strongest directions.
+MIN_NODES = 32
+EXAGGERATED = 150  # iterations with a 12-fold attraction at first, so that groups find together
+ITERATIONS = 500
 SPACING = 0.5  # of the grid; the repulsion changes over distances of about 1
 MAX_CELLS = 512  # of the grid, along one side
-BLOCK = 4000  # nodes among which neighbours are searched by brute force
+BLOCK = 4000  # nodes among which neighbors are searched by brute force
 
 
 def positions(
     z: np.ndarray, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> np.ndarray:
-    """(n, 2) places in [0, 1] x [0, 1] for embeddings z (n, d); `progress` is called with (steps done, steps)."""
+    """Lay nodes out on a flat map, like embeddings near each other.
+
+    Args:
+        z: (n, d) embeddings.
+        progress: Called with (steps done, steps).
+
+    Returns:
+        (n, 2) places in [0, 1] x [0, 1].
+
+    Examples:
+        >>> positions(np.eye(3)).shape
+        (3, 2)
+    """
     z = _strongest(np.asarray(z, dtype=np.float64))
     n = len(z)
     # Equal embeddings would stay on one point for ever; a hair apart, they spread.
@@ -47,7 +57,14 @@ def positions(
 
 
 def differ(z: np.ndarray) -> bool:
-    """Whether there is something to lay out: at least four nodes, and embeddings that are numbers and not all the same."""
+    """Whether there is something to lay out.
+
+    That is at least four nodes, and embeddings that are numbers and not all the same.
+
+    Examples:
+        >>> differ(np.eye(4)), differ(np.ones((4, 4)))
+        (True, False)
+    """
     z = np.asarray(z, dtype=np.float64)
     return len(z) >= 4 and bool(np.isfinite(z).all() and np.ptp(z, axis=0).any())
 
@@ -74,7 +91,7 @@ def _affinities(z: np.ndarray, k: int) -> sp.csr_array:
 
 
 def _nearest(z: np.ndarray, k: int) -> np.ndarray:
-    """(n, k) near nodes of each node: exact for few nodes, else searched in the cells around its own."""
+    """(n, k) near nodes of each node: exact for few nodes, else from the cells near its own."""
     n = len(z)
     rng = np.random.default_rng(0)
     pivots = z[np.sort(rng.choice(n, 1 if n <= BLOCK else int(np.sqrt(n)), replace=False))]
@@ -88,9 +105,8 @@ def _nearest(z: np.ndarray, k: int) -> np.ndarray:
     found = np.zeros((n, k), dtype=np.int64)
     for c, mine in enumerate(members):
         near: list[np.ndarray] = []
-        for other in around[
-            c
-        ]:  # its own cell, then the nearest ones, until there are enough to choose from
+        # Its own cell, then the nearest ones, until there are enough to choose from.
+        for other in around[c]:
             near.append(members[other])
             if len(near) >= 6 and sum(map(len, near)) > 4 * k:
                 break
@@ -111,14 +127,16 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None]) -> np.ndarray:
     n = len(y)
-    degree, begin = np.diff(p.indptr), p.indptr[:-1]  # every node has neighbours
-    velocity, gains, rate = np.zeros_like(y), np.ones_like(y), max(10.0, n / 12)
+    degree, begin = np.diff(p.indptr), p.indptr[:-1]  # every node has neighbors
+    velocity, gains = np.zeros_like(y), np.ones_like(y)
+    rate = max(10.0, n / 12)
     kernels: dict[tuple[int, float], tuple[np.ndarray, ...]] = {}
     for i in range(ITERATIONS):
         early = i < EXAGGERATED
+        # (edges,)
         across, along = (
             np.repeat(of, degree) - of[p.indices] for of in (y[:, 0].copy(), y[:, 1].copy())
-        )  # (edges,)
+        )
         pull = p.data / (1 + across * across + along * along)
         attraction = np.stack(
             [np.add.reduceat(pull * part, begin) for part in (across, along)], axis=1
@@ -135,8 +153,12 @@ def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None
 def _repulsion(
     y: np.ndarray, kernels: dict[tuple[int, float], tuple[np.ndarray, ...]]
 ) -> np.ndarray:
-    """(n, 2) sum over j of (y_i - y_j) / (1 + d_ij^2)^2, divided by Z, the sum of 1 / (1 + d_ij^2) over all pairs."""
-    low, extent = y.min(axis=0), float(np.ptp(y, axis=0).max())
+    """(n, 2) sum over j of (y_i - y_j) / (1 + d_ij^2)^2, divided by Z.
+
+    Z is the sum of 1 / (1 + d_ij^2) over all pairs.
+    """
+    low = y.min(axis=0)
+    extent = float(np.ptp(y, axis=0).max())
     spacing = SPACING
     while extent / spacing > MAX_CELLS - 2:
         spacing *= 2
@@ -153,14 +175,12 @@ def _repulsion(
         for b in (0, 1):
             flat.append((corner[:, 0] + a) * side + corner[:, 1] + b)
             weights.append(np.abs(1 - a - part[:, 0]) * np.abs(1 - b - part[:, 1]))
-    density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side).reshape(
-        side, side
-    )
+    density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side)
+    density = density.reshape(side, side)
     spectrum = rfft2(density.astype(np.float32), workers=1)
-    same, beside = (
-        1 - 2 * part * (1 - part),
-        2 * part * (1 - part),
-    )  # (n, 2) a node's own corners meeting each other
+    # (n, 2) a node's own corners meeting each other
+    same = 1 - 2 * part * (1 - part)
+    beside = 2 * part * (1 - part)
     itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)
     itself += beside.prod(axis=1) / (1 + 2 * spacing**2)
     total = float(
@@ -174,7 +194,7 @@ def _repulsion(
 
 
 def _kernels(side: int, spacing: float) -> tuple[np.ndarray, ...]:
-    """Spectra of r_x / (1 + r^2)^2, r_y / (1 + r^2)^2 and 1 / (1 + r^2) on a grid that wraps around."""
+    """Spectra of r_x / (1 + r^2)^2, r_y / (1 + r^2)^2 and 1 / (1 + r^2) on a grid that wraps."""
     offset = np.fft.fftfreq(side, 1 / side) * spacing
     x, y = np.meshgrid(offset, offset, indexing="ij")
     close = 1 / (1 + x * x + y * y)

@@ -1,4 +1,7 @@
-"""Maps of nodes: data for the scripts of a page, where one can move and search, and SVG for the bench and for print."""
+"""Maps of nodes.
+
+Data for the scripts of a page, where one can move and search, and SVG for the bench and for print.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,20 @@ def map_data(
     true_as: Sequence[int] = (),
     min_confidence: float = 0.5,
 ) -> dict[str, object]:
-    """What the scripts read of n nodes. Arrays are little-endian numbers in base64: 100,000 nodes are some megabytes.
+    """What the scripts read of n nodes.
 
-    xy:      (n, 2) in [0, 1].
-    classes: (id, name, whether it is new, how many nodes) of each.
-    best, p: (n, k) numbers of the likely classes, the likeliest first, and their probabilities, if these are known.
-    true:    (n,) numbers in `true_names`.  true_as: the class that stands for each of these, -1 for none.
+    Arrays are little-endian numbers in base64: 100,000 nodes are some megabytes.
+
+    Args:
+        names: Of the nodes.
+        xy: (n, 2) places in [0, 1].
+        classes: (id, name, whether it is new, how many nodes) of each.
+        best: (n, k) numbers of the likely classes, the likeliest first.
+        p: (n, k) their probabilities, if these are known.
+        true: (n,) numbers in `true_names`.
+        true_names: Of the true classes.
+        true_as: The class that stands for each of these, -1 for none.
+        min_confidence: A node whose class is less likely is unsure.
     """
     return {
         "classes": [
@@ -54,11 +65,25 @@ def map_data(
 
 
 def packed(values: np.ndarray, kind: str) -> str:
+    """An array in base64, its numbers of a NumPy type such as "<u2".
+
+    Examples:
+        >>> packed(np.array([1, 2]), "<u2")
+        'AQACAA=='
+    """
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
 
 
 def node_map(what: str, xy: np.ndarray, y: np.ndarray, names: Sequence[str], n_old: int) -> Markup:
-    """Nodes at `xy` by their true classes: old ones circles, new ones diamonds; from the eighth class on hollow."""
+    """Nodes by their true classes: old ones circles, new ones diamonds; hollow from the eighth on.
+
+    Args:
+        what: Read out to those who cannot see it.
+        xy: (n, 2) places.
+        y: (n,) numbers of true classes.
+        names: Of these.
+        n_old: How many of these are old.
+    """
     size, pad = 330.0, 8.0
     low, high = xy.min(axis=0), xy.max(axis=0)
     place = pad + (xy - low) / np.maximum(high - low, 1e-9) * (size - 2 * pad)  # (n, 2)

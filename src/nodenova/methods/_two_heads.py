@@ -84,12 +84,12 @@ def joined_model(
         assert novel_head is not None
         with torch.no_grad():
             groups = novel_head(g.eval()(task.graph)[ids]).argmax(dim=1)
-    new = Memory.remember(g, task.graph, ids, groups, task.num_new)
-    if rows is None or task.num_new == 1:
+    new = Memory.remember(g, task.graph, ids, groups, task.number)
+    if rows is None or task.number == 1:
         w_new, b_new = nearest_mean(head, old.classes.center, new.classes.center)
     else:
         w_new, b_new = rows, match_logit_scale(head, old.classes.center, new.classes.center, rows)
-    h_a = grow(head, task.num_new)
+    h_a = grow(head, task.number)
     if new_rows == "concatenated":  # else the new rows stay as `grow` made them, untrained
         with torch.no_grad():
             h_a.linear.weight[head.num_classes :] = w_new

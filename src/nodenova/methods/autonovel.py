@@ -93,7 +93,7 @@ class AutoNovel:
         g, head = model.encoder(), trained_head(model, "autonovel")
         task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
-        h_u = head_for_new(head, task.num_new)
+        h_u = head_for_new(head, task.number)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
@@ -108,7 +108,7 @@ class AutoNovel:
                 parts["consistency"] = omega * l_perturb(logits, logits_prime)
             return parts
 
-        epochs = self.epochs if task.num_new > 1 else 0
+        epochs = self.epochs if task.number > 1 else 0
         history = minimize(
             terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )

@@ -64,12 +64,12 @@ class DistilledGNN:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         views = model.frozen_encoder()
-        n = model.num_columns + task.num_new
+        n = model.num_columns + task.number
         with torch.no_grad():
             z = views(task.graph)
             ids = torch.from_numpy(task.ids).to(z.device)
             _, teacher = fit_joint_classifier(
-                views.spec.multirank, model.memory, z, ids, task.num_new, lda=model.lda
+                views.spec.multirank, model.memory, z, ids, task.number, lda=model.lda
             )
             p = teacher(z).softmax(dim=1)  # (N, n)
         spec = GNNSpec(self.encoder, task.graph.num_features, self.hidden, self.layers)

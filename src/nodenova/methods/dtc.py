@@ -101,7 +101,7 @@ class DTC:
         task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
-            centers = start_centers(g(task.graph)[ids], task.num_new, self.restarts, self.alpha)
+            centers = start_centers(g(task.graph)[ids], task.number, self.restarts, self.alpha)
         p = centers.target(g, task)  # (n, new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -120,7 +120,7 @@ class DTC:
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
-        epochs = self.epochs if task.num_new > 1 else 0
+        epochs = self.epochs if task.number > 1 else 0
         history = minimize(
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )

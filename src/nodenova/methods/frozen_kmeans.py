@@ -58,5 +58,5 @@ class FrozenKMeans:
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
-        groups = cluster(z_u, task.num_new, self.restarts)
+        groups = cluster(z_u, task.number, self.restarts)
         return joined_model(model, task, g, head, self.new_rows, groups=groups)

@@ -123,7 +123,7 @@ class NCL:
         g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
         task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
-        h_u = head_for_new(head, task.num_new)
+        h_u = head_for_new(head, task.number)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
@@ -138,11 +138,11 @@ class NCL:
                 parts["consistency"] = omega * l_perturb(logits, logits_prime)
             if self.contrast:
                 unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1).detach()
-                l_ncl = self._contrast(unit, unit_prime, task.num_new, old)
+                l_ncl = self._contrast(unit, unit_prime, task.number, old)
                 parts["contrast"] = self.contrast * l_ncl
             return parts
 
-        epochs = self.epochs if task.num_new > 1 else 0
+        epochs = self.epochs if task.number > 1 else 0
         history = minimize(
             terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )

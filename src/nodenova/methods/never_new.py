@@ -33,11 +33,11 @@ class NeverNew:
     prefers: ClassVar[str] = "gcn"
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, h_a = model.encoder(), grow(linear_head(model, "never_new"), task.num_new)
+        g, h_a = model.encoder(), grow(linear_head(model, "never_new"), task.number)
         task = in_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             h_a.linear.weight[model.num_columns :] = 0.0
             h_a.linear.bias[model.num_columns :] = -1e4
-        new = Memory.remember(g, task.graph, ids, torch.zeros_like(ids), task.num_new)
+        new = Memory.remember(g, task.graph, ids, torch.zeros_like(ids), task.number)
         return model.grown(encoder=g, head=h_a, memory=model.memory.append(new))

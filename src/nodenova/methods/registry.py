@@ -49,7 +49,7 @@ class Method(Protocol):
     """
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        """Find `task.num_new` new classes among the unlabelled nodes `task.ids`.
+        """Find `task.number` new classes among the unlabelled nodes `task.ids`.
 
         PyTorch's generator is seeded before the call; every random number comes from it.
 
@@ -58,7 +58,7 @@ class Method(Protocol):
             task: The visible graph, the new nodes, and how many classes to find among them.
 
         Returns:
-            The model with `task.num_new` more classes: what `Model.grown` makes.
+            The model with `task.number` more classes: what `Model.grown` makes.
         """
 
 

@@ -126,7 +126,7 @@ class ResTune:
         with torch.no_grad():
             z_b = g(task.graph)  # (nodes of the subgraph, hidden): the residual is still zero
             logits_b = head(z_b)  # (nodes of the subgraph, old)
-        centers = start_centers(z_b[ids], task.num_new, self.restarts)
+        centers = start_centers(z_b[ids], task.number, self.restarts)
         p = centers.target(g, task)  # (n, new)
 
         @torch.no_grad()
@@ -161,7 +161,7 @@ class ResTune:
                 parts["distill"] = self.alpha * l_soft_targets(head(z), logits_b, self.temperature)
             return parts
 
-        epochs = self.epochs if task.num_new > 1 else 0
+        epochs = self.epochs if task.number > 1 else 0
         history = minimize(
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )

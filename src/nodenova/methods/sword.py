@@ -126,8 +126,8 @@ class Sword:
     def discover(self, model: Model, task: NewTask) -> Model:
         g, n_old, memory = model.encoder(), model.num_columns, model.memory
         read = trained_head if self.joint_head == "unit" else linear_head
-        h_a = grow(read(model, "sword"), task.num_new)
-        h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
+        h_a = grow(read(model, "sword"), task.number)
+        h_u = nn.Linear(g.spec.hidden, task.number).to(model.device)
         ids = torch.from_numpy(task.ids).to(model.device)
         over = h_a.num_classes if self.class_mean else 1
         with torch.no_grad():
@@ -178,6 +178,6 @@ class Sword:
         )
         with torch.no_grad():
             y_hat = h_u(g(task.graph)[ids]).argmax(dim=1)
-        new = Memory.remember(g, task.graph, ids, y_hat, task.num_new)
+        new = Memory.remember(g, task.graph, ids, y_hat, task.number)
         known = memory.append(new)
         return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

@@ -103,6 +103,7 @@ def reject(model: Model, class_id: int) -> Model:
         _head=head,
         _novel_head=None,
         _memory=model.memory.select(keep),
+        _cells=None if model.cells is None else model.cells.select(keep),
     )
 
 
@@ -136,6 +137,9 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
             )
         groups = cluster(u, into)
         parts = Memory.of(z[ids], groups, into, multirank)
+        cells, known = model.cells, model.memory.classes
+        if cells is not None:
+            cells = cells.select(keep).append(multirank, known, z[ids], groups, into)
         mine = [i for i, c in enumerate(model.column_class_ids) if c == whole.id]
         head = _with_rows(model.head(), keep, *_part_rows(model, z[ids], groups, mine, into))
         others = logits[:, [c != whole for c in model.classes]]
@@ -157,6 +161,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         _head=frozen(head),
         _novel_head=None,
         _memory=model.memory.select(keep).with_parts(parts),
+        _cells=cells,
     )
 
 

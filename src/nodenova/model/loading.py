@@ -21,6 +21,8 @@ from nodenova.model.saving import read_document
 from nodenova.nn.heads import build_head
 from nodenova.nn.memory import Memory
 from nodenova.nn.training import frozen
+from nodenova.prism.cells import Cells
+from nodenova.prism.count import Count
 
 # What is raised on the way where model.json and the weights are not of one model.
 MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError)
@@ -90,15 +92,23 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         raise ValueError(f"the head is for {head.num_classes} classes, {len(columns)} are named")
     # Models saved before views had weights weigh them all alike.
     alike = {"view_scale": torch.ones(encoder.spec.multirank.views)}
-    stages = [Stage(**{**stage, "sees": tuple(stage["sees"])}) for stage in document["stages"]]
+    stages = [_stage(stage) for stage in document["stages"]]
+    cells = state("cells")
     edits = document.get("edits", ())
     return Model(
         _encoder=frozen(encoder),
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
         _memory=Memory.from_tensors(alike | state("prototypes")),
+        _cells=Cells(**cells) if cells else None,
         classes=classes,
         stages=tuple(stages),
         column_class_ids=columns,
         edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
     )
+
+
+def _stage(saved: dict[str, Any]) -> Stage:
+    count = saved.get("count")
+    counted = None if count is None else Count.from_json(count)
+    return Stage(**saved | {"sees": tuple(saved["sees"]), "count": counted})

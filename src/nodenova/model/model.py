@@ -28,6 +28,7 @@ from nodenova.nn.heads import Head
 from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import fixed_threads
 from nodenova.nn.training import History, frozen
+from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import LDASettings
 from nodenova.settings import accepts_old_arguments
 
@@ -136,6 +137,7 @@ class Model(ModelParts):
         memory: Memory,
         novel_head: nn.Linear | None = None,
         history: History | None = None,
+        cells: Cells | None = None,
     ) -> Model:
         """The model a method returns: these classes, and one more for every further row of `head`.
 
@@ -146,7 +148,11 @@ class Model(ModelParts):
             memory: Of all these classes.
             novel_head: h^u, when the method has one.
             history: Each loss in each epoch.
+            cells: Where nodes of these classes were; as before unless given. An encoder that was
+                trained has none.
         """
+        if cells is None and not encoder.spec.trainable:
+            cells = self._cells
         stage = max(len(self.stages), 1 + max(c.stage for c in self.classes))
         ids = range(self.next_id, self.next_id + head.num_classes - self.num_columns)
         names = unused_names([f"new-{i}" for i in ids], self.class_names)
@@ -161,6 +167,7 @@ class Model(ModelParts):
             stages=(*self.stages, Stage("", {}, 0, (), history or {})),
             column_class_ids=self.column_class_ids + tuple(ids),
             edits=self.edits,
+            _cells=cells,
         )
 
     def with_last_stage(self, stage: Stage) -> Model:

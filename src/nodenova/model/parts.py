@@ -18,6 +18,7 @@ from nodenova.nn.heads import Head
 from nodenova.nn.memory import Memory
 from nodenova.nn.passes import encode
 from nodenova.nn.seeding import fixed_threads
+from nodenova.prism.cells import Cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,7 @@ class ModelParts:
     _head: Head
     _novel_head: nn.Linear | None
     _memory: Memory
+    _cells: Cells | None  # of the views of `prism`; trained encoders have none
 
     def encoder(self) -> Encoder:
         """A copy of g, to be trained further."""
@@ -55,6 +57,14 @@ class ModelParts:
         return self._memory.copy()
 
     @property
+    def cells(self) -> Cells | None:
+        """A copy of where labelled nodes were, by which known and new nodes are told apart.
+
+        None if it was not kept.
+        """
+        return None if self._cells is None else self._cells.map(Tensor.clone)
+
+    @property
     def prototypes(self) -> Memory:
         """The name that `memory` had."""
         warn_renamed("Model.prototypes", "Model.memory")
@@ -75,6 +85,7 @@ class ModelParts:
             _head=copy.deepcopy(self._head).to(place),
             _novel_head=None if novel is None else novel.to(place),
             _memory=self._memory.to(place),
+            _cells=None if self._cells is None else self._cells.to(place),
         )
 
     def check(self, graph: Graph) -> None:

@@ -23,11 +23,13 @@ from nodenova.model import decisions
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
+    from nodenova.model.stage import Stage
 
 FORMAT = "nodenova model"
 # 2 knows of edited classes: which column of the head belongs to which, and which ids are gone.
-# Others are written as 1.
-VERSION = 2
+# 3 knows on how many nodes each class was seen, and where they were (cells): without it, a model
+# can neither weigh nodes by their odds of being new nor count new classes. Others are written as 1.
+VERSION = 3
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
@@ -54,13 +56,13 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
     weights_path = folder / f"weights-{digest[:16]}.safetensors"
     document = {
         "format": FORMAT,
-        "version": 2 if model.edits else 1,
+        "version": _version(model),
         "weights": weights_path.name,
         "sha256": digest,
         "encoder": asdict(model.frozen_encoder().spec),
         "head": model.head().description(),
         "classes": [asdict(c) for c in model.classes],
-        "stages": [asdict(stage) for stage in model.stages],
+        "stages": [_stage(stage) for stage in model.stages],
         "columns": list(model.column_class_ids),
         "edits": [decisions.to_json(edit) for edit in model.edits],
     }
@@ -132,4 +134,19 @@ def _tensors(model: Model) -> dict[str, Tensor]:
         if m is not None
         for key, t in m.state_dict().items()
     }
-    return tensors | {f"prototypes.{key}": tensor for key, tensor in model.memory.tensors().items()}
+    tensors |= {f"prototypes.{key}": tensor for key, tensor in model.memory.tensors().items()}
+    cells = {} if model.cells is None else vars(model.cells)
+    return tensors | {f"cells.{key}": tensor for key, tensor in cells.items()}
+
+
+def _version(model: Model) -> int:
+    """The first that knows all there is in the model, so that an earlier nodenova can read it."""
+    if len(model.memory.classes.count) or model.cells is not None:
+        return VERSION
+    return 2 if model.edits else 1
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    """Without what says nothing, as it was before stages had it."""
+    written = asdict(stage)
+    return {k: v for k, v in written.items() if v or k not in ("count", "mixed")}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nodenova.nn.training import History
+from nodenova.prism.count import Count
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Stage:
         seed: From which all its random numbers come.
         sees: What it was given, in words.
         history: Each loss in each epoch.
+        count: How many new classes there seemed to be, where nobody had said it.
+        mixed: Whether the nodes given could be of known classes too.
     """
 
     method: str
@@ -25,3 +28,5 @@ class Stage:
     seed: int
     sees: tuple[str, ...]
     history: History = field(default_factory=dict)
+    count: Count | None = None
+    mixed: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -106,14 +106,13 @@ class Memory:
 
     def with_parts(self, parts: Memory) -> Memory:
         """With parts of a class behind these; the scatter within classes has seen their nodes."""
-        center = torch.cat([self.classes.center, parts.classes.center])
-        return Memory(_joined(self.replay, parts.replay), replace(self.classes, center=center))
+        return Memory(_joined(self.replay, parts.replay), self.classes.with_parts(parts.classes))
 
     def select(self, keep: Sequence[int]) -> Memory:
         """Of some classes only."""
         return Memory(
             ReplayStatistics(self.replay.mean[keep], self.replay.var[keep]),
-            replace(self.classes, center=self.classes.center[keep]),
+            self.classes.select(keep),
         )
 
     def copy(self) -> Memory:
@@ -129,11 +128,14 @@ class Memory:
     def tensors(self) -> dict[str, Tensor]:
         """All numbers by the names they have in a saved model."""
         own = {f.name: getattr(self.classes, f.name) for f in fields(ClassStatistics)}
+        if not len(self.classes.count):
+            del own["count"]
         return vars(self.replay) | {ON_DISK.get(name, name): tensor for name, tensor in own.items()}
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Memory:
         """What `tensors` has taken apart."""
+        tensors = {"count": torch.zeros(0)} | tensors  # which the first models did not keep
         own = {f.name: tensors[ON_DISK.get(f.name, f.name)] for f in fields(ClassStatistics)}
         return cls(ReplayStatistics(tensors["mean"], tensors["var"]), ClassStatistics(**own))
 

@@ -37,4 +37,4 @@ def in_receptive_field(task: NewTask, g: Encoder) -> NewTask:
         g: The encoder.
     """
     graph, ids = nodes_around(task.graph, task.ids, g)
-    return NewTask(graph, ids, task.num_new)
+    return NewTask(graph, ids, task.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,7 @@ class ClassStatistics:
         dof: () nodes that stand behind the scatter, less one for each class.
         temperature: () what logits from these statistics are divided by to be probabilities.
         view_scale: (views,) what each view is multiplied by before distances are taken.
+        count: (C,) nodes that each class was seen on; empty in models saved before it was kept.
     """
 
     center: Tensor
@@ -34,6 +36,7 @@ class ClassStatistics:
     dof: Tensor
     temperature: Tensor
     view_scale: Tensor
+    count: Tensor
 
     @classmethod
     def estimate(cls, u: Tensor, y: Tensor, num_classes: int, views: int) -> ClassStatistics:
@@ -45,7 +48,8 @@ class ClassStatistics:
         factor, diag = low_rank(u - center[y])
         dof = torch.tensor(float(max(len(u) - num_classes, 1)), device=u.device)
         one, ones = torch.tensor(1.0, device=u.device), torch.ones(views, device=u.device)
-        return cls(center, factor, diag, dof, one, ones)
+        count = torch.bincount(y, minlength=num_classes).to(u.dtype)
+        return cls(center, factor, diag, dof, one, ones, count)
 
     def with_temperature(self, temperature: float) -> ClassStatistics:
         """The same with another temperature."""
@@ -92,6 +96,34 @@ class ClassStatistics:
             factor=factor,
             diag=self.diag + share * new.diag + more,
             dof=self.dof + share * new.dof,
+            count=torch.cat([self.nodes, new.nodes]),
+        )
+
+    @property
+    def nodes(self) -> Tensor:
+        """(C,) nodes that each class was seen on; where that was not kept, as many in each."""
+        if len(self.count):
+            return self.count
+        return ((self.dof + len(self.center)) / len(self.center)).repeat(len(self.center))
+
+    def select(self, keep: Sequence[int]) -> ClassStatistics:
+        """Of some classes; the scatter stays that of all."""
+        some = list(keep)
+        count = self.count[some] if len(self.count) else self.count
+        return replace(self, center=self.center[some], count=count)
+
+    def with_parts(self, parts: ClassStatistics) -> ClassStatistics:
+        """With parts of a class behind these, whose scatter has seen their nodes already."""
+        count = torch.cat([self.count, parts.count]) if len(self.count) else self.count
+        return replace(self, center=torch.cat([self.center, parts.center]), count=count)
+
+    def at(self, columns: Tensor) -> ClassStatistics:
+        """On some columns of u only: a mask (D,)."""
+        return replace(
+            self,
+            center=self.center[:, columns],
+            factor=self.factor[:, columns],
+            diag=self.diag[columns],
         )
 
 
@@ -137,3 +169,13 @@ def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
     found = eigsh(matrix.cpu().numpy(), count, which="LA", v0=np.ones(len(matrix)))
     value, vector = (torch.from_numpy(part).to(matrix) for part in found)
     return value, vector
+
+
+def largest_eigenvectors(matrix: Tensor, count: int) -> Tensor:
+    """(D, count) eigenvectors of a symmetric matrix, that of the largest eigenvalue first."""
+    if len(matrix) <= 4 * count + 16:
+        return torch.linalg.eigh(matrix)[1][:, -count:].flip(1)
+    # A fixed start makes it repeatable; the all-ones vector may lie in what is left out.
+    start = np.random.default_rng(0).standard_normal(len(matrix))
+    value, vector = eigsh(matrix.cpu().numpy(), count, which="LA", v0=start)
+    return torch.from_numpy(vector[:, np.argsort(-value)].copy()).to(matrix)

@@ -28,8 +28,9 @@ START = "start.js"
 def count(n: int, one: str, many: str | None = None) -> str:
     """A number and its noun.
 
-    >>> count(1, "class", "classes"), count(1200, "node")
-    ('1 class', '1,200 nodes')
+    Examples:
+        >>> count(1, "class", "classes"), count(1200, "node")
+        ('1 class', '1,200 nodes')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
@@ -37,8 +38,9 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def percent(value: float | None) -> str:
     """A share as a whole percentage; what is not 0 is not called 0.
 
-    >>> percent(0.42), percent(0.001), percent(None)
-    ('42%', '< 1%', '–')
+    Examples:
+        >>> percent(0.42), percent(0.001), percent(None)
+        ('42%', '< 1%', '–')
     """
     if value is None or math.isnan(value):
         return "–"
@@ -73,7 +75,8 @@ def render_page(
         served: Whether the page may send something to where it came from; else it can send nothing.
         **values: What the template shows. One that it needs and does not get is an error.
     """
-    codes, style = [asset(room, name) for name in scripts], asset(SHARED, "page.css")
+    codes = [asset(room, name) for name in scripts]
+    style = asset(SHARED, "page.css")
     return _environment(room).get_template(template).render(
         title=title,
         kind=kind,

@@ -21,7 +21,15 @@ OVERALL = ONCE | SECONDS
 
 @dataclass(frozen=True)
 class ScoreTables:
-    """`spread` says what scores are means of. The first line of a table is its head."""
+    """Scores in words. The first line of a table is its head.
+
+    Attributes:
+        spread: What scores are means of.
+        by_matching: A line for each matching, a column for each score.
+        overall: Scores that are the same under every matching, and seconds.
+        seeds: A line for each seed.
+        meanings: What each score and each matching means.
+    """
 
     spread: str
     by_matching: Sequence[Sequence[str]]

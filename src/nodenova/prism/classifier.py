@@ -97,6 +97,7 @@ def lda_head(
     scatter: ClassStatistics,
     temperature: float,
     lda: LDASettings,
+    used: MultiRank | None = None,
 ) -> UnitLinearHead:
     """Shrinkage LDA: the linear discriminants of `classes`.
 
@@ -110,12 +111,13 @@ def lda_head(
         scatter: Sigma is the covariance within the classes that these statistics are of.
         temperature: Of the head.
         lda: At which ranks, and how far Sigma is shrunk.
+        used: The ranks, where they are known already.
 
     Returns:
         A head on the ranks in use.
     """
     n, device = len(classes.center), classes.center.device
-    used = lda.ranks_for(multirank, n)
+    used = lda.ranks_for(multirank, n) if used is None else used
     columns = multirank.columns_of(used).to(device)
     head = UnitLinearHead(used, n, temperature).to(device)
     scale = used.per_column(classes.view_scale)

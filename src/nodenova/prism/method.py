@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from nodenova.model.model import Model
+from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.passes import encode
+from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
+from nodenova.prism.coverage import coverages
+from nodenova.prism.mixture import fit_mixed_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
 
@@ -49,12 +54,23 @@ class Prism:
     T was calibrated on old nodes in phase 1, for its ranks r and its prior. Works on any encoder;
     the views of `prism` are what it is meant for.
 
+    Where nodes may be of old classes too (a mixed task):
+
+        x      = Sigma^-1/2 u, Sigma of the old classes
+        groups = k-means of x by direction with the old means as anchors, centers that do not move;
+                 nodes nearest to one of them are in no group
+        weight = odds that a node is new, by how many labelled nodes phase 1 had met in its cell:
+                 see `nodenova.prism.coverage`
+
+    and then the same classifier.
+
     Attributes:
         pool: Whether the scatter of the new nodes counts in Sigma too.
         restarts: Starts of k-means, the best of which is taken.
         refit: Whether all visible nodes have a say in the classifier: the ridge regression of p.
         n_resamples: Groupings of two thirds of the new nodes over which p is averaged; 12 unless
             given, 0 for the one grouping of all.
+        weigh: Whether nodes of a mixed task count by their odds of being new.
         ridge: What holds the refitted classifier back counts as this many nodes; 3 unless given.
 
     Raises:
@@ -69,12 +85,14 @@ class Prism:
     """
 
     prefers: ClassVar[str] = "prism"
+    mixed: ClassVar[bool] = True  # nodes it is given may be of known classes
 
     pool: bool = True
     restarts: int = setting(20, at_least=1)
     refit: bool = True
     n_resamples: int = setting(RESAMPLES, at_least=0)
     ridge: float = setting(RIDGE, above=0)
+    weigh: bool = True
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -83,20 +101,55 @@ class Prism:
         """The model with the new classes of `task`; called by `nova.discover`."""
         g = model.frozen_encoder()
         z = encode(g, task.graph)  # (N, views * view_size)
-        both, head = fit_joint_classifier(
-            g.spec.multirank,
-            model.memory,
-            z,
-            torch.from_numpy(task.ids).to(model.device),
-            task.num_new,
-            group=self.group,
-            lda=model.lda,
-            pool=self.pool,
-            resamples=self.n_resamples,
-            ridge=self.ridge if self.refit else None,
-        )
-        return model.grown(encoder=g, head=head, memory=both)
+        ids = torch.from_numpy(task.ids).to(model.device)
+        multirank, old, cells, lda = g.spec.multirank, model.memory, model.cells, model.lda
+        ridge = self.ridge if self.refit else None
+        if task.mixed:
+            cover = None
+            if cells is not None and self.weigh:
+                cover = partial(coverages, multirank, old.classes, cells, lda)
+            both, head = fit_mixed_classifier(
+                multirank,
+                old,
+                z,
+                ids,
+                task.number,
+                cover=cover,
+                lda=lda,
+                pool=self.pool,
+                resamples=self.n_resamples,
+                ridge=ridge,
+            )
+        else:
+            both, head = fit_joint_classifier(
+                multirank,
+                old,
+                z,
+                ids,
+                task.number,
+                group=self.group,
+                lda=lda,
+                pool=self.pool,
+                resamples=self.n_resamples,
+                ridge=ridge,
+            )
+        if cells is not None:
+            cells = _with_new(cells, model, head, z[ids], task)
+        return model.grown(encoder=g, head=head, memory=both, cells=cells)
 
     def group(self, u: Tensor, num_new: int) -> Tensor:
         """(n_u,) which of the new classes each unlabelled node is put in."""
         return spherical_kmeans(u, num_new, self.restarts)
+
+
+@torch.no_grad()
+def _with_new(cells: Cells, model: Model, head: UnitLinearHead, z: Tensor, task: NewTask) -> Cells:
+    """The cells with the nodes of the new classes in them, as the head tells them, for later."""
+    old = model.memory
+    logits, o = head(z), len(old)
+    new = torch.ones(len(z), dtype=torch.bool, device=z.device)
+    if task.mixed:
+        new = logits.argmax(dim=1) >= o
+    groups = logits[new, o:].argmax(dim=1)
+    multirank = model.frozen_encoder().spec.multirank
+    return cells.append(multirank, old.classes, z[new], groups, task.number)

@@ -1,1 +1,1 @@
-"""The review application: what was found, shown to a person, and what that person decides about it."""
+"""The review application: what was found, shown to a person, and what that person decides."""

@@ -22,7 +22,21 @@ from nodenova.review.run import DiscoveryRun, Steps, silent
 def apply_to_saved(
     model_folder: Path, review: Review | object, graph: Graph | None, review_path: Path
 ) -> Model:
-    """Make a review part of the model in a folder and keep it. A wrong one changes nothing."""
+    """Make a review part of the model in a folder and keep it. A wrong one changes nothing.
+
+    Args:
+        model_folder: A saved model, which is replaced.
+        review: The review or its document.
+        graph: What the model was made on; needed for splits only.
+        review_path: Where the review is kept.
+
+    Returns:
+        The model with the decisions taken.
+
+    Raises:
+        SettingError: The review is no review, of another model, or one of its decisions cannot be
+            taken.
+    """
     review = review if isinstance(review, Review) else Review.from_json(review)
     model = apply_review(load_model(model_folder), review, graph)
     write_atomically(review_path, to_json(review.to_json()))
@@ -48,7 +62,9 @@ class ReviewSession:
         *,
         progress: Steps = silent,
     ) -> None:
-        self._folder, self._run, self._review_path = model_folder, run, review_path
+        self._folder = model_folder
+        self._run = run
+        self._review_path = review_path
         self._progress = progress
         self._places: dict[str, np.ndarray] = {}
         self._page: str | None = None

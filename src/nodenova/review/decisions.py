@@ -1,6 +1,7 @@
-"""A review: the decisions of a person about one model, as a document (review.json), and a model that has taken them.
+"""A review: the decisions of a person about one model, as a document (review.json).
 
-    {"format": "nodenova review", "version": 1, "model": "<sha256 in the model's model.json>", "decisions": [
+    {"format": "nodenova review", "version": 1, "model": "<sha256 in the model's model.json>",
+     "decisions": [
         {"do": "rename", "class": 7, "name": "plants"},
         {"do": "merge", "classes": [5, 8], "name": "places"},       the name may be left out
         {"do": "reject", "class": 9},
@@ -28,7 +29,12 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions about the model whose weights have the sha256 `model`."""
+    """Decisions of a person about one model.
+
+    Attributes:
+        model: The sha256 of its weights.
+        decisions: Taken in order, each on what the ones before it left.
+    """
 
     model: str
     decisions: tuple[Decision, ...] = ()
@@ -40,12 +46,17 @@ class Review:
 
     @classmethod
     def from_json(cls, document: object) -> Review:
-        """The review that a document holds; what is wrong with it is said in one sentence."""
+        """The review that a document holds.
+
+        Raises:
+            SettingError: The document is no review; the sentence says what is wrong with it.
+        """
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SettingError(f'this is not a review: it does not say "format": "{FORMAT}"')
         if document.get("version") != VERSION:
             raise SettingError(
-                f"version {document.get('version')!r} of another nodenova; this one reads reviews of version {VERSION}"
+                f"version {document.get('version')!r} of another nodenova; "
+                f"this one reads reviews of version {VERSION}"
             )
         unknown = sorted(map(str, set(document) - {"format", "version", "model", "decisions"}))
         if unknown:
@@ -61,9 +72,29 @@ class Review:
 
 
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:
-    """The model with all decisions of a review taken; if one cannot be, none is, and the error says which and why.
+    """Take all decisions of a review; if one cannot be taken, none is.
 
-    `review` may be its document. `graph` is needed for splits only: its nodes say what the parts are.
+    Args:
+        model: The one that was reviewed. It stays as it is.
+        review: The review or its document, the content of review.json.
+        graph: Needed for splits only: its nodes say what the parts are.
+
+    Returns:
+        A model with the decisions taken.
+
+    Raises:
+        SettingError: The review is of another model, or a decision cannot be taken; the sentence
+            says which and why.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> from nodenova.model.decisions import Rename
+        >>> from nodenova.model.saving import weights_digest
+        >>> old, new, _ = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), old=[0, 1])
+        >>> model = nova.discover(nova.fit(old), new)
+        >>> review = Review(weights_digest(model), (Rename(class_id=2, name="plants"),))
+        >>> nova.apply_review(model, review).class_names
+        ('class-0', 'class-1', 'plants', 'new-3')
     """
     review = review if isinstance(review, Review) else Review.from_json(review)
     if review.model != weights_digest(model):

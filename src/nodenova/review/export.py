@@ -18,13 +18,15 @@ from nodenova.model.model import Model
 from nodenova.nn.passes import shared_passes
 from nodenova.review.predictions import Predictions, table_content
 
-Names: TypeAlias = (
-    "Sequence[str] | None"  # what classes are called, where that is not what the model calls them
-)
+# What classes are called, where that is not what the model calls them.
+Names: TypeAlias = "Sequence[str] | None"
 
 
 def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
-    """GraphML for NetworkX and others: nodes by their ids with class, name, kind, probability; each edge once."""
+    """GraphML for NetworkX and others.
+
+    Nodes by their ids with class, name, kind, probability; each edge once.
+    """
     try:
         import networkx as nx
     except ImportError:
@@ -43,7 +45,10 @@ def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> 
 
 
 def to_pyg(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
-    """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`: x, edge_index, pred, prob, z."""
+    """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`.
+
+    Its keys are x, edge_index, pred, prob and z.
+    """
     x = torch.from_numpy(graph.x) if isinstance(graph.x, np.ndarray) else _sparse(graph)
     with shared_passes():
         parts = {
@@ -59,7 +64,10 @@ def to_pyg(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
 
 
 def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
-    """A folder with nodes.csv (node, class, name, kind, probability) and edges.csv (each edge once)."""
+    """A folder with nodes.csv and edges.csv.
+
+    nodes.csv has node, class, name, kind and probability, edges.csv each edge once.
+    """
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file, and --to csv writes a folder")
     columns = Predictions.of(model, graph, names=names).columns()
@@ -72,7 +80,10 @@ def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
 
 
 def to_embeddings(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
-    """What the encoder says of every node: npz with node_ids and z, or a table with a column a dimension."""
+    """What the encoder says of every node.
+
+    An npz with node_ids and z, or a table with a column a dimension.
+    """
     z = model.embed(graph)
     if path.suffix.lower() == ".npz":
         content = io.BytesIO()

@@ -1,15 +1,17 @@
-"""The folder of a discovery on a user's own graph: the model, what it says of every node and class, and the page.
+"""The folder of a discovery on a user's own graph.
 
-runs/mine/run.json          what was asked and understood; a folder with it is whole
-runs/mine/model/            the model; a review becomes part of it
-runs/mine/graph.npz         the graph, with no label in it (left out with keep_graph=False)
-runs/mine/features.json     names of the features, and how columns of a table become them
-runs/mine/labels.npz        the labels of phase 1, for the page alone (left out with the graph)
-runs/mine/answers.npz       the answer key, if there was one: for grading and for the page alone
-runs/mine/predictions.csv   every node: class, name, probability
-runs/mine/classes.csv       every class: size, confidence, characteristic features, representatives
-runs/mine/report.html       the page
-runs/mine/review.json       the last review, if there was one
+The model, what it says of every node and class, and the page:
+
+    runs/mine/run.json         what was asked and understood; a folder with it is whole
+    runs/mine/model/           the model; a review becomes part of it
+    runs/mine/graph.npz        the graph, with no label in it (left out with keep_graph=False)
+    runs/mine/features.json    names of the features, and how columns of a table become them
+    runs/mine/labels.npz       the labels of phase 1, for the page alone (left out with the graph)
+    runs/mine/answers.npz      the answer key, if there was one: for grading and for the page alone
+    runs/mine/predictions.csv  every node: class, name, probability
+    runs/mine/classes.csv      every class: size, confidence, typical features, representatives
+    runs/mine/report.html      the page
+    runs/mine/review.json      the last review, if there was one
 """
 
 from __future__ import annotations
@@ -46,12 +48,22 @@ FORMAT = "nodenova discovery"
 
 
 def is_discovery(path: Path) -> bool:
-    """Whether this folder is of a discovery on a graph of one's own, and not of a graded run or a saved model."""
+    """Whether this folder is of a discovery on a graph of one's own.
+
+    Other folders are of a graded run or a saved model.
+    """
     return (path / "features.json").is_file()
 
 
 class DiscoveryFolder:
-    """A folder that `DiscoveryFolder.write` made. It is there whole or not at all."""
+    """A folder that `DiscoveryFolder.write` made. It is there whole or not at all.
+
+    Args:
+        path: Of the folder.
+
+    Raises:
+        StorageError: It is not of a discovery, or not there.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,12 +73,17 @@ class DiscoveryFolder:
         self.document = read_json(path / "run.json")
         if self.document.get("format") != FORMAT:
             raise StorageError(
-                f"{path} is not a run of `nodenova discover`; {path / 'run.json'} is of something else"
+                f"{path} is not a run of `nodenova discover`; "
+                f"{path / 'run.json'} is of something else"
             )
 
     @staticmethod
     def check_place(path: Path, overwrite: bool) -> None:
-        """Raise, before anything is computed, if a run may not be written there."""
+        """Raise, before anything is computed, if a run may not be written there.
+
+        Raises:
+            StorageError: There is a file, or a folder that is not empty and may not be replaced.
+        """
         if path.exists() and not path.is_dir():
             raise StorageError(f"{path} is a file, not a folder for a run")
         if path.is_dir() and any(path.iterdir()):
@@ -86,7 +103,18 @@ class DiscoveryFolder:
         overwrite: bool = False,
         steps: Steps = silent,
     ) -> DiscoveryFolder:
-        """Write everything beside `path` and put it there in one step."""
+        """Write everything beside `path` and put it there in one step.
+
+        Args:
+            path: Where.
+            run: What was found.
+            keep_graph: Whether the graph and the labels of phase 1 are kept too.
+            overwrite: Whether an earlier discovery there may be replaced.
+            steps: Called with (steps done, steps) while the map is laid out.
+
+        Raises:
+            StorageError: A run may not be written there.
+        """
         cls.check_place(path, overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -127,17 +155,24 @@ class DiscoveryFolder:
 
     @property
     def model_folder(self) -> Path:
+        """Where the model is."""
         return self.path / "model"
 
     @property
     def keeps_graph(self) -> bool:
+        """Whether the graph was kept."""
         return (self.path / "graph.npz").is_file()
 
     def model(self) -> Model:
+        """The model with all reviews that became part of it."""
         return load_model(self.model_folder)
 
     def graph(self) -> Graph:
-        """The graph that was kept."""
+        """The graph that was kept.
+
+        Raises:
+            StorageError: None was.
+        """
         if not self.keeps_graph:
             raise StorageError(
                 f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
@@ -147,13 +182,18 @@ class DiscoveryFolder:
     def features(self) -> tuple[tuple[str, ...] | None, TableEncoder | None]:
         """Names of the features the model knows, and the recipe by which a table becomes them."""
         document = read_json(self.path / "features.json")
-        names, recipe = document.get("names"), document.get("recipe")
-        return None if names is None else tuple(
-            names
-        ), None if recipe is None else TableEncoder.from_json(recipe)
+        names = document.get("names")
+        recipe = document.get("recipe")
+        return (
+            None if names is None else tuple(names),
+            None if recipe is None else TableEncoder.from_json(recipe),
+        )
 
     def names(self, model: Model) -> list[str]:
-        """What the classes of the run's model are called: their automatic names are those that classes.csv has."""
+        """What the classes of the run's model are called.
+
+        Their automatic names are those that classes.csv has.
+        """
         try:
             with (self.path / "classes.csv").open(newline="", encoding="utf-8") as file:
                 automatic = {int(line["id"]): line["auto_name"] for line in csv.DictReader(file)}
@@ -164,7 +204,8 @@ class DiscoveryFolder:
     def run(self) -> DiscoveryRun:
         """The discovery as a value again."""
         d = self.document
-        answers = _read_arrays(self.path / "answers.npz")
+        key = _read_arrays(self.path / "answers.npz")
+        answers = None if key is None else (key["y"], [str(name) for name in key["names"]])
         labels = _read_arrays(self.path / "labels.npz")
         return DiscoveryRun(
             title=d["title"],
@@ -172,9 +213,7 @@ class DiscoveryFolder:
             graph=self.graph(),
             facts=d["facts"],
             recipe=self.features()[1],
-            answers=None
-            if answers is None
-            else (answers["y"], [str(name) for name in answers["names"]]),
+            answers=answers,
             given=None if labels is None else labels["y"],
             rows=[GradedRun.from_json(row) for row in d["rows"]],
             min_confidence=d["unsure_below"],
@@ -182,7 +221,15 @@ class DiscoveryFolder:
         )
 
     def apply(self, review: object, steps: Steps = silent) -> Model:
-        """Make a review part of the model, and write everything that is about it anew. A wrong one changes nothing."""
+        """Make a review part of the model, and write everything that is about it anew.
+
+        Args:
+            review: The review or its document. A wrong one changes nothing.
+            steps: Called with (steps done, steps) while the map is laid out.
+
+        Raises:
+            SettingError: One of its decisions cannot be taken.
+        """
         graph = self.graph() if self.keeps_graph else None
         model = apply_to_saved(self.model_folder, review, graph, self.path / "review.json")
         if graph is not None:
@@ -190,7 +237,7 @@ class DiscoveryFolder:
         return model
 
     def report(self, steps: Steps = silent) -> Path:
-        """Write report.html, predictions.csv and classes.csv anew."""
+        """Write report.html, predictions.csv and classes.csv anew; the path of the page."""
         _write_findings(self.path, self.run(), steps)
         return self.path / "report.html"
 
@@ -203,19 +250,8 @@ class DiscoveryFolder:
 
 def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
     """A table of the classes: one line each."""
-    shown = (
-        "id",
-        "name",
-        "auto_name",
-        "kind",
-        "stage",
-        "size",
-        "share",
-        "confidence",
-        "unsure",
-        "cohesion",
-        "nearest",
-    )
+    shown = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure")
+    shown += ("cohesion", "nearest")
 
     def value(info: ClassInfo, name: str) -> object:
         found = getattr(info, name)

@@ -1,7 +1,7 @@
-"""The page on which a reader looks at the classes, names, merges, splits and rejects them: one HTML file, no network.
+"""The page on which a reader looks at the classes, names, merges, splits and rejects them.
 
-`sections` says what is on it and the templates how it is marked up; the scripts in `assets` draw the map and collect the
-decisions.
+One HTML file, no network. `sections` says what is on it and the templates how it is marked up; the
+scripts in `assets` draw the map and collect the decisions.
 """
 
 from __future__ import annotations
@@ -15,50 +15,57 @@ from nodenova.review.page_data import PageData
 SCRIPTS = (*MAP_SCRIPTS, "cards.js", "review.js", START)
 
 
-def review_page(story: PageData, served: bool = False) -> str:
-    """The page. Equal stories give equal pages. A served one may send the review to where it came from, else nothing."""
-    sampled = len(story.nodes.names) < story.num_nodes
+def review_page(page: PageData, served: bool = False) -> str:
+    """The page as HTML. Equal data give equal pages.
+
+    Args:
+        page: What it tells.
+        served: Whether it may send the review to where it came from; else it can send nothing.
+    """
+    sampled = len(page.nodes.names) < page.num_nodes
+    views = {"class": "class", "unsure": "how sure"}
+    if page.true_names:
+        views["true"] = "true class"
     return render_page(
         "nodenova.review",
         "review.html.j2",
-        story.title,
+        page.title,
         kind="review",
         scripts=SCRIPTS,
-        data=_data(story, served),
+        data=_data(page, served),
         served=served,
-        story=story,
-        lead=sections.lead(story),
-        sampled=len(story.nodes.names) if sampled else None,
-        views={"class": "class", "unsure": "how sure"}
-        | ({"true": "true class"} if story.true_names else {}),
+        page=page,
+        lead=sections.lead(page),
+        sampled=len(page.nodes.names) if sampled else None,
+        views=views,
         map_note="",
-        cards=sections.cards(story),
-        moved=sections.moved(story),
-        border=sections.doubts(story, story.border),
-        unsure=sections.doubts(story, story.unsure),
-        graded=sections.graded(story),
-        facts_listed={**story.facts, "Model": story.model},
-        stages=sections.phases(story),
+        cards=sections.cards(page),
+        moved=sections.moved(page),
+        border=sections.ambiguous(page, page.border),
+        unsure=sections.ambiguous(page, page.unsure),
+        graded=sections.graded(page),
+        facts_listed={**page.facts, "Model": page.model},
+        stages=sections.phases(page),
     )
 
 
-def _data(story: PageData, served: bool) -> dict[str, object]:
-    """What the scripts read: the map, what is around each node, and the review that they fill in."""
-    nodes = story.nodes
+def _data(page: PageData, served: bool) -> dict[str, object]:
+    """What the scripts read: the map, the neighbors of each node, the review that they fill in."""
+    nodes = page.nodes
     return {
-        "review": Review(story.model).to_json(),
-        "edits": story.edits,
+        "review": Review(page.model).to_json(),
+        "edits": page.edits,
         "served": served,
         **map_data(
             nodes.names,
             nodes.xy,
-            [(c.id, c.name, c.stage > 0, c.size or 0) for c in story.classes],
+            [(c.id, c.name, c.stage > 0, c.size or 0) for c in page.classes],
             nodes.best,
             p=nodes.p,
             true=nodes.true,
-            true_names=story.true_names,
-            true_as=story.true_as,
-            min_confidence=story.min_confidence,
+            true_names=page.true_names,
+            true_as=page.true_as,
+            min_confidence=page.min_confidence,
         ),
         "degree": packed(nodes.degree, "<u4"),
         "near": packed(nodes.near, "<u2"),

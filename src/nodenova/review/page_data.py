@@ -1,4 +1,7 @@
-"""What a review page tells, as plain values: the nodes on the map, the classes, what moved and what is unsure."""
+"""What a review page tells, as plain values.
+
+The nodes on the map, the classes, what moved and what is unsure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 from nodenova.drawing.layout import positions
 from nodenova.errors import GraphError
@@ -16,27 +18,37 @@ from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
 from nodenova.model.info import ClassInfo, class_info
 from nodenova.model.model import Model, Stage
+from nodenova.review.map_nodes import (
+    NOBODY,
+    likely_classes,
+    listed_neighbors,
+    neighbor_classes,
+    sample_nodes,
+)
 
 Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
 
 MAX_NODES = 100_000  # on the map; of a larger graph a sample
-MIN_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
-LIKELY = 5  # classes of a node whose probabilities are told
-LISTED = 8  # neighbours of a node that are named
-NEAR = 3  # classes of its neighbours that are counted
-DOUBTS = 25  # rows of a table of unsure nodes
+MAX_AMBIGUOUS = 25  # rows of a table of ambiguous nodes
 LONGEST = 200  # letters of a node's name
-NOBODY = 0xFFFF  # instead of the number of a class
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """n nodes on the map. Classes are numbers of rows in `PageData.classes`, NOBODY for none.
 
-    xy: (n, 2) in [0, 1].  best, p: (n, 2..5) the most likely classes, and their probabilities.
-    degree: (n,) neighbours in the whole graph.  near, near_count: (n, 3) the classes most of these are in, and how many.
-    start, targets: CSR of up to 8 neighbours that are on the map, the surest first.
-    given: (n,) labels of phase 1.  true: (n,) numbers of rows in `PageData.true_names`, NOBODY where unknown.
+    Attributes:
+        names: Of the nodes, cut where they are long.
+        xy: (n, 2) places in [0, 1].
+        best: (n, 2..5) the most likely classes.
+        p: (n, 2..5) their probabilities.
+        degree: (n,) neighbors in the whole graph.
+        near: (n, 3) the classes most of these are in.
+        near_count: (n, 3) how many of them.
+        start: (n + 1,) where the neighbors of a node begin in `targets`.
+        targets: Up to 8 neighbors of each node that are on the map, the surest first.
+        given: (n,) labels of phase 1.
+        true: (n,) numbers of rows in `PageData.true_names`, NOBODY where unknown.
     """
 
     names: tuple[str, ...]
@@ -54,7 +66,18 @@ class Nodes:
 
 @dataclass(frozen=True)
 class AmbiguousNode:
-    """A node between two classes, and how many of its neighbours are in either. `node` is its number on the map."""
+    """A node between two classes.
+
+    Attributes:
+        node: Its number on the map.
+        first: The likeliest class, a row in `PageData.classes`.
+        second: The next one.
+        p1: Probability of the first.
+        p2: Probability of the second.
+        in_first: How many of its neighbors are in the first.
+        in_second: How many are in the second.
+        degree: How many neighbors it has.
+    """
 
     node: int
     first: int
@@ -68,15 +91,37 @@ class AmbiguousNode:
 
 @dataclass(frozen=True, eq=False)
 class PageData:
-    """Everything on a page. `moved[i][c]` says how many nodes of class i would be in old class c without the new ones."""
+    """Everything on a page.
+
+    Attributes:
+        title: Of the page.
+        model: The sha256 of the model that is reviewed.
+        edits: How many decisions are part of it already.
+        num_nodes: Of the whole graph.
+        num_edges: Of the whole graph, each edge once.
+        classes: What is in each class.
+        typical: Numbers of the representatives of each class on the map.
+        nodes: Those on the map.
+        min_confidence: A node whose class is less likely is unsure.
+        num_unsure: How many are.
+        moved: `moved[i][c]` nodes of class i would be in old class c without the new ones.
+        border: Nodes between an old and a new class, the closest calls first.
+        unsure: Unsure nodes, the closest calls first.
+        stages: How the model was made.
+        facts: Shown at the end, as they are.
+        versions: Of packages, shown at the end.
+        true_names: Of the true classes, where there is an answer key.
+        true_as: The class that most of a true class is in, one to one; -1 for none.
+        rows: Graded seeds, whose scores are shown.
+    """
 
     title: str
-    model: str  # sha256 of the model that is reviewed
-    edits: int  # decisions that are part of it already
-    num_nodes: int  # of the whole graph
+    model: str
+    edits: int
+    num_nodes: int
     num_edges: int
     classes: tuple[ClassInfo, ...]
-    typical: tuple[tuple[int, ...], ...]  # numbers of the representatives of each class on the map
+    typical: tuple[tuple[int, ...], ...]
     nodes: Nodes
     min_confidence: float
     num_unsure: int
@@ -87,9 +132,7 @@ class PageData:
     facts: Mapping[str, object]
     versions: Mapping[str, str]
     true_names: tuple[str, ...] = ()
-    true_as: tuple[
-        int, ...
-    ] = ()  # the class that most of a true class is in, one to one; -1 for none
+    true_as: tuple[int, ...] = ()
     rows: Sequence[GradedRun] = ()
 
 
@@ -110,15 +153,27 @@ def collect(
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     classes: Sequence[ClassInfo] | None = None,
 ) -> PageData:
-    """The story of `model` on `graph`.
+    """What a page tells of a model on a graph.
 
-    answers: (y, names): the true class of every node, -1 where it is unknown, and what these classes are called.
-    known:   (N,) id of the class that a node was labelled with, -1 for none.
-    rows:    graded seeds, whose scores are shown.
-    facts, versions: shown at the end, as they are.
-    max_nodes: of a graph with more nodes the map shows a sample, every class by its share.
-    layout:  embeddings to places; `partial(positions, progress=...)` to be told how far it is.
-    outputs, classes: what `model.embed_and_predict(graph)` and `model.class_info(graph)` gave, where that is known already.
+    Args:
+        model: Which is reviewed.
+        graph: Of N nodes.
+        title: Of the page.
+        model_hash: The sha256 of the model.
+        answers: (y, names): the true class of every node, -1 where it is unknown, and what these
+            classes are called.
+        known: (N,) id of the class that a node was labelled with, -1 for none.
+        rows: Graded seeds, whose scores are shown.
+        facts: Shown at the end, as they are.
+        versions: Of packages, shown at the end.
+        max_nodes: Of a graph with more nodes the map shows a sample, every class by its share.
+        min_confidence: A node whose class is less likely is unsure.
+        layout: Embeddings to places; `partial(positions, progress=...)` to be told how far it is.
+        outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
+        classes: What `class_info(model, graph)` gave, where that is known already.
+
+    Raises:
+        GraphError: `answers` or `known` are not of as many nodes as the graph has.
     """
     for what, values in (("answers", answers and answers[0]), ("known", known)):
         if values is not None and len(values) != graph.num_nodes:
@@ -131,9 +186,9 @@ def collect(
         if classes is None
         else classes
     )
-    best, likely = _best(p)
+    best, likely = likely_classes(p)
     (first, second), (p1, p2) = best.T[:2], likely.T[:2]
-    near, near_count, in_first, in_second = _around(graph, first, second, len(classes))
+    near, near_count, in_first, in_second = neighbor_classes(graph, first, second, len(classes))
     is_new = np.array([c.stage > 0 for c in classes])
     margin = p1 - p2
     unsure = np.flatnonzero(p1 < min_confidence)
@@ -142,19 +197,21 @@ def collect(
         if len(classes) > 1
         else np.array([], dtype=np.int64)
     )
-    chosen = [ids[np.argsort(margin[ids], kind="stable")[:DOUBTS]] for ids in (border, unsure)]
+    chosen = [
+        ids[np.argsort(margin[ids], kind="stable")[:MAX_AMBIGUOUS]] for ids in (border, unsure)
+    ]
     must = np.unique(
         np.concatenate(
             [*chosen, *(np.array(c.representative_nodes, dtype=np.int64) for c in classes)]
         )
     )
-    shown = _sample(first, len(classes), max_nodes, must)
+    shown = sample_nodes(first, len(classes), max_nodes, must)
     number = np.full(graph.num_nodes, -1)
     number[shown] = np.arange(len(shown))
     degree = np.diff(graph.adjacency.indptr)
-    start, targets = _listed(graph, number, len(shown), p1)
+    start, targets = listed_neighbors(graph, number, len(shown), p1)
 
-    def doubts(ids: np.ndarray) -> tuple[AmbiguousNode, ...]:
+    def ambiguous(ids: np.ndarray) -> tuple[AmbiguousNode, ...]:
         columns = (number, first, second, p1, p2, in_first, in_second, degree)
         return tuple(AmbiguousNode(*(column[i].item() for column in columns)) for i in ids)
 
@@ -189,8 +246,8 @@ def collect(
         min_confidence=min_confidence,
         num_unsure=len(unsure),
         moved=_moved(p, first, is_new),
-        border=doubts(chosen[0]),
-        unsure=doubts(chosen[1]),
+        border=ambiguous(chosen[0]),
+        unsure=ambiguous(chosen[1]),
         stages=model.stages,
         facts=facts or {},
         versions=versions or {},
@@ -200,66 +257,10 @@ def collect(
     )
 
 
-def _best(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(N, 2..5) the most likely classes of each node, and their probabilities; NOBODY where there is but one class."""
-    best = np.argsort(-p, axis=1, kind="stable")[:, :LIKELY]
-    missing = ((0, 0), (0, max(0, 2 - p.shape[1])))
-    return np.pad(best, missing, constant_values=NOBODY), np.pad(
-        np.take_along_axis(p, best, axis=1), missing
-    )
-
-
-def _around(
-    graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int
-) -> tuple[np.ndarray, ...]:
-    """The classes of each node's neighbours: the three most frequent, their counts, and those of its own two classes."""
-    n, most = graph.num_nodes, min(NEAR, n_classes)
-    member = sp.csr_array(
-        (np.ones(n, dtype=np.float32), (np.arange(n), first)), shape=(n, n_classes)
-    )
-    near, near_count = np.full((n, NEAR), NOBODY), np.zeros((n, NEAR), dtype=np.int64)
-    in_first, in_second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for ids in np.array_split(np.arange(n), 1 + n // 4096):
-        counts = (graph.adjacency[ids] @ member).toarray().astype(np.int64)  # (ids, classes)
-        best = np.argsort(-counts, axis=1, kind="stable")[:, :most]
-        near_count[ids, :most] = np.take_along_axis(counts, best, axis=1)
-        near[ids, :most] = np.where(near_count[ids, :most] > 0, best, NOBODY)
-        row = np.arange(len(ids))
-        in_first[ids] = counts[row, first[ids]]
-        in_second[ids] = counts[row, np.minimum(second[ids], n_classes - 1)] * (
-            second[ids] < n_classes
-        )
-    return near, near_count, in_first, in_second
-
-
-def _sample(first: np.ndarray, n_classes: int, most: int, must: np.ndarray) -> np.ndarray:
-    """Ascending node numbers: all, or of every class its share of about `most`, and `must` in any case."""
-    n = len(first)
-    if n <= most:
-        return np.arange(n)
-    order = np.random.default_rng(0).permutation(n)
-    parts = [must]
-    for c in range(n_classes):
-        mine = order[first[order] == c]
-        parts.append(mine[: max(MIN_OF_A_CLASS, most * len(mine) // n)])
-    return np.unique(np.concatenate(parts))
-
-
-def _listed(
-    graph: Graph, number: np.ndarray, n: int, p1: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """CSR (start, targets) of up to `LISTED` neighbours of each node on the map, the surest first."""
-    a, b = graph.edge_index[:, (number[graph.edge_index] >= 0).all(axis=0)]
-    order = np.lexsort((b, -p1[b], a))
-    a, b = number[a[order]], number[b[order]]
-    rank = np.arange(len(a)) - np.searchsorted(a, a)
-    a, b = a[rank < LISTED], b[rank < LISTED]
-    return np.concatenate([[0], np.cumsum(np.bincount(a, minlength=n))]), b
-
-
 def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """(classes, classes): nodes of each new class by the old class that is the most likely one among the old."""
-    n, old = len(is_new), np.flatnonzero(~is_new)
+    """(classes, classes): nodes of each new class by the old class that is the likeliest one."""
+    n = len(is_new)
+    old = np.flatnonzero(~is_new)
     counts = np.zeros((n, n), dtype=np.int64)
     if len(old):
         before = old[p[:, old].argmax(axis=1)]

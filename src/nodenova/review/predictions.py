@@ -19,9 +19,15 @@ COLUMNS = ("node", "class", "name", "kind", "probability", "unsure")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One entry a node: its class (a row of `model.classes`), the probability of that, and whether that is too little.
+    """What a model says of every node: one entry a node.
 
-    names: what each class is called; what the model calls it unless told otherwise.
+    Attributes:
+        model: Whose classes these are.
+        names: What each class is called.
+        node_ids: (N,) names of the nodes.
+        row: (N,) the class of each, a row of `model.classes`.
+        probability: (N,) of that class.
+        unsure: (N,) whether that is too little.
     """
 
     model: Model
@@ -41,9 +47,18 @@ class Predictions:
         names: Sequence[str] | None = None,
         p: np.ndarray | None = None,
     ) -> Predictions:
-        """`p` is what `model.predict_proba(graph)` gave, where that is known already."""
+        """Predictions of a model on a graph.
+
+        Args:
+            model: Which.
+            graph: Of the nodes.
+            min_confidence: A node whose class is less likely is unsure.
+            names: What each class is called; what the model calls it unless given.
+            p: What `model.predict_proba(graph)` gave, where that is known already.
+        """
         p = model.predict_proba(graph) if p is None else p
-        highest, said = p.max(axis=1), tuple(model.class_names if names is None else names)
+        highest = p.max(axis=1)
+        said = tuple(model.class_names if names is None else names)
         return cls(model, said, graph.node_ids, p.argmax(axis=1), highest, highest < min_confidence)
 
     @property
@@ -69,16 +84,36 @@ class Predictions:
 
 
 def with_known_features(graph: Graph, names: Sequence[str] | None) -> tuple[Graph, list[str]]:
-    """The graph with the features that a model knows by their names, in the model's order, and what did not match."""
+    """The graph with the features that a model knows by their names, in the model's order.
+
+    Args:
+        graph: Any.
+        names: Of the features that the model knows; None where they have none.
+
+    Returns:
+        The graph, and what did not match, as sentences.
+    """
     if names is None or graph.feature_names is None or graph.feature_names == tuple(names):
         return graph, []
     matched, ignored, missing = graph.aligned(names)
-    said = f"{ignored:,} features are not known to the model and ignored, {missing:,} that it knows are missing and zero"
-    return matched, [said]
+    said = f"{ignored:,} features are not known to the model and ignored"
+    return matched, [f"{said}, {missing:,} that it knows are missing and zero"]
 
 
 def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
-    """A table as a file: Parquet if its name ends with .parquet, else CSV."""
+    """A table as a file: Parquet if its name ends with .parquet or .pq, else CSV.
+
+    Args:
+        columns: Values by the name of their column.
+        path: Of the file, which is not written here.
+
+    Raises:
+        SettingError: Parquet is asked for and pyarrow is not installed.
+
+    Examples:
+        >>> table_content({"node": ["a", "b"], "class": [0, 1]}, Path("nodes.csv"))
+        b'node,class\na,0\nb,1\n'
+    """
     if path.suffix.lower() in (".parquet", ".pq"):
         try:
             import pyarrow as pa

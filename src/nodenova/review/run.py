@@ -1,4 +1,7 @@
-"""A discovery on a user's graph as one value: the model, the graph, what one says of the other, and what was told."""
+"""A discovery on a user's graph as one value.
+
+The model, the graph, what one says of the other, and what was told.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,19 @@ def silent(done: int, of: int) -> None:
 class DiscoveryRun:
     """What a discovery found. One pass of the encoder feeds predictions, classes and page.
 
-    title:   what the page is called.
-    facts:   shown on the page as they are.
-    recipe:  how columns of a table became features, where they did.
-    answers: (class of every node or -1, names of these classes), for grading and for the page alone.
-    given:   (N,) the id of the class that phase 1 was told of a node, -1 for none; shown on the page.
-    rows:    graded seeds, whose scores the page shows.
+    Attributes:
+        title: What the page is called.
+        model: After phase 2.
+        graph: What it was made on.
+        facts: Shown on the page as they are.
+        recipe: How columns of a table became features, where they did.
+        answers: (class of every node or -1, names of these classes), for grading and for the page
+            alone.
+        given: (N,) the id of the class that phase 1 was told of a node, -1 for none; shown on the
+            page.
+        rows: Graded seeds, whose scores the page shows.
+        min_confidence: A node whose class is less likely is unsure.
+        versions: Of the packages that made it; those of now unless given.
     """
 
     title: str

@@ -21,7 +21,10 @@ What = TypeVar("What")
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """A class. Classes and nodes are told by number; the last value of a feature or neighbour is the length of its bar."""
+    """A class. Classes and nodes are told by number.
+
+    The last value of a feature or neighbor is the length of its bar.
+    """
 
     number: int
     info: ClassInfo
@@ -34,7 +37,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Moved:
-    """A discovered class, how many nodes it has, and the known classes these would be in, with their shares."""
+    """A discovered class, how many nodes it has, and the known classes these would be in.
+
+    Each of these comes with its share.
+    """
 
     number: int
     nodes: int
@@ -52,34 +58,38 @@ class Graded:
 
 @dataclass(frozen=True)
 class Phase:
+    """How a phase went; `losses` are "" where there are none."""
+
     title: str
     settings: Sequence[tuple[str, str]]
-    losses: Markup  # "" where there are none
+    losses: Markup
 
 
-def lead(story: PageData) -> str:
-    new = sum(c.stage > 0 for c in story.classes)
-    share = story.num_unsure / max(story.num_nodes, 1)
+def lead(page: PageData) -> str:
+    """The first sentences: how many classes, nodes and edges, and how many nodes are unsure."""
+    new = sum(c.stage > 0 for c in page.classes)
+    share = page.num_unsure / max(page.num_nodes, 1)
+    known = count(len(page.classes) - new, "class was", "classes were")
     return (
-        f"{count(len(story.classes) - new, 'class was', 'classes were')} known and {count(new, 'was', 'were')} discovered "
-        f"among {count(story.num_nodes, 'node')} and {count(story.num_edges, 'edge')}. "
-        f"{count(story.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): "
-        f"less than {story.min_confidence:.0%} likely to be in the class they are put in."
+        f"{known} known and {count(new, 'was', 'were')} discovered "
+        f"among {count(page.num_nodes, 'node')} and {count(page.num_edges, 'edge')}. "
+        f"{count(page.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): "
+        f"less than {page.min_confidence:.0%} likely to be in the class they are put in."
     )
 
 
-def cards(story: PageData) -> list[Card]:
+def cards(page: PageData) -> list[Card]:
     """Discovered classes first, the largest first."""
     order = sorted(
-        range(len(story.classes)),
-        key=lambda i: (story.classes[i].stage == 0, -(story.classes[i].size or 0), i),
+        range(len(page.classes)),
+        key=lambda i: (page.classes[i].stage == 0, -(page.classes[i].size or 0), i),
     )
-    return [_card(story, i) for i in order]
+    return [_card(page, i) for i in order]
 
 
-def _card(story: PageData, i: int) -> Card:
-    info = story.classes[i]
-    place = {c.id: number for number, c in enumerate(story.classes)}
+def _card(page: PageData, i: int) -> Card:
+    info = page.classes[i]
+    place = {c.id: number for number, c in enumerate(page.classes)}
     return Card(
         number=i,
         info=info,
@@ -90,7 +100,7 @@ def _card(story: PageData, i: int) -> Card:
             "own edges": percent(info.own_edges),
         },
         nearest=None if info.nearest is None else place[info.nearest],
-        typical=[(node, story.nodes.names[node]) for node in story.typical[i]],
+        typical=[(node, page.nodes.names[node]) for node in page.typical[i]],
         features=_with_lengths([(f.name, f.weight) for f in info.features if f.weight > 0]),
         neighbors=_with_lengths([(place[n.id], n.share) for n in info.neighbors if n.id in place]),
     )
@@ -101,9 +111,10 @@ def _with_lengths(rows: Sequence[tuple[What, float]]) -> list[tuple[What, float,
     return [(what, value, 100 * value / longest) for what, value in rows]
 
 
-def moved(story: PageData) -> list[Moved]:
+def moved(page: PageData) -> list[Moved]:
+    """Where the nodes of each discovered class would be without it."""
     lines = []
-    for i, row in enumerate(story.moved):
+    for i, row in enumerate(page.moved):
         total = sum(row)
         if total:
             best = np.argsort(-np.array(row), kind="stable")[:3].tolist()
@@ -111,42 +122,40 @@ def moved(story: PageData) -> list[Moved]:
     return lines
 
 
-def doubts(
-    story: PageData, listed: Sequence[AmbiguousNode]
+def ambiguous(
+    page: PageData, listed: Sequence[AmbiguousNode]
 ) -> list[tuple[AmbiguousNode, str, str]]:
     """Each with the name of its node and why it is one."""
-    return [(d, story.nodes.names[d.node], _why(d)) for d in listed]
+    return [(one, page.nodes.names[one.node], _why(one)) for one in listed]
 
 
-def _why(d: AmbiguousNode) -> str:
-    if not d.degree:
+def _why(node: AmbiguousNode) -> str:
+    first, second = node.in_first, node.in_second
+    if not node.degree:
         return "no neighbours: only its own features speak"
-    if d.in_first == d.in_second == 0:
-        return f"none of its {count(d.degree, 'neighbour')} is in either class"
-    side = (
-        "for the first" if not d.in_second else "against it" if not d.in_first else "on both sides"
-    )
-    return (
-        f"neighbours {side}: {d.in_first} of {d.degree} in the first, {d.in_second} in the second"
-    )
+    if first == second == 0:
+        return f"none of its {count(node.degree, 'neighbour')} is in either class"
+    side = "for the first" if not second else "against it" if not first else "on both sides"
+    return f"neighbours {side}: {first} of {node.degree} in the first, {second} in the second"
 
 
-def graded(story: PageData) -> Graded | None:
-    if not story.rows:
+def graded(page: PageData) -> Graded | None:
+    """Scores and confusion against the answer key; None without one."""
+    if not page.rows:
         return None
-    first = story.rows[0]
+    first = page.rows[0]
     counts = np.array(first.confusion)
-    called = {c.id: c.name for c in story.classes if c.stage > 0}
+    called = {c.id: c.name for c in page.classes if c.stage > 0}
     drawn = before_and_after_matching(
         counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, called
     )
-    return Graded(first.seed, score_tables(story.rows), drawn)
+    return Graded(first.seed, score_tables(page.rows), drawn)
 
 
-def phases(story: PageData) -> list[Phase]:
+def phases(page: PageData) -> list[Phase]:
     """Settings, what each phase was shown, and its losses."""
     listed = []
-    for number, stage in enumerate(story.stages, start=1):
+    for number, stage in enumerate(page.stages, start=1):
         lines = [(name, _said(value)) for name, value in stage.settings.items()]
         lines += [("seed", str(stage.seed)), ("was shown", ", ".join(stage.sees) or "–")]
         listed.append(
@@ -160,5 +169,8 @@ def phases(story: PageData) -> list[Phase]:
 
 
 def _said(value: object) -> str:
-    """A setting as text: the same of a model that was just made and of one that was saved, where tuples are lists."""
+    """A setting as text.
+
+    The same of a model that was just made and of one that was saved, where tuples are lists.
+    """
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,7 +1,8 @@
 """The review page on this machine only: one page, one token, one thing that can be sent back.
 
-Who may talk to it: the browser in which the printed link was opened, and nobody else. The link's token works once and
-becomes a cookie; names of other hosts (DNS rebinding), other sites (forged requests) and other paths are refused.
+Who may talk to it: the browser in which the printed link was opened, and nobody else. The link's
+token works once and becomes a cookie; names of other hosts (DNS rebinding), other sites (forged
+requests) and other paths are refused.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ HEADERS = {
 
 
 class ReviewServer(ThreadingHTTPServer):
-    """Use as a context manager: `url` is the link to open, `serve_forever` answers until Ctrl-C or `shutdown`.
+    """The server of one review page; use it as a context manager.
 
-    page: gives the page as it is now.
-    save: takes a review and keeps it; a `NodenovaError` it raises is shown to the reader.
+    `url` is the link to open, `serve_forever` answers until Ctrl-C or `shutdown`.
+
+    Args:
+        page: Gives the page as it is now.
+        save: Takes a review and keeps it; a `NodenovaError` it raises is shown to the reader.
+        port: A free one by default.
     """
 
     daemon_threads = True
@@ -169,7 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, "saved\n")
 
     def _cookie_name(self) -> str:
-        return f"nodenova-{self.server.server_port}"  # browsers share cookies between the ports of a machine
+        # Browsers share cookies between the ports of a machine.
+        return f"nodenova-{self.server.server_port}"
 
     def _known(self) -> bool:
         given = [

@@ -99,7 +99,7 @@ class DTCNCD:
         task = nodes.task
         with torch.no_grad():
             z_u = g(task.graph)[nodes.new]
-        centers = start_centers(z_u, task.num_new, self.restarts, self.alpha)
+        centers = start_centers(z_u, task.number, self.restarts, self.alpha)
         p = centers.target(g, task)  # (n, new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -112,9 +112,9 @@ class DTCNCD:
             parts = {}
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(h_l(z[nodes.old]), nodes.y_old)
-            if self.clustering and task.num_new > 1:
+            if self.clustering and task.number > 1:
                 parts["clustering"] = self.clustering * l_cluster(p, centers.assigned(z_u))
-            if self.omega and task.num_new > 1:
+            if self.omega and task.number > 1:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
                 q = centers.assigned(z_u)
                 q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))

@@ -1,0 +1,109 @@
+"""The live table of a bench: what is done, what is running, and how long is left."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from nodenova.bench.grid import RunSpec
+    from nodenova.bench.sweep import Event
+
+
+class Board:
+    """The live table: what is done, what is running, and how long is left."""
+
+    def __init__(self, specs: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int) -> None:
+        self.total, self.done, self.failed, self.jobs = len(specs), len(specs) - len(todo), 0, jobs
+        self.places = Counter(_place(spec) for spec in specs)
+        self.ended = self.places - Counter(_place(spec) for spec in todo)
+        self.left = Counter(_kind(spec) for spec in todo)
+        self.running: dict[int, tuple[RunSpec, str]] = {}
+        self.seconds: dict[tuple[str, ...], list[float]] = {}
+        self.since: dict[int, float] = {}
+
+    def on_event(self, event: Event) -> None:
+        from nodenova.bench.sweep import Epoch, Started
+
+        spec = event.spec
+        worker = event.worker
+        what = event.what
+        if isinstance(what, Started):
+            self.running[worker], self.since[worker] = (spec, "starting"), time.monotonic()
+        elif isinstance(what, Epoch):
+            phase = {"fit": "phase 1", "discover": "phase 2"}[what.phase]
+            self.running[worker] = (spec, f"{phase}, epoch {what.epoch} of {what.epochs}")
+        else:
+            self.running.pop(worker, None)
+            self.done += 1
+            self.failed += what.is_failed
+            self.ended[_place(spec)] += 1
+            self.left[_kind(spec)] -= 1
+            self.seconds.setdefault(_kind(spec), []).append(
+                time.monotonic() - self.since.get(worker, time.monotonic())
+            )
+
+    def remaining(self) -> float | None:
+        """Seconds left, by what runs of the same kind took; of kinds not met yet, by the mean of all."""
+        means = {kind: sum(took) / len(took) for kind, took in self.seconds.items()}
+        if not means:
+            return None
+        typical = sum(means.values()) / len(means)
+        return (
+            sum(count * means.get(kind, typical) for kind, count in self.left.items()) / self.jobs
+        )
+
+    def __rich__(self) -> Group:
+        left = self.remaining()
+        head = Text(f"{self.done} of {self.total} runs done")
+        if self.failed:
+            head.append(f", {self.failed} failed", style="yellow")
+        head.append(
+            f", about {_duration(left)} left" if left is not None else ", time left not known yet"
+        )
+        table = Table("", "encoder", "done", "", box=None, pad_edge=False)
+        for (dataset, encoder), total in self.places.items():
+            ended = self.ended[dataset, encoder]
+            table.add_row(
+                escape(dataset),
+                encoder,
+                f"{ended}/{total}",
+                ProgressBar(total=total, completed=ended, width=24),
+            )
+        now = [
+            Text(f"  {_describe(spec)}: {doing}", style="cyan")
+            for spec, doing in self.running.values()
+        ]
+        return Group(head, table, *now)
+
+
+def _place(spec: RunSpec) -> tuple[str, str]:
+    return spec.plan.dataset, spec.plan.encoder
+
+
+def _kind(spec: RunSpec) -> tuple[str, ...]:
+    return (*_place(spec), spec.plan.method_name, *(f"{k}={v}" for k, v in spec.plan.fit_settings))
+
+
+def _describe(spec: RunSpec) -> str:
+    from nodenova.bench.schedules import changed
+
+    given = [
+        f"{name}={value}" for name, value in (*changed(spec.plan).items(), *spec.plan.fit_settings)
+    ]
+    return " ".join([*_place(spec), spec.plan.method_name, *given, f"seed {spec.seed}"])
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = round(seconds / 60), round(seconds / 3600, 1)
+    return (
+        f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{hours} h"
+    )

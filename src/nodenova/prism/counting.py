@@ -1,0 +1,145 @@
+"""How many new classes? A conditional logit over candidates 1..15, and a logit for whether there is
+anything new.
+
+Every feature is a number that grows or falls with how well a candidate fits; what each is worth was
+learnt on tasks whose answer is known (tools/learn_counting.py), its sign fixed beforehand. The two
+logits together give a probability for each number from 0 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import expit, softmax
+from torch import Tensor
+
+from nodenova.nn.multirank import MultiRank
+from nodenova.nn.seeding import sample
+from nodenova.nn.statistics import ClassStatistics
+from nodenova.prism.candidates import Candidates, candidate_features
+from nodenova.prism.cells import Cells, generator
+from nodenova.prism.classifier import LDASettings
+from nodenova.prism.count import Count
+from nodenova.prism.coverage import (
+    FLOOR,
+    Coverage,
+    chance_of_new,
+    coverage_test,
+    coverages,
+    simes_test,
+)
+from nodenova.prism.mixture import Scene
+from nodenova.prism.weights import MIXED, NEW, NEW_BIAS, STRICT, THRESHOLD
+
+MAX_COVERED = 20_000  # nodes whose cells are looked at
+MAX_COUNTED = 1_500  # of them, nodes that are grouped
+SURE = 0.7  # chance of being new from which on a node is
+CLIP = 4.0  # spreads from the mean beyond which a feature says no more
+
+
+@dataclass(frozen=True)
+class Logit:
+    """A linear score: sum over features of weight (feature - mean) / spread, each within `CLIP`
+    spreads.
+
+    features: name -> (mean, spread, weight).
+    """
+
+    features: Mapping[str, tuple[float, float, float]]
+    bias: float = 0.0
+
+    def score(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        total = np.asarray(self.bias)
+        for name, (mean, spread, weight) in self.features.items():
+            total = total + weight * np.clip((values[name] - mean) / spread, -CLIP, CLIP)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What speaks for each number, before it is weighed.
+
+    by_number: name -> (15,) a feature for each of 1..15.
+    of_new:    name -> () a feature of whether anything is new; empty where all nodes are.
+    p_value:   of the coverage test, and
+    share:     the estimated share of new nodes; None and 1 where all nodes are new.
+    """
+
+    by_number: Mapping[str, np.ndarray]
+    of_new: Mapping[str, np.ndarray]
+    p_value: float | None
+    share: float
+    nodes: int
+
+
+@torch.no_grad()
+def gather(
+    multirank: MultiRank,
+    known: ClassStatistics,
+    cells: Cells | None,
+    z: Tensor,
+    mixed: bool,
+    lda: LDASettings,
+) -> Evidence:
+    """The evidence in unlabelled nodes z (n, hidden). A mixture needs the cells of phase 1."""
+    o, n, rng = len(known.center), len(z), generator()
+    z = z[sample(n, MAX_COVERED, z.device)]
+    some = sample(len(z), MAX_COUNTED, z.device)
+    scene = Scene.of(multirank, known, z[some], max(2 * o, o + 4, 6), lda)
+    candidates = Candidates.of(scene, mixed, rng)
+    if not mixed:
+        return Evidence(candidate_features(candidates, None, rng), {}, None, 1.0, n)
+    assert cells is not None
+    found = coverages(multirank, known, cells, lda, z)
+    chance = chance_of_new(found)
+    by_number = candidate_features(candidates, chance[some.cpu().numpy()], rng)
+    of_new = _of_new(candidates, found, chance)
+    return Evidence(by_number, of_new, coverage_test(found), float(chance.mean()), n)
+
+
+def judge(
+    evidence: Evidence,
+    number: Logit | None = None,
+    new: Logit | None = None,
+    threshold: float = THRESHOLD,
+) -> Count:
+    """The probability of each number of new classes, by the shipped weights unless others are
+    given."""
+    mixed = bool(evidence.of_new)
+    number = Logit(MIXED if mixed else STRICT) if number is None else number
+    new = Logit(NEW, NEW_BIAS) if new is None else new
+    each = softmax(number.score(evidence.by_number))
+    score = float(new.score(evidence.of_new)) if mixed else np.inf
+    p_new = float(expit(score))
+    best = 1 + int(each.argmax())
+    return Count(
+        best if score > threshold else 0,
+        (1 - p_new, *(p_new * each).tolist()),
+        p_new,
+        evidence.p_value,
+        evidence.share,
+        evidence.nodes,
+    )
+
+
+def _of_new(
+    candidates: Candidates, found: list[Coverage], chance: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Features of whether anything is new."""
+    pooled = float(np.median([one.pooled() for one in found]))
+    numbers = {
+        "like_old_1": candidates.like_old(1),
+        "like_old_2": candidates.like_old(2),
+        "like_old_4": candidates.like_old(4),
+        "share_4": candidates.share_of_new(4),
+        "scatter_0": np.log(candidates.scatter[0] / candidates.old_scatter),
+        "simes": np.log10(max(simes_test(found), FLOOR)),
+        "bonferroni": np.log10(max(coverage_test(found), FLOOR)),
+        "pooled": np.log10(max(pooled, FLOOR)),
+        "share": chance.mean(),
+        "sure": (chance > SURE).mean(),
+    }
+    return {name: np.asarray(value) for name, value in numbers.items()}

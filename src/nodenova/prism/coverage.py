@@ -1,0 +1,160 @@
+"""What cells say of unlabelled nodes: how likely each is new, and whether any is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import expit
+from scipy.stats import poisson
+from torch import Tensor
+
+from nodenova.nn.multirank import MultiRank
+from nodenova.nn.statistics import ClassStatistics
+from nodenova.prism.anchored import group_sums, whitening
+from nodenova.prism.cells import Cells
+from nodenova.prism.classifier import LDASettings
+from nodenova.prism.weights import ODDS
+
+STEPS = 60  # of the fixed point for the rates
+MAX_EXCESS = 1.5  # a cell may claim so many times its share of unlabelled nodes for known classes
+MIN_SELF = 1e-3  # of the mean self-likeness of classes that a cell has at least
+MIN_ODDS, MAX_ODDS = 0.02, 3.0  # how much a node counts
+FLOOR = 1e-8  # of a p-value
+POOLED = 0.75  # of the cells, the least like known classes first
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """One celling of unlabelled nodes.
+
+    cell:     (n,) of each node.
+    size:     (M,) nodes in each cell.
+    labelled: (M, C) labelled nodes of each known class in it.
+    rate:     (C,) unlabelled nodes for each labelled one.
+    likeness: (M, C) the correlation of a cell with each known class, freed of sampling noise; 1:
+        the same.
+    """
+
+    cell: np.ndarray
+    size: np.ndarray
+    labelled: np.ndarray
+    rate: np.ndarray
+    likeness: np.ndarray
+
+    def features(self) -> np.ndarray:
+        """(M, 5) what the odds of being new depend on, a cell each."""
+        nearest, like = self.likeness.argmax(axis=1), self.likeness.max(axis=1)
+        total = self.labelled.sum(axis=1)
+        expected = self.size / self.rate[nearest]
+        fewest = self.size / self.rate.max()
+        ratio = np.clip(0.9 * expected + total * np.log(0.1), -5, 5)
+        cautious = np.clip(0.9 * fewest + total * np.log(0.1), -5, 5)
+        lacking = np.log((total + 0.5) / (expected + 0.5))
+        return np.stack([np.ones_like(like), like, lacking, cautious, ratio], axis=1)
+
+    def chance(self) -> np.ndarray:
+        """(M,) of each cell to be new."""
+        return expit(self.features() @ np.array(ODDS))
+
+    def p_values(self) -> np.ndarray:
+        """(cells with nodes,) how often so few labelled nodes would be there if all nodes were of
+        known classes.
+
+        The rate is that of the class labelled most thinly: the cell may be of it.
+        """
+        some = self.size > 0
+        expected = self.size[some] / self.rate.max()
+        return poisson.cdf(np.floor(self.labelled.sum(axis=1)[some]), expected)
+
+    def pooled(self) -> float:
+        """The least such value over pools of cells, from the least like known classes on."""
+        order = np.argsort(np.where(self.size > 0, self.likeness.max(axis=1), np.inf))
+        order = order[: max(1, int(POOLED * (self.size > 0).sum()))]
+        expected = np.cumsum(self.size[order]) / self.rate.max()
+        found = np.cumsum(self.labelled.sum(axis=1)[order])
+        return float(poisson.cdf(np.floor(found), expected).min())
+
+
+@torch.no_grad()
+def coverages(
+    multirank: MultiRank, known: ClassStatistics, cells: Cells, lda: LDASettings, z: Tensor
+) -> list[Coverage]:
+    """What each celling says of the unlabelled nodes z (n, hidden)."""
+    used = cells.used(multirank)
+    columns = multirank.columns_of(used).to(z.device)
+    scale = used.per_column(known.view_scale)
+    white = whitening(known.covariance(columns, lda.prior, scale))
+    x = ((used(z) * scale).double() @ white).cpu().numpy()
+    mean = ((known.center[:, columns] * scale).double() @ white).cpu().numpy()
+    own = self_likeness(known, columns, scale, white, mean)
+    table = cells.table.double().cpu().numpy()
+    if table.shape[2] < len(mean):  # classes found by a method that does not say where
+        table = np.pad(table, ((0, 0), (0, 0), (0, len(mean) - table.shape[2])))
+    return [
+        _coverage(x, mean, own, cell, labelled)
+        for cell, labelled in zip(cells.where(multirank, known, z), table, strict=True)
+    ]
+
+
+def self_likeness(
+    known: ClassStatistics, columns: Tensor, scale: Tensor, white: Tensor, mean: np.ndarray
+) -> np.ndarray:
+    """(C,) |mu_c|^2 of whitened means, freed of what the noise of n_c nodes adds to it."""
+    within = known.covariance(columns, 0.0, scale)
+    noise = float((within @ white * white).sum())
+    count = known.nodes.double().cpu().numpy().clip(1)
+    own = (mean**2).sum(axis=1) - noise / count
+    return np.maximum(own, 1e-3 * (mean**2).sum(axis=1).mean() + 1e-12)
+
+
+def _coverage(
+    x: np.ndarray, mean: np.ndarray, own: np.ndarray, cell: np.ndarray, labelled: np.ndarray
+) -> Coverage:
+    size = np.bincount(cell, minlength=len(labelled)).astype(float)
+    total = group_sums(x, cell, len(labelled))
+    square = np.bincount(cell, (x**2).sum(axis=1), minlength=len(labelled))
+    alike = ((total**2).sum(axis=1) - square) / np.maximum(size * (size - 1), 1)
+    center = total / np.maximum(size, 1)[:, None]
+    floor = MIN_SELF * own.mean()
+    likeness = center @ mean.T / np.sqrt(np.maximum(alike, floor)[:, None] * own)
+    rate = _rates(size, labelled)
+    return Coverage(cell, size, labelled, rate, np.clip(likeness, -2, 2))
+
+
+def _rates(size: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """(C,) unlabelled nodes of a class for each labelled one, by a fixed point: cells share out
+    their nodes."""
+    count = labelled.sum(axis=0)
+    rate = np.full(labelled.shape[1], size.sum() / max(labelled.sum(), 1))
+    for _ in range(STEPS):
+        claim = np.minimum(size / np.maximum(labelled @ rate, 1e-9), MAX_EXCESS)
+        rate = np.maximum(rate * (labelled.T @ claim) / np.maximum(count, 1e-9), 1e-6)
+    return rate
+
+
+def chance_of_new(found: list[Coverage]) -> np.ndarray:
+    """(n,) the probability that each node is new, the mean over cellings."""
+    return np.mean([one.chance()[one.cell] for one in found], axis=0)
+
+
+def odds_of_new(chance: np.ndarray) -> np.ndarray:
+    """(n,) how much each node counts when new classes are looked for."""
+    return np.clip(chance / np.maximum(1 - chance, 1e-9), MIN_ODDS, MAX_ODDS)
+
+
+def coverage_test(found: list[Coverage]) -> float:
+    """The p-value of all cellings together: twice the median of Bonferroni's over the cells of
+    each."""
+    each = [min(1.0, len(p) * p.min()) for p in (one.p_values() for one in found)]
+    return min(1.0, 2 * float(np.median(each)))
+
+
+def simes_test(found: list[Coverage]) -> float:
+    """The same by Simes' rule, which several cells with small values count in."""
+    each = []
+    for one in found:
+        p = np.sort(one.p_values())
+        each.append(float((len(p) * p / np.arange(1, len(p) + 1)).min()))
+    return min(1.0, 2 * float(np.median(each)))

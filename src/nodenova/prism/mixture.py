@@ -1,0 +1,197 @@
+"""New classes among nodes that may be of known ones too: anchored k-means, then Prism's one
+classifier for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodenova.nn.heads import UnitLinearHead
+from nodenova.nn.memory import Memory
+from nodenova.nn.multirank import MultiRank
+from nodenova.nn.seeding import sample
+from nodenova.nn.statistics import ClassStatistics
+from nodenova.prism.anchored import (
+    Directions,
+    anchored_kmeans,
+    group_sums,
+    nearest_new,
+    renumbered,
+    whitening,
+)
+from nodenova.prism.cells import generator
+from nodenova.prism.classifier import (
+    RESAMPLES,
+    RIDGE,
+    LDASettings,
+    lda_head,
+    refit_on_all_nodes,
+)
+from nodenova.prism.coverage import Coverage, chance_of_new, odds_of_new
+
+RESTARTS = 8  # of anchored k-means
+RESTARTS_AGAIN = 2  # of each grouping of a part
+MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
+MAX_REGROUPED = 5_000  # of those that are grouped again
+COVERED = 0.1  # chance of being new below which a cell is known,
+MIN_COVERED = 5  # if it has as many nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Unlabelled nodes and known classes in the space where they are grouped.
+
+    used, old: the ranks in use and what is known of the old classes at them.
+    u:        (n, D) ladder of the nodes.
+    points:   (n, r) the same whitened, in its main directions, at unit length, and
+    anchors:  (o, r) the old means there.
+    white:    (D, D) the whitening.
+    """
+
+    used: MultiRank
+    old: ClassStatistics
+    u: Tensor
+    points: np.ndarray
+    anchors: np.ndarray
+    white: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        multirank: MultiRank,
+        old: ClassStatistics,
+        z: Tensor,
+        num_classes: int,
+        lda: LDASettings,
+    ) -> Scene:
+        """That of nodes z when there are so many classes in all."""
+        used = lda.ranks_for(multirank, num_classes)
+        small = old.at(multirank.columns_of(used).to(z.device))
+        scale = used.per_column(old.view_scale)
+        every = torch.ones(len(scale), dtype=torch.bool, device=z.device)
+        white = whitening(small.covariance(every, lda.prior, scale))
+        u = used(z) * scale
+        directions = Directions.of(u, white, 3 * num_classes // 2)
+        points = directions(u).double().cpu().numpy()
+        anchors = directions(small.center * scale).double().cpu().numpy()
+        return cls(used, small, u, points, anchors, white)
+
+    def centers(self, num_new: int, restarts: int, weight: np.ndarray | None) -> np.ndarray:
+        """(num_new, r) of new classes beside the anchors."""
+        rng = generator()
+        return anchored_kmeans(self.points, self.anchors, num_new, restarts, rng, weight)
+
+    def with_covered(self, cells: Coverage) -> Scene:
+        """The same with anchors also at the cells that known classes leave no doubt about.
+
+        A known class has more modes than its mean tells; k-means would spend new centers on them.
+        """
+        covered = (cells.chance() < COVERED) & (cells.size >= MIN_COVERED)
+        total = group_sums(self.points, cells.cell, len(cells.size))[covered]
+        return replace(
+            self, anchors=np.concatenate([self.anchors, total / cells.size[covered, None]])
+        )
+
+    def part(self, rows: np.ndarray) -> Scene:
+        """That of some of the nodes, in the same space."""
+        at = torch.from_numpy(rows).to(self.u.device)
+        return replace(self, u=self.u[at], points=self.points[rows])
+
+
+def fit_mixed_classifier(
+    multirank: MultiRank,
+    old: Memory,
+    z: Tensor,
+    ids: Tensor,
+    num_new: int,
+    *,
+    cover: Callable[[Tensor], list[Coverage]] | None = None,
+    lda: LDASettings,
+    pool: bool = True,
+    restarts: int = RESTARTS,
+    resamples: int = RESAMPLES,
+    ridge: float | None = RIDGE,
+) -> tuple[Memory, UnitLinearHead]:
+    """What `fit_joint_classifier` finds, where nodes `ids` of z may be of the old
+    classes too.
+
+    Args:
+        multirank: How z is read.
+        old: What is remembered of the known classes.
+        z: (N, hidden) of all visible nodes.
+        ids: Unlabelled nodes among them.
+        num_new: How many new classes to find.
+        cover: What the cells of phase 1 say of nodes (n, hidden): they count by their odds of
+            being new, and every other grouping has anchors at covered cells too. Without it all
+            count alike.
+        lda: As phase 1 was calibrated.
+        pool: Whether the scatter of the new nodes counts too.
+        restarts: Of k-means.
+        resamples: How often parts of the nodes are grouped again, over which it is averaged what
+            they say of all.
+        ridge: What holds the refitted classifier back; None leaves it as the one grouping makes it.
+
+    Returns:
+        Statistics of the old classes and the new ones, and one classifier for all of them.
+    """
+    n, known = len(old) + num_new, old.classes
+    ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
+    z_u = z[ids]
+    cells = [] if cover is None else cover(z_u)
+    weight = odds_of_new(chance_of_new(cells)) if cells else None
+    scene = Scene.of(multirank, known, z_u, n, lda)
+    groups = nearest_new(scene.points, scene.anchors, scene.centers(num_new, restarts, weight))
+
+    def head_of(u: Tensor, mine: np.ndarray) -> UnitLinearHead:
+        both = scene.old.append(_statistics(scene.used, u, mine, num_new))
+        temperature = float(known.temperature)
+        return lda_head(scene.used, both, both if pool else scene.old, temperature, lda, scene.used)
+
+    both = _remembered(old, multirank, z_u, groups, num_new)
+    wide = scene.used(z_u)
+    if ridge is None:
+        return both, head_of(wide, groups)
+    some = sample(len(z_u), MAX_REGROUPED, z_u.device).cpu().numpy()
+    scenes = [scene.part(some)]
+    for one in cells:
+        scenes += [scene.with_covered(one).part(some), scenes[0]]
+    part_weight = None if weight is None else weight[some]
+    rows = wide[torch.from_numpy(some).to(z_u.device)]
+    heads = [
+        head_of(rows, _regrouped(scenes[i % len(scenes)], groups[some], num_new, part_weight))
+        for i in range(resamples)
+    ]
+    return both, refit_on_all_nodes(heads or [head_of(wide, groups)], z, known.view_scale, ridge)
+
+
+def _regrouped(
+    scene: Scene, groups: np.ndarray, num_new: int, weight: np.ndarray | None
+) -> np.ndarray:
+    """Another grouping, numbered as `groups` is: new centers are found on two thirds of the nodes,
+    drawn anew."""
+    part = torch.randperm(len(groups))[: max(num_new, -(-2 * len(groups) // 3))].numpy()
+    part_weight = None if weight is None else weight[part]
+    center = scene.part(part).centers(num_new, RESTARTS_AGAIN, part_weight)
+    return renumbered(nearest_new(scene.points, scene.anchors, center), groups, num_new)
+
+
+def _statistics(used: MultiRank, u: Tensor, groups: np.ndarray, num_new: int) -> ClassStatistics:
+    new, y = _grouped(groups, u.device)
+    return ClassStatistics.estimate(u[new], y, num_new, used.views)
+
+
+def _remembered(
+    old: Memory, multirank: MultiRank, z: Tensor, groups: np.ndarray, num_new: int
+) -> Memory:
+    new, y = _grouped(groups, z.device)
+    return old.append(Memory.of(z[new], y, num_new, multirank))
+
+
+def _grouped(groups: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Which nodes are in a group, and in which."""
+    new = np.flatnonzero(groups >= 0)
+    return torch.from_numpy(new).to(device), torch.from_numpy(groups[new]).to(device)

@@ -1,0 +1,95 @@
+"""K-means with centers that do not move."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from nodenova.prism.anchored import (
+    Directions,
+    anchored_kmeans,
+    group_sums,
+    nearest_new,
+    renumbered,
+    settle,
+    squared_distances,
+    whitening,
+)
+
+
+def blobs(at: list[float], size: int = 40) -> np.ndarray:
+    """Points around places on a line."""
+    rng = np.random.default_rng(0)
+    return np.concatenate([[x, 0.0] + 0.3 * rng.standard_normal((size, 2)) for x in at])
+
+
+def test_new_centers_go_where_no_anchor_is_and_anchors_do_not_move() -> None:
+    points, anchors = blobs([0, 5, 10, 15]), np.array([[0.0, 0.0], [10.0, 0.0]])
+    before = anchors.copy()
+    center = anchored_kmeans(points, anchors, 2, 4, np.random.default_rng(0))
+    assert np.array_equal(anchors, before)
+    assert np.abs(np.sort(center[:, 0]) - [5, 15]).max() < 0.3
+    groups = nearest_new(points, anchors, center)
+    assert (groups[:40] == -1).all()
+    assert (groups[80:120] == -1).all()
+    assert len(set(groups[40:80])) == 1
+
+
+def test_a_large_crowd_that_counts_little_does_not_draw_a_center() -> None:
+    points = np.concatenate([blobs([0]), blobs([6], 400), blobs([12], 20)])
+    anchors = np.array([[0.0, 0.0]])
+    weight = np.where(points[:, 0] > 9, 3.0, 0.001)
+    heavy = anchored_kmeans(points, anchors, 1, 4, np.random.default_rng(0), weight)
+    even = anchored_kmeans(points, anchors, 1, 4, np.random.default_rng(0))
+    assert abs(heavy[0, 0] - 12) < 0.6
+    assert abs(even[0, 0] - 6) < 1.0
+
+
+def test_settling_never_raises_the_inertia_and_fills_empty_centers() -> None:
+    points, anchors = blobs([0, 5, 10]), np.array([[0.0, 0.0]])
+    start, even = np.array([[5.0, 0.0], [1000.0, 1000.0]]), np.ones(len(points))
+    center, inertia = settle(points, anchors, start, even)
+    assert inertia < settle(points, anchors, start, even, steps=1)[1]
+    assert np.abs(center).max() < 20
+
+
+def test_every_new_center_has_a_point_even_if_all_are_alike() -> None:
+    points = np.zeros((5, 2))
+    groups = nearest_new(points, np.zeros((1, 2)), np.ones((3, 2)))
+    assert sorted(groups[groups >= 0]) == [0, 1, 2]
+
+
+def test_other_groupings_are_numbered_like_the_first() -> None:
+    groups = np.array([0, 0, 1, 1, 2, 2, -1])
+    other = np.array([2, 2, 0, 0, 1, 1, -1])
+    assert np.array_equal(renumbered(other, groups, 3), groups)
+
+
+def test_whitened_rows_have_the_identity_as_covariance() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(2000, 4, dtype=torch.float64) @ torch.randn(4, 4, dtype=torch.float64)
+    covariance = rows.T @ rows / len(rows)
+    x = rows @ whitening(covariance)
+    assert torch.allclose(x.T @ x / len(rows), torch.eye(4, dtype=torch.float64), atol=1e-8)
+
+
+def test_directions_are_those_of_plain_principal_components() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(300, 30) * torch.linspace(3, 0.1, 30)
+    directions = Directions.of(rows, torch.eye(30, dtype=torch.float64), 3)
+    centered = (rows - rows.mean(0)).double()
+    plain = centered @ torch.linalg.svd(centered, full_matrices=False)[2][:3].T
+    plain = torch.nn.functional.normalize(plain, dim=1)
+    found = directions(rows).double()
+    assert torch.allclose(found.abs(), plain.abs(), atol=1e-3)
+
+
+def test_sums_and_distances_are_the_loops() -> None:
+    rng = np.random.default_rng(0)
+    rows, groups = rng.random((9, 3)), np.array([0, 2, 2, -1, 0, 2, 0, -1, 2])
+    sums = group_sums(rows, groups, 3)
+    for g in range(3):
+        assert np.allclose(sums[g], rows[groups == g].sum(axis=0))
+    centers = rng.random((2, 3))
+    expected = [[((row - c) ** 2).sum() for c in centers] for row in rows]
+    assert np.allclose(squared_distances(rows, centers), expected)
