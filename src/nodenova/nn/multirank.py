@@ -49,9 +49,11 @@ class MultiRank:
 
     def __call__(self, z: Tensor) -> Tensor:
         """u (n, size) of z (n, views * view_size)."""
+        if self.is_whole:  # nothing to cut, and gradients add up in the order they always had
+            return F.normalize(z, dim=1)
         views = z.split(self.view_size, dim=1)  # type: ignore[no-untyped-call]
         parts = [F.normalize(view[:, :rank], dim=1) for view in views for rank in self.ranks]
-        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        return torch.cat(parts, dim=1)
 
     def nearest(self, wanted: Iterable[float]) -> MultiRank:
         """The same at those of its ranks that are nearest, as ratios, to the wanted ones.
