@@ -1,4 +1,7 @@
-"""Small graphs and models that many tests share. All are frozen values, so one of each serves the whole session."""
+"""Small graphs and models that many tests share.
+
+All are frozen values, so one of each serves the whole session.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ import scipy.sparse as sp
 import torch
 
 with warnings.catch_warnings():
-    # PyTorch Geometric uses deprecated parts of PyTorch when it is imported. That is theirs; our warnings are errors.
+    # PyTorch Geometric uses deprecated parts of PyTorch when it is imported. That is theirs;
+    # our warnings are errors.
     warnings.simplefilter("ignore")
     import torch_geometric  # noqa: F401
 
@@ -45,15 +49,22 @@ def fitted(tasks: tuple[nova.OldTask, nova.NewTask, nova.Exam]) -> nova.Model:
 
 
 @pytest.fixture(scope="session")
-def discovered(fitted: nova.Model, tasks: tuple[nova.OldTask, nova.NewTask, nova.Exam]) -> nova.Model:
+def discovered(
+    fitted: nova.Model, tasks: tuple[nova.OldTask, nova.NewTask, nova.Exam]
+) -> nova.Model:
     return nova.discover(fitted, tasks[1], nova.Sword(epochs=8))
 
 
 @pytest.fixture(scope="session")
 def make_graph() -> Callable[..., nova.Graph]:
-    """Random graphs by size, density of the features and seed. The last node is isolated, one row of x is zero."""
+    """Random graphs by size, density of the features and seed.
 
-    def make(nodes: int = 30, features: int = 12, sparse: bool = True, seed: int = 0, edges: int = 60) -> nova.Graph:
+    The last node is isolated, one row of x is zero.
+    """
+
+    def make(
+        nodes: int = 30, features: int = 12, sparse: bool = True, seed: int = 0, edges: int = 60
+    ) -> nova.Graph:
         rng = np.random.default_rng(seed)
         x = rng.random((nodes, features)).astype(np.float32) + 0.1
         x[rng.random(x.shape) > (0.15 if sparse else 0.8)] = 0.0
@@ -67,12 +78,18 @@ def make_graph() -> Callable[..., nova.Graph]:
 
 @pytest.fixture(scope="session")
 def tiny() -> nova.LabelledGraph:
-    """Ten nodes, three classes (one node unknown) and a published split, small enough to check by hand."""
+    """Ten nodes, three classes (one node unknown) and a published split: to check by hand."""
     graph = nova.Graph.of(np.eye(10, 4) + 1, [[0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 8]])
     y = np.array([2, 0, 1, 2, 0, 1, 2, 0, 1, -1])
     ids = np.arange(10)
     return nova.LabelledGraph(
-        graph, y, ("a", "b", "c"), train=np.isin(ids, [0, 1, 2, 9]), val=np.isin(ids, [3, 4]), test=ids > 4, name="tiny"
+        graph,
+        y,
+        ("a", "b", "c"),
+        train=np.isin(ids, [0, 1, 2, 9]),
+        val=np.isin(ids, [3, 4]),
+        test=ids > 4,
+        name="tiny",
     )
 
 
@@ -103,12 +120,18 @@ def case(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
 
 @pytest.fixture(scope="session")
 def hostile() -> tuple[nova.Model, nova.LabelledGraph]:
-    """A model that found two classes, and the graph: nodes, features and classes have names that try to be markup."""
-    plain = nova.synthetic(nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25)
-    ids = np.array([HOSTILE, "</script><img src=x onerror=alert(2)>", *(f"node & {i}" for i in range(2, 240))])
+    """A model that found two classes, and the graph: names everywhere try to be markup."""
+    plain = nova.synthetic(
+        nodes=240, classes=5, words=80, words_per_node=8, homophily=0.45, topic_share=0.25
+    )
+    ids = np.array(
+        [HOSTILE, "</script><img src=x onerror=alert(2)>", *(f"node & {i}" for i in range(2, 240))]
+    )
     words = tuple(f"<b>word {i}</b>" for i in range(80))
     names = ("<i>one</i>", "two & 'more' \"quoted\"", "three", "four", "five")
-    labelled = replace(plain, class_names=names, graph=replace(plain.graph, node_ids=ids, feature_names=words))
+    labelled = replace(
+        plain, class_names=names, graph=replace(plain.graph, node_ids=ids, feature_names=words)
+    )
     old, new, _ = nova.split(labelled, [0, 1])
     return nova.discover(nova.fit(old, "prism"), new, nova.Prism()), labelled
 

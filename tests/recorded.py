@@ -1,4 +1,4 @@
-"""A method's training seen from outside: what its modules were when it began, and the noise it drew, in order.
+"""A method's training seen from outside: its modules when it began, and the noise it drew.
 
 With these a twin can go the same way by its own formulas.
 """
@@ -25,8 +25,13 @@ class Recorded:
     noise: list[Tensor] = field(default_factory=list)
 
 
-def record(monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Recorded]:
-    """What `run` returns, and how the method of `module` began. Its encoder must have no dropout: that is not recorded."""
+def record(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[], Any]
+) -> tuple[Any, Recorded]:
+    """What `run` returns, and how the method of `module` began.
+
+    Its encoder must have no dropout: that is not recorded.
+    """
     seen = Recorded()
     minimize, randn, randn_like = module.minimize, torch.randn, torch.randn_like  # type: ignore[attr-defined]
 
@@ -48,9 +53,13 @@ def record(monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[]
         return run(), seen
 
 
-def train(terms: Callable[[int], Mapping[str, Tensor]], modules: list[nn.Module], epochs: int) -> History:
+def train(
+    terms: Callable[[int], Mapping[str, Tensor]], modules: list[nn.Module], epochs: int
+) -> History:
     """Adam at rate 0.01 with weight decay 5e-4 on the sum of the terms, and what they were."""
-    optimizer = torch.optim.Adam([p for m in modules for p in m.parameters()], lr=0.01, weight_decay=5e-4)
+    optimizer = torch.optim.Adam(
+        [p for m in modules for p in m.parameters()], lr=0.01, weight_decay=5e-4
+    )
     history: History = {}
     for epoch in range(1, epochs + 1):
         optimizer.zero_grad()
@@ -81,7 +90,9 @@ def cross_entropy(rows: list[Tensor], y: list[int]) -> Tensor:
 
 def apart(a: list[Tensor], b: list[Tensor]) -> Tensor:
     """Mean over nodes and classes of the squared difference of two softmaxes."""
-    return sum((softmax(p) - softmax(q)).square().mean() for p, q in zip(a, b, strict=True)) / len(a)  # type: ignore[return-value]
+    return sum((softmax(p) - softmax(q)).square().mean() for p, q in zip(a, b, strict=True)) / len(
+        a
+    )  # type: ignore[return-value]
 
 
 def on_sphere(linear: nn.Linear, z: Tensor, temperature: float) -> Tensor:

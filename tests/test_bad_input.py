@@ -14,6 +14,7 @@ from torch_geometric.datasets import Planetoid
 
 import nodenova as nova
 from nodenova import cli
+from nodenova.bench.registry import ALL_METHODS
 
 Arrays = dict[str, np.ndarray]
 

@@ -1,7 +1,7 @@
 """nodenova: discover new classes of nodes on a graph.
 
-The names in __init__.pyi are loaded when they are first used, so that `nodenova --help` need not wait
-for PyTorch.
+The names in __init__.pyi are loaded when they are first used, so that `nodenova --help` need not
+wait for PyTorch.
 """
 
 from typing import Any

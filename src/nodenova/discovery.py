@@ -66,11 +66,8 @@ def discover(
             f"got {method!r}"
         )
     name = method_name(method)
-    if task.mixed and not getattr(method, "mixed", False):
-        raise SettingError(
-            f"{name} takes every node it is given for new, and this task is mixed: "
-            "give it new nodes only (mixed=False), or use prism"
-        )
+    if task.mixed:
+        check_mixed(method)
     model.check(task.graph)
     count = None
     if task.num_new is None:
@@ -111,11 +108,7 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
     """
     model.check(task.graph)
     g, cells = model.frozen_encoder(), model.cells
-    if g.spec.trainable:
-        raise SettingError(
-            "the number of new classes can be estimated on the prism encoder only, "
-            f"this model has {g.spec.name}: give num_new"
-        )
+    check_countable(g.spec.name, g.spec.trainable)
     if task.mixed and cells is None:
         raise SettingError(
             "this model was saved before models kept where labelled nodes were, so it cannot tell "
@@ -126,6 +119,32 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
         known = model.memory.classes
         count = judge(gather(g.spec.multirank, known, cells, z, task.mixed, model.lda))
     return count.capped(len(task.ids))
+
+
+def check_mixed(method: Method) -> None:
+    """Raise if a method takes every node it is given for new.
+
+    Raises:
+        SettingError: It does.
+    """
+    if not getattr(method, "mixed", False):
+        raise SettingError(
+            f"{method_name(method)} takes every node it is given for new, and this task is mixed: "
+            "give it new nodes only (mixed=False), or use prism"
+        )
+
+
+def check_countable(encoder: str, trainable: bool) -> None:
+    """Raise if new classes cannot be counted on an encoder.
+
+    Raises:
+        SettingError: It is trained.
+    """
+    if trainable:
+        raise SettingError(
+            "the number of new classes can be estimated on the prism encoder only, "
+            f"not on {encoder}: give num_new"
+        )
 
 
 def _unchanged(model: Model) -> Model:

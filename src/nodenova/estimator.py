@@ -15,23 +15,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, UserGraph
+from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
-from nodenova.discovery import discover, method_name
-from nodenova.errors import SettingError, StorageError, one_of
+from nodenova.discovery import check_countable, check_mixed, discover, method_name
+from nodenova.encoders.registry import encoder_kind
+from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
-from nodenova.io.frames import is_frame
+from nodenova.io.foreign import is_networkx, is_table
 from nodenova.io.load import load_graph
-from nodenova.methods import METHODS, Method, choose_encoder
+from nodenova.methods import Method, choose_encoder, get_method
 from nodenova.model.classes import unused_names
 from nodenova.model.info import ClassInfos
-from nodenova.model.model import Model
 from nodenova.nn.passes import shared_passes
 from nodenova.nn.training import Watcher
 from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.predictions import with_known_features
+from nodenova.review.predictions import as_known
 from nodenova.review.run import DiscoveryRun, Steps, silent
 from nodenova.settings import accepts_old_names
 
@@ -43,12 +43,15 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     """Discovery in scikit-learn's shape: finds classes that nobody has labelled on a graph.
 
     Args:
-        num_new: How many new classes to find.
+        num_new: How many new classes to find; None for as many as there seem to be, maybe none.
         method: How: a name of `nova.METHODS` or a method, `nova.Prism(n_resamples=0)`.
         encoder: `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
         fit_settings: Of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
         random_state: A whole number: the same each time. A NumPy RandomState. None: a new draw.
         min_confidence: Nodes whose class is less probable than this count as unsure.
+        mixed: Whether unlabelled nodes may be of known classes too. None: they may, unless
+            `load_graph` was told which nodes are new. False: all of them are new.
+        keep_labels: Whether a labelled node keeps its label in `labels_`, whatever the model says.
         device: `auto`, `cpu`, `cuda`, …
         watch: watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
 
@@ -57,6 +60,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             of discovered ones. This and all that follows is there after `fit`.
         classes_: (C,) the same of every class, in the order of the columns of `predict_proba`.
         model_: The `Model`.
+        count_: The `Count`: how many new classes there seemed to be; None where it was told.
         run_: Everything together, as `report` writes it.
         grade_: The `Grade` where `load_graph` knows labels of new nodes, else None.
         notes_: What was repaired or assumed of the graph, a sentence each.
@@ -73,13 +77,15 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        num_new: int = 3,
+        num_new: int | None = None,
         *,
         method: str | Method = "prism",
         encoder: str | None = None,
         fit_settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         min_confidence: float = 0.5,
+        mixed: bool | None = None,
+        keep_labels: bool = True,
         device: str = "auto",
         watch: Watch | None = None,
     ) -> None:
@@ -89,49 +95,53 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.fit_settings = fit_settings
         self.random_state = random_state
         self.min_confidence = min_confidence
+        self.mixed = mixed
+        self.keep_labels = keep_labels
         self.device = device
         self.watch = watch
 
     def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
-        """Learn the known classes from labelled nodes, and discover new ones among all others.
+        """Learn the known classes from labelled nodes, and discover new ones among the others.
 
         Args:
             graph: A Graph, a PyG `Data`, (x, edge_index), (x, adjacency), a NetworkX graph, a pair
                 of DataFrames, a path, or what `load_graph` gave. An array (N, d) alone is a graph
                 without edges.
             y: (N,) a label for every node, of any kind; None, NaN, pandas.NA, -1 or "" where it is
-                unknown. May be left out where the graph brings labels. Nodes without a label are
-                the new ones, or those that `load_graph` was told.
+                unknown. May be left out where the graph brings labels. Nodes without a label may
+                be of known or of new classes; see `mixed`.
 
         Raises:
             NodenovaError: A setting, the graph or its labels cannot be used; it says which.
         """
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
-        old, new, exam = tasks_from_labels(loaded, self.num_new, seed=seed)
+        mixed, notes = self._mixed(method, loaded)
+        old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
         watch = self.watch or (lambda seed, phase: None)
-        settings = dict(self.fit_settings or {})
+        given = self.fit_settings or {}
         with shared_passes():  # phase 2, the exam and all that is told of the nodes read the same z
             known = fit(
-                old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **settings
+                old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **given
             )
-            watcher = watch(seed, "discover")
-            self.model_: Model = discover(known, new, method, seed=seed, watcher=watcher)
+            self.model_ = discover(known, new, method, seed=seed, watcher=watch(seed, "discover"))
             self.run_ = DiscoveryRun(
                 title=loaded.name,
                 model=self.model_,
                 graph=loaded.graph,
                 facts={
                     "Nodes": f"{loaded.graph.num_nodes:,}",
-                    "New nodes": f"{len(new.ids):,}",
+                    "Unlabelled nodes" if mixed else "New nodes": f"{len(new.ids):,}",
                     "Known classes": ", ".join(old.class_names),
                     "Method": f"{method_name(method)} on {encoder}",
                     "Seed": seed,
-                    **{f"Note {number}": note for number, note in enumerate(loaded.notes, start=1)},
+                    **{f"Note {number}": note for number, note in enumerate(notes, start=1)},
                 },
                 recipe=loaded.recipe,
-                answers=None if exam is None else (_answers(exam), exam.class_names),
+                answers=None if exam is None else (exam.answers, exam.class_names),
                 given=np.where(loaded.is_new, UNKNOWN, loaded.y),
+                given_names=old.class_names,
+                keep_labels=self.keep_labels,
                 min_confidence=self.min_confidence,
             )
             names = self.run_.names
@@ -140,7 +150,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.classes_[:] = [*labels[: len(old.class_names)], *names[len(old.class_names) :]]
         self.labels_ = self.classes_[self.run_.predictions.row]
         self.n_features_in_ = loaded.graph.num_features
-        self.notes_ = loaded.notes
+        self.notes_ = notes
+        self.count_ = self.model_.stages[-1].count
         return self
 
     def predict(self, graph: Any = None) -> np.ndarray:
@@ -206,14 +217,16 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         """Method, encoder and seed, before anything is computed."""
         method = self.method
         if isinstance(method, str):
-            if method not in METHODS:
-                raise one_of("method", method, METHODS)
-            method = METHODS[method]()
+            method = get_method(method, {})
         if not isinstance(method, Method) or isinstance(method, type):
             raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
         num = self.num_new
-        if isinstance(num, bool) or not isinstance(num, Integral) or num < 1:
+        if num is not None and (isinstance(num, bool) or not isinstance(num, Integral) or num < 1):
             raise SettingError(f"num_new must be a whole number from 1 on, it is {num!r}")
+        if self.mixed not in (None, True, False):
+            raise SettingError(f"mixed is True, False or None, not {self.mixed!r}")
+        if self.mixed:
+            check_mixed(method)
         low = self.min_confidence
         if not 0 <= low <= 1:
             raise SettingError(f"min_confidence is a probability from 0 to 1, not {low}")
@@ -221,7 +234,19 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
-        return method, choose_encoder(name, self.encoder, {name: type(method)}), int(seed)
+        encoder = choose_encoder(name, self.encoder, {name: type(method)})
+        if num is None:
+            check_countable(encoder, encoder_kind(encoder).trainable)
+        return method, encoder, int(seed)
+
+    def _mixed(self, method: Method, loaded: UserGraph) -> tuple[bool, tuple[str, ...]]:
+        """Whether known classes may be among the unlabelled nodes, and all notes."""
+        if self.mixed is not None or loaded.new_named:
+            return bool(self.mixed), loaded.notes
+        if getattr(method, "mixed", False):
+            return True, loaded.notes
+        said = "takes every unlabelled node for new; prism tells those of known classes apart"
+        return False, (*loaded.notes, f"{method_name(method)} {said}")
 
     def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
         """The graph with its labels, and the known ones as the user wrote them."""
@@ -241,21 +266,15 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     def _known(self, source: Any) -> Graph:
         """A later graph with the features that the model knows."""
         source = self._source(source, reset=False, labels=False)
-        graph = load_graph(source, recipe=self.run_.recipe if _is_table(source) else None).graph
-        known = self.run_.graph
-        graph, _ = with_known_features(graph, known.feature_names)
-        dense = isinstance(known.x, np.ndarray)
-        if isinstance(graph.x, np.ndarray) == dense:
-            return graph
-        # Words and measurements are read in different ways: few nodes do not decide which it is.
-        return replace(graph, x=Graph.of(graph.x, graph.edge_index, dense=dense).x)
+        graph = load_graph(source, recipe=self.run_.recipe if is_table(source) else None).graph
+        return as_known(graph, self.run_.graph)
 
     def _source(self, source: Any, reset: bool, labels: bool) -> Any:
         """What `load_graph` takes: an array of features alone becomes a graph without edges.
 
         Without `labels`, those of a PyG Data are left out: their form may be no label here.
         """
-        if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or _is_networkx(source):
+        if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or is_networkx(source):
             return source
         if hasattr(source, "edge_index"):
             if not labels:
@@ -278,22 +297,3 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 "save its model with model_.save(folder), or all of it with report(folder)"
             )
         return super().__getstate__()
-
-
-def _is_networkx(source: Any) -> bool:
-    return hasattr(source, "nodes") and hasattr(source, "adj")
-
-
-def _is_table(source: Any) -> bool:
-    """Whether features are made of the columns of a table, and not there already."""
-    if isinstance(source, (str, PathLike)):
-        return Path(source).suffix.lower() != ".npz"
-    is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
-    return _is_networkx(source) or is_pair_of_frames
-
-
-def _answers(exam: Exam) -> np.ndarray:
-    """(N,) the true class where the exam asks for it, else -1."""
-    y = np.full(exam.graph.num_nodes, UNKNOWN)
-    y[exam.ids] = exam.y
-    return y

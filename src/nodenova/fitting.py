@@ -20,6 +20,7 @@ from nodenova.model.model import Model, NodeClass, Stage
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.memory import Memory
+from nodenova.nn.passes import encode
 from nodenova.nn.seeding import pick_device, repeatable
 from nodenova.nn.training import Watcher, frozen, minimize, watched_by
 from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
@@ -118,7 +119,7 @@ def _compute(
     head = lda_head(multirank, classes, classes, float(classes.temperature), lda)
     stage = Stage("fit", g.spec.as_settings() | asdict(lda), seed, SEES)
     with torch.no_grad():
-        cells = Cells.of(multirank, classes, g(old.graph), train, y, lda)
+        cells = Cells.of(multirank, classes, encode(frozen(g), old.graph), train, y, lda)
     return _model(g, head, Memory(memory.replay, classes), old, stage, cells)
 
 

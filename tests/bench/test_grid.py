@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nodenova as nova
-from nodenova.bench import grid, schedules
+from nodenova.bench import schedules
 from nodenova.bench.grid import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, RunSpec, runs_of
 from nodenova.bench.plan import Plan
 from nodenova.bench.registry import ALL_METHODS, NCD, get_method, name_of
@@ -151,13 +151,12 @@ def test_a_key_knows_phase_1_as_it_is_resolved(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_method_of_ones_own_that_was_changed_is_another_run(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    code = "from dataclasses import dataclass\n@dataclass\nclass Mine:\n    def discover(self, model, task): ...\n"
+    code = MINE
     file.write_text(code)
 
     def key() -> str:
-        return RunSpec(
-            Plan("tiny", get_method(f"{file}:Mine", {}), "gcn", (0, 1, 2), 2), 0, "x"
-        ).key
+        plan = Plan("tiny", get_method(f"{file}:Mine", {}), "gcn", (0, 1, 2), 2)
+        return RunSpec(plan, 0, "x").key
 
     before = key()
     assert before == key()
@@ -177,7 +176,10 @@ class Mine:
 
 
 def test_keys_are_those_of_rows_that_were_written_before(tmp_path: Path) -> None:
-    """Pinned: computed when plans held settings as text. A row file goes on only where its keys are found again."""
+    """Pinned: computed when plans held settings as text.
+
+    A row file goes on only where its keys are found again.
+    """
     (tmp_path / "mine.py").write_text(MINE)
     mine = get_method(f"{tmp_path / 'mine.py'}:Mine", {"starts": "7"})
     released = scheduled(ALL_METHODS["sword_as_released"](), "cora", "gat", "released")

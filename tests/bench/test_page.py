@@ -62,8 +62,8 @@ def test_shows_every_table_and_figure(maps: Path) -> None:
         assert f'href="#{name}"' in page
     assert list(HEADINGS) == list(TABLES)
     drawings = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
-    # η, α1 and λ and one curve of layers on two datasets; matrices of SWORD, two ablations, DTC and GEM on GCN, two on
-    # GAT, one on prism, twice; one map of embeddings and one of features.
+    # η, α1 and λ and one curve of layers on two datasets; matrices of SWORD, two ablations, DTC and
+    # GEM on GCN, two on GAT, one on prism, twice; one map of embeddings and one of features.
     assert len(drawings) == 2 * (3 + 1) + 2 * (5 + 2 + 1) + 2
     for drawing in drawings:
         assert ElementTree.fromstring(drawing).get("aria-label")

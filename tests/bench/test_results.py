@@ -72,5 +72,6 @@ def test_the_terminal_shows_every_score_and_what_it_is_about() -> None:
     spread = summary.scores["block"]["old"]
     assert lines[0][1] == f"{spread.mean:.1f} ± {spread.std:.1f}"
     assert describe(summary) == (
-        "cora, sword on gcn: 2 old classes, 1 new; published split, transductive; mean ± std over 2 seeds (0, 1), percent"
+        "cora, sword on gcn: 2 old classes, 1 new; published split, transductive; "
+        "mean ± std over 2 seeds (0, 1), percent"
     )

@@ -39,7 +39,7 @@ HOSTILE = (
 
 
 class Page(HTMLParser):
-    """What a browser would make of the page: its tags, its text, its tables and what its map is drawn from."""
+    """What a browser would make of the page: its tags, text, tables, what its map is drawn from."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

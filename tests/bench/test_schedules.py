@@ -1,4 +1,4 @@
-"""How long and how large: the paper's text, and the released configuration files by dataset and encoder."""
+"""How long and how large: the paper's text, and the released files by dataset and encoder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from nodenova.bench.schedules import (
 from nodenova.errors import SettingError
 from nodenova.fitting import check_settings
 
-# (hidden, epochs of phase 1, epochs of phase 2) of the released configuration files; GraphSAGE goes by GCN's.
+# (hidden, epochs of phase 1, epochs of phase 2) of the released configuration files;
+# GraphSAGE goes by GCN's.
 RELEASED = {
     ("cora", "gcn"): (16, 200, 530),
     ("cora", "gat"): (16, 200, 90),
@@ -152,7 +153,7 @@ def settings_of(cells: list[RunSpec]) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_a_bench_is_of_the_papers_hidden_size(dataset: str, named: dict[str, int]) -> None:
-    """What `fit` has by default is not named, so that the same run has the same key whoever asks."""
+    """What `fit` has by default is not named: the same run has the same key whoever asks."""
     cells = runs_of("heads", choice(dataset, ["sword", "prism"]))
     assert settings_of(cells) == {"sword": named, "prism": {}}
     other = runs_of("heads", choice(dataset, ["sword", "prism"], hidden=64))

@@ -1,4 +1,7 @@
-"""Five settings in one table: what phase 2 is given makes the groups, what the exam tells the columns."""
+"""Five settings in one table.
+
+What phase 2 is given makes the groups, what the exam tells the columns.
+"""
 
 from __future__ import annotations
 

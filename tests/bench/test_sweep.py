@@ -50,15 +50,18 @@ class Dies:
 """
 
 
-def cells(methods: list[str], seeds: int = 2) -> list[RunSpec]:
-    graph, values = nova.load_dataset(DATA), [get_method(name, {}) for name in methods]
-    return runs_of(
-        "comparison", BenchConfig([(graph, 2)], ["gcn"], values, range(seeds), (("epochs", 5),))
-    )
+def specs(methods: list[str], seeds: int = 2) -> list[RunSpec]:
+    graph = nova.load_dataset(DATA)
+    values = [get_method(name, {}) for name in methods]
+    config = BenchConfig([(graph, 2)], ["gcn"], values, range(seeds), (("epochs", 5),))
+    return runs_of("comparison", config)
 
 
 def lasting(row: Row) -> str:
-    """A row without what differs from run to run: how long it took, and whether somebody commits meanwhile."""
+    """A row without what differs from run to run.
+
+    How long it took, and whether somebody commits meanwhile.
+    """
     return json.dumps(
         {key: value for key, value in row.to_json().items() if key not in ("seconds", "commit")},
         sort_keys=True,
@@ -77,13 +80,14 @@ def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(
 ) -> None:
     file = RowFile(tmp_path / "rows.jsonl")
     names = ["never_new", f"{own}:Fails", f"{own}:DiesOnce", f"{own}:Dies", "frozen_kmeans"]
-    wanted, news = cells(names), list[Event]()
+    wanted = specs(names)
+    events: list[Event] = []
     with file.writing():
-        sweep(wanted, Source(), file, jobs=2, collect=news.append)
+        sweep(wanted, Source(), file, jobs=2, on_event=events.append)
     rows = {row.key: row for row in file.read()}
     assert len(file.read()) == len(rows) == len(wanted)
-    for cell in wanted:
-        row, method = rows[cell.key], cell.plan.method_name
+    for spec in wanted:
+        row, method = rows[spec.key], spec.plan.method_name
         assert row.method == method
         if method == "Fails":
             assert (row.status, row.error) == ("failed", "RuntimeError: no luck")
@@ -91,19 +95,19 @@ def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(
             assert row.is_failed
             assert row.error == "the process of this run was killed by SIGKILL, 2 times"
         else:
-            alone = run_one(nova.load_dataset(DATA), cell.plan, cell.seed).row
+            alone = run_one(nova.load_dataset(DATA), spec.plan, spec.seed).row
             assert replace(row, key="", seconds=alone.seconds, commit=alone.commit) == alone
-    assert sum(isinstance(item.what, Row) for item in news) == len(wanted)
-    assert {item.what.epochs for item in news if isinstance(item.what, Epoch)} == {5}
+    assert sum(isinstance(event.what, Row) for event in events) == len(wanted)
+    assert {event.what.epochs for event in events if isinstance(event.what, Epoch)} == {5}
     assert unfinished(wanted, file.read()) == []
     again = unfinished(wanted, file.read(), retry=True)
-    assert {cell.plan.method_name for cell in again} == {"Fails", "Dies"}
+    assert {spec.plan.method_name for spec in again} == {"Fails", "Dies"}
 
 
-def test_maps_are_kept_for_cells_that_ask_for_them(tmp_path: Path) -> None:
-    file, [cell] = RowFile(tmp_path / "rows.jsonl"), cells(["never_new"], seeds=1)
+def test_maps_are_kept_for_runs_that_ask_for_them(tmp_path: Path) -> None:
+    file, [spec] = RowFile(tmp_path / "rows.jsonl"), specs(["never_new"], seeds=1)
     with file.writing():
-        sweep([replace(cell, keep_map=True)], Source(), file)
+        sweep([replace(spec, keep_map=True)], Source(), file)
     [row] = file.read()
     assert (tmp_path / "maps" / str(row.map)).is_file()
 
@@ -148,7 +152,8 @@ def test_killed_at_random_moments_and_resumed_the_rows_are_those_of_an_undisturb
         process = subprocess.Popen(bench(rough, seeds), start_new_session=True)
         try:
             process.wait(timeout=rng.uniform(0.1, 1.0) * whole)
-            whole *= 0.8  # it was done before its moment came: there is less to do, or the machine is faster now
+            # It was done before its moment came: there is less to do, or the machine is faster now.
+            whole *= 0.8
         except subprocess.TimeoutExpired:
             killed += 1
             # Now and then only the parent dies, and its workers must find out for themselves.

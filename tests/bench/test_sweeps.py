@@ -1,4 +1,7 @@
-"""SWORD varied on top of something that was set for all lines: a block of its own. And runs beside the paper's setting."""
+"""SWORD varied on top of something that was set for all lines: a block of its own.
+
+And runs beside the paper's setting.
+"""
 
 from __future__ import annotations
 

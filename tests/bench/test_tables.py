@@ -151,8 +151,8 @@ def test_of_two_rows_of_one_cell_the_later_counts_and_else_order_does_not() -> N
 
 
 @pytest.mark.parametrize("other", [
-    {"changed": {"eta": 0.5}}, {"fit_changed": {"layers": 4}}, {"class_split": 1}, {"visibility": "induced"},
-    {"draw": "balanced"},
+    {"changed": {"eta": 0.5}}, {"fit_changed": {"layers": 4}}, {"class_split": 1},
+    {"visibility": "induced"}, {"draw": "balanced"},
 ])  # fmt: skip
 def test_rows_of_another_setting_do_not_get_in(other: dict[str, Any]) -> None:
     assert comparison([*seeds(2), row(seed=2, key="other", **other)])[:2] == comparison(seeds(2))
@@ -202,8 +202,10 @@ def test_tests_are_paired_with_sword_and_corrected_over_the_table() -> None:
 
         return [a - b for a, b in zip(of(method, encoder), of("sword", to), strict=True)]
 
-    lines = [("dtc", "gcn", "gcn"), ("gem", "gcn", "gcn"), ("prism", "prism", "gcn"), ("dtc", "gat", "gat"),
-             ("prism", "prism", "gat")]  # fmt: skip
+    lines = [
+        ("dtc", "gcn", "gcn"), ("gem", "gcn", "gcn"), ("prism", "prism", "gcn"),
+        ("dtc", "gat", "gat"), ("prism", "prism", "gat"),
+    ]  # fmt: skip
     family = [
         difference(m, e, d, s, to)
         for m, e, to in lines
@@ -285,8 +287,9 @@ def test_class_splits_average_the_seeds_of_a_split_first() -> None:
 
 
 def test_confusion_is_matched_and_in_shares() -> None:
-    rows = seeds(2, confusion=[[5, 0, 5, 0], [0, 10, 0, 0], [0, 2, 2, 6], [1, 1, 8, 0]], class_names=list("abcd"),
-                 sizes=[2, 2], predicted_sizes=[2, 2])  # fmt: skip
+    counts = [[5, 0, 5, 0], [0, 10, 0, 0], [0, 2, 2, 6], [1, 1, 8, 0]]
+    names = list("abcd")
+    rows = seeds(2, confusion=counts, class_names=names, sizes=[2, 2], predicted_sizes=[2, 2])
     (table,) = confusion(rows)
     means = [[cell.mean for cell in line.cells] for line in table.lines]
     assert means == [[50, 0, 0, 50], [0, 100, 0, 0], [0, 20, 60, 20], [10, 10, 0, 80]]

@@ -18,7 +18,10 @@ from nodenova.io.datasets import DATASETS
 
 
 def write_data_json(root: Path, nodes: int = 150) -> None:
-    """Ten classes, dense features with both signs, links in one direction, two published splits, as Wiki-CS has them."""
+    """Ten classes, dense features with both signs, links in one direction, two published splits.
+
+    As Wiki-CS has them.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(nodes) % 10
     centers = rng.normal(size=(10, 12))

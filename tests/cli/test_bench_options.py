@@ -24,20 +24,23 @@ SMALL = ["--datasets", DATA, "--encoders", "gcn", "--num-old", "2", "--seeds", "
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """The command with its runs done here and now, or, unless run=True, not at all. Returns the cells it asked for."""
+    """The command with its runs done here and now, or, unless run=True, not at all.
+
+    Returns the runs it asked for.
+    """
 
     def call(*arguments: str, run: bool = False) -> list[RunSpec]:
-        cells: list[RunSpec] = []
+        specs: list[RunSpec] = []
 
-        def here(todo: list[RunSpec], source: Any, rows: RowFile, jobs: int, collect: Any) -> None:
-            cells.extend(todo)
-            learnt: dict[object, Fitted] = {}
-            for cell in todo if run else ():
-                graph = source.load(cell.plan.dataset)
-                if cell.phase_1 not in learnt:
-                    learnt[cell.phase_1] = learn(graph, cell.plan, cell.seed)
-                outcome = run_one(graph, cell.plan, cell.seed, learnt=learnt[cell.phase_1])
-                rows.append(replace(outcome.row, key=cell.key))
+        def here(todo: list[RunSpec], source: Any, rows: RowFile, jobs: int, on_event: Any) -> None:
+            specs.extend(todo)
+            fitted: dict[object, Fitted] = {}
+            for spec in todo if run else ():
+                graph = source.load(spec.plan.dataset)
+                if spec.phase_1 not in fitted:
+                    fitted[spec.phase_1] = learn(graph, spec.plan, spec.seed)
+                outcome = run_one(graph, spec.plan, spec.seed, fitted=fitted[spec.phase_1])
+                rows.append(replace(outcome.row, key=spec.key))
 
         monkeypatch.setattr(sweep_module, "sweep", here)
         result = CliRunner().invoke(
@@ -46,7 +49,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             catch_exceptions=False,
         )
         assert result.exit_code == 0, result.output
-        return cells
+        return specs
 
     return call
 

@@ -50,8 +50,10 @@ def test_run_writes_rows_models_and_report(monkeypatch, tmp_path, graph_file, ca
     document = json.loads(rows.read_text())
     assert [row["seed"] for row in document["rows"]] == [0, 1]
     row = document["rows"][0]
-    assert row.keys() >= {"dataset", "method", "encoder", "seed", "num_old", "num_new", "settings", "scores", "aa", "af",
-                          "confusion", "seconds", "versions", "split", "sees"}  # fmt: skip
+    assert row.keys() >= {
+        "dataset", "method", "encoder", "seed", "num_old", "num_new", "settings", "scores", "aa",
+        "af", "confusion", "seconds", "versions", "split", "sees",
+    }  # fmt: skip
     assert (row["num_old"], row["num_new"], row["settings"]["epochs"]) == (3, 2, 5)
     assert row["scores"].keys() == {"block", "identity", "global"}
     assert row["scores"]["block"].keys() >= {
@@ -205,8 +207,12 @@ def test_help_teaches_and_is_there_for_every_command():
         [],
         *([name] for name in ["demo", *own, "run", "report", "datasets", "bench", "check"]),
     ):
-        done = subprocess.run([sys.executable, "-m", "nodenova", *command, "--help"], capture_output=True, text=True,
-                              env=os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "nodenova", *command, "--help"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)},
+        )
         assert done.returncode == 0
         assert "Usage" in done.stdout
 

@@ -21,7 +21,10 @@ TOPICS = ("birds", "boats", "bread", "beans", "bells")
 
 
 def write_tables(folder: Path, nodes: int, hide: tuple[str, ...] = ("beans", "bells")) -> None:
-    """nodes.csv (id, topic, text) and edges.csv of the first `nodes` nodes of one graph; topics in `hide` are not told."""
+    """nodes.csv (id, topic, text) and edges.csv of the first `nodes` nodes of one graph.
+
+    Topics in `hide` are not told.
+    """
     data = nova.synthetic(nodes=240, classes=5, words=120, seed=4)
     folder.mkdir(exist_ok=True)
     x = data.graph.x.toarray()

@@ -76,7 +76,8 @@ def test_it_runs_as_it_is_and_its_test_fails(checkout: Path) -> None:
         .read_text()
         .replace("from nodenova.methods.my_method import MyMethod", "")
     )
-    whole = f"{code}\n{test.replace('from __future__ import annotations', '')}\ntest_it_finds_planted_classes()\n"
+    test = test.replace("from __future__ import annotations", "")
+    whole = f"{code}\n{test}\ntest_it_finds_planted_classes()\n"
     (checkout / "both.py").write_text(whole)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(checkout / "both.py")], capture_output=True, text=True

@@ -160,7 +160,8 @@ def test_terms_of_an_ontology_below_its_roots(maker, tmp_path) -> None:
 
 def test_files_of_a_kernel_are_linked_by_their_own_includes(maker, tmp_path) -> None:
     files = {
-        "linux/fs/ext4/inode.c": '#include <linux/fs.h>\n#include "ext4.h"\n#include "../shared.h"\nint ext4_inode_read;',
+        "linux/fs/ext4/inode.c": '#include <linux/fs.h>\n#include "ext4.h"\n'
+        '#include "../shared.h"\nint ext4_inode_read;',
         "linux/fs/ext4/ext4.h": "struct ext4;",
         "linux/fs/shared.h": "int shared;",
         "linux/tools/x.c": "int tool;",

@@ -51,8 +51,8 @@ def test_ids_are_ascending(labelled, visibility: str) -> None:
 
 def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
     new = tasks[1]
-    assert {field.name for field in dataclasses.fields(new)} == {"graph", "ids", "num_new"}
-    assert set(vars(new)) == {"graph", "ids", "num_new"}
+    assert {field.name for field in dataclasses.fields(new)} == {"graph", "ids", "num_new", "mixed"}
+    assert set(vars(new)) == {"graph", "ids", "num_new", "mixed"}
     assert set(vars(new.graph)) <= {
         "x",
         "edge_index",

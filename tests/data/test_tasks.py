@@ -66,7 +66,7 @@ def test_a_graph_that_gives_no_task(tmp_path: Path, labels: list[str], expected:
 
 
 def test_classes_that_no_node_has_are_left_out() -> None:
-    """A file may name ten classes of which the labelled nodes have some; numbers of classes may have gaps."""
+    """A file may name more classes than its nodes have; numbers of classes may have gaps."""
     data = nova.synthetic(nodes=60, classes=4, words=40)
     y = np.array([4, 7, -1, -1])[data.y]
     loaded = nova.load_graph(nova.LabelledGraph(data.graph, y, tuple("abcdefghij")))

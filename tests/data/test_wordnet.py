@@ -82,16 +82,18 @@ def test_prism_finds_plants_food_and_places(wordnet) -> None:
     model = nova.discover(nova.fit(old), new)
     graded = nova.grade(model, exam)
     assert graded.scores()["h"] > 75
-    called = {wordnet.class_names[true]: info.auto_name
-              for info, true in zip(model.class_info(wordnet.graph), graded.matched(), strict=True)}  # fmt: skip
+    pairs = zip(model.class_info(wordnet.graph), graded.matched(), strict=True)
+    called = {wordnet.class_names[true]: info.auto_name for info, true in pairs}
     assert "plant" in called["plant"]
     assert "food" in called["food"]
 
 
-# The files of WordNet in small: offset, lexicographer file, part of speech, words, relations | gloss; examples.
+# The files of WordNet in small: offset, lexicographer file, part of speech, words, relations |
+# gloss; examples.
 NOUNS = """  1 a licence
 00000001 05 n 01 animal 0 002 ~ 00000002 n 0000 ~ 00000003 n 0000 | a living thing that can move
-00000002 05 n 02 dog 0 domestic_dog 1 002 @ 00000001 n 0000 ;c 00000005 n 0000 | a living thing that barks; "a dog ran"
+00000002 05 n 02 dog 0 domestic_dog 1 002 @ 00000001 n 0000 ;c 00000005 n 0000 | \
+a living thing that barks; "a dog ran"
 00000003 05 n 01 Rover 0 001 @i 00000001 n 0000 | a living thing; usually a dog
 00000004 20 n 01 dog 1 000 | a living plant that barks never
 00000005 09 n 01 zoology 0 000 | the study of thing and thing

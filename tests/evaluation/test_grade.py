@@ -61,7 +61,10 @@ def test_scores_by_hand() -> None:
 
 
 def test_scores_when_old_and_new_are_told_by_hand() -> None:
-    """Old nodes among old classes, new ones among new classes, all of them together; labelled classes keep their ids."""
+    """Old nodes among old classes, new ones among new classes, all of them together.
+
+    Labelled classes keep their ids.
+    """
     old, new = np.array([[3, 7], [6, 4]]), np.array([[1, 9], [6, 4]])
     graded = Grade(np.ones((4, 4), dtype=int), new, (2, 2), (2, 2), old)
     told = {matching: graded.scores(matching) for matching in ("block", "identity", "global")}
@@ -83,7 +86,7 @@ def test_all_told_counts_nodes_and_is_not_the_mean_of_two_percentages() -> None:
 
 
 def test_classes_of_an_earlier_stage_are_old_and_matched_among_themselves() -> None:
-    """Two stages behind: of the three older classes the first has its id, the other two were discovered."""
+    """Two stages behind: of three older classes the first has its id, the others were found."""
     old = np.array([[8, 1, 1], [0, 2, 8], [1, 9, 0]])
     graded = Grade(np.ones((4, 4), dtype=int), np.array([[5]]), (1, 2, 1), (1, 2, 1), old)
     assert graded.scores("block")["old_n"] == pytest.approx(100 * 25 / 30)
@@ -135,7 +138,8 @@ def test_collapse_of_a_grade_by_hand() -> None:
         "new_used": 2,
         "new_largest": pytest.approx(75.0),
     }
-    # More classes discovered than there are, and a stage in between: what came before the newest stage is old.
+    # More classes discovered than there are, and a stage in between: what came before the newest
+    # stage is old.
     wide = np.array([[5, 0, 0, 0], [0, 0, 7, 0]])
     assert Grade(wide, None, (1, 1), (1, 3)).collapse == {"new_used": 1, "new_largest": 100.0}
     three = np.array([[5, 0, 0, 0], [0, 5, 0, 0], [0, 3, 1, 1]])
@@ -162,7 +166,10 @@ def test_phase_row_does_not_count_one_phases_node_as_another_phases_class() -> N
 
 
 def test_a_perfect_model_of_three_phases_is_perfect_whatever_the_numbers_of_its_classes() -> None:
-    """Two stages of discovery, each with its two classes in the other order: all numbers but the old ones are arbitrary."""
+    """Two stages of discovery, each with its two classes in the other order.
+
+    All numbers but the old ones are arbitrary.
+    """
     confusion = np.zeros((6, 6), dtype=int)
     confusion[range(6), [0, 1, 3, 2, 5, 4]] = 5
     graded = Grade(confusion, None, (2, 2, 2), (2, 2, 2))
@@ -214,7 +221,7 @@ def test_a_model_that_was_told_to_find_fewer_classes_than_there_are(labelled, fi
 def test_a_model_with_edited_classes_is_graded_where_its_classes_came_from(
     discovered, tasks
 ) -> None:
-    """Labelled classes count at their own places, however they were merged; parts of one count for it."""
+    """Labelled classes count at their own places, however merged; parts of one count for it."""
     exam = tasks[2]
     whole = grade(discovered, exam)
     old_merged = grade(discovered.merge([0, 1]), exam)

@@ -30,7 +30,10 @@ SEEDS = range(5)
 
 
 def sides(confusion: np.ndarray, n_old: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """How many classes each phase brought, true and predicted, when `n_old` are labelled and the rest is one stage."""
+    """How many classes each phase brought, true and predicted.
+
+    `n_old` are labelled and the rest is one stage.
+    """
     n_true, n_predicted = confusion.shape
     return (n_old, n_true - n_old), (n_old, n_predicted - n_old)
 
@@ -79,7 +82,8 @@ def test_nmi_and_ari_by_hand() -> None:
     assert nmi(np.array([[0, 4], [4, 0]])) == pytest.approx(100)
     assert ari(np.array([[0, 4], [4, 0]])) == pytest.approx(100)
     assert nmi(np.array([[2, 2], [2, 2]])) == pytest.approx(0)
-    # 4 pairs agree within (2,2 split twice), 12 pairs a side of 28: (4 - 12*12/28) / (12 - 12*12/28).
+    # 4 pairs agree within (2,2 split twice), 12 pairs a side of 28:
+    # (4 - 12*12/28) / (12 - 12*12/28).
     assert ari(np.array([[2, 2], [2, 2]])) == pytest.approx(100 * (4 - 144 / 28) / (12 - 144 / 28))
 
 
@@ -151,7 +155,8 @@ def test_three_matchings_by_hand() -> None:
 
 
 def test_a_new_node_called_old_is_wrong_under_block_even_where_global_would_match_it() -> None:
-    # Everybody of the new class 2 is called old class 1, and everybody of class 1 is called the discovered class.
+    # Everybody of the new class 2 is called old class 1, and everybody of class 1 is called the
+    # discovered class.
     confusion = np.array([[5, 0, 0], [0, 0, 5], [0, 5, 0]])
     assert accuracies(confusion, 2, match_block(confusion, *sides(confusion, 2))) == {
         "old": 50.0,
@@ -232,7 +237,10 @@ def test_gate_asks_only_for_the_side() -> None:
 
 
 def test_collapse_by_hand() -> None:
-    """Two old classes, three discovered ones: 12 test nodes are called new, 9 of them in one class, none in another."""
+    """Two old classes, three discovered ones.
+
+    12 test nodes are called new, 9 of them in one class, none in another.
+    """
     confusion = np.array([[5, 0, 2, 0, 0], [0, 5, 0, 0, 1], [1, 0, 4, 0, 2], [0, 0, 3, 0, 0]])
     assert metrics.new_used(confusion, 2) == 2
     assert metrics.new_largest(confusion, 2) == pytest.approx(100 * 9 / 12)
@@ -270,7 +278,10 @@ def test_average_accuracy_and_forgetting_of_three_phases_by_hand() -> None:
 
 
 def test_block_matches_each_stage_by_itself() -> None:
-    """Labelled class 0, stage 1 brings classes 1 and 2, stage 2 classes 3 and 4; the model has three for stage 1."""
+    """Labelled class 0, stage 1 brings classes 1 and 2, stage 2 classes 3 and 4.
+
+    The model has three for stage 1.
+    """
     confusion = np.zeros((5, 6), dtype=int)
     for true, predicted in [(0, 0), (1, 2), (2, 3), (3, 5), (4, 4)]:
         confusion[true, predicted] = 10

@@ -71,7 +71,7 @@ def test_holm_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_holm_is_the_closed_test_of_bonferroni(seed: int) -> None:
-    """p of i: the largest, over all sets with i in them, of size times the smallest p of the set."""
+    """p of i: the largest, over all sets with i in them, of size times smallest p of the set."""
     p = np.random.default_rng(seed).uniform(0, 0.3, size=6)
     sets = [np.flatnonzero(s) for s in product([0, 1], repeat=6) if any(s)]
     naive = [max(min(1.0, len(s) * p[s].min()) for s in sets if i in s) for i in range(6)]

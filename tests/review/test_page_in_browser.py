@@ -1,6 +1,7 @@
-"""The review page in a real Chromium: it draws, finds, decides and saves, and asks the network for nothing.
+"""The review page in a real Chromium.
 
-Needs `pip install playwright` and a Chromium that is installed already (NODENOVA_CHROMIUM names one in an unusual place).
+It draws, finds, decides and saves, and asks the network for nothing. Needs `pip install playwright`
+and a Chromium that is installed already (NODENOVA_CHROMIUM names one in an unusual place).
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address in a browser of its own. Errors, dialogs and refused contents of the page fail the test."""
+    """Open an address in a browser of its own.
+
+    Errors, dialogs and refused contents of the page fail the test.
+    """
     contexts, trouble = [], []
 
     def opened(address: str, **settings: Any) -> Any:
@@ -117,7 +121,8 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 COLOURS_ON_THE_MAP = """() => {
   const canvas = document.getElementById("map"), seen = new Set();
   const bytes = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  for (let i = 0; i < bytes.length; i += 4) seen.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
+  for (let i = 0; i < bytes.length; i += 4)
+    seen.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
   return [...seen];
 }"""
 
@@ -133,7 +138,8 @@ def test_the_map_draws_in_the_colours_of_the_classes(
     page = open_page(file.as_uri())
     seen = set(page.evaluate(COLOURS_ON_THE_MAP))
     drawn = [i for i, c in enumerate(story.classes) if c.size]
-    for i in drawn:  # a light mixture of it where points are not quite opaque: the colour itself is in a lit class
+    # A light mixture of it where points are not quite opaque: the color itself is in a lit class.
+    for i in drawn:
         page.evaluate("i => { map.lit = i; }", i)
         page.wait_for_timeout(60)
         seen |= set(page.evaluate(COLOURS_ON_THE_MAP))
@@ -188,7 +194,7 @@ def test_a_script_for_a_name_is_text(open_page: Callable[..., Any], file: Path) 
 
 
 def decide(page: Any) -> None:
-    """Call class 0 birds, merge 2 with 3 as fish, reject 4, split 1; and one decision that is undone."""
+    """Call class 0 birds, merge 2 with 3 as fish, reject 4, split 1; and undo one decision."""
     name = page.locator("[data-card='0'] .name")
     name.fill("  birds ")
     name.press("Enter")
@@ -278,7 +284,8 @@ def test_everything_can_be_reached_by_keyboard(open_page: Callable[..., Any], fi
         page.keyboard.press("Tab")
         reached.add(
             page.evaluate(
-                "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+                "document.activeElement.id || document.activeElement.className"
+                " || document.activeElement.tagName"
             )
         )
     assert {"search", "map", "whole", "name", "node", "INPUT"} <= reached

@@ -1,4 +1,7 @@
-"""A discovery as one value and as a folder: one pass, one name a class, the same page each time, whole or not at all."""
+"""A discovery as one value and as a folder.
+
+One pass, one name a class, the same page each time, whole or not at all.
+"""
 
 from __future__ import annotations
 

@@ -249,7 +249,10 @@ def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: ReviewS
 
 
 def test_silent_connections_do_not_stop_it(server: ReviewServer) -> None:
-    """Browsers open connections ahead of need. More than there are threads are turned away, not waited for."""
+    """Browsers open connections ahead of need.
+
+    More than there are threads are turned away, not waited for.
+    """
     idle = [
         socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS - 2)
     ]

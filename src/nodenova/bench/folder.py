@@ -46,7 +46,7 @@ class RunFolder:
         >>> import nodenova as nova
         >>> from nodenova.bench.plan import Plan
         >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
         >>> with TemporaryDirectory() as place:
         ...     folder = RunFolder.create(Path(place), plan, graph.fingerprint())
         ...     rows = folder.run(graph, plan, seeds=[0, 1])

@@ -61,7 +61,7 @@ def summarize(rows: Sequence[Row]) -> Summary:
         >>> from nodenova.bench.plan import Plan
         >>> from nodenova.bench.run import run_one
         >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
         >>> summary = summarize([run_one(graph, plan, seed).row for seed in (0, 1)])
         >>> summary.seeds, summary.scores["block"]["new"].mean
         ((0, 1), 0.0)

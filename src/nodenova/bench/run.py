@@ -101,7 +101,7 @@ def run_one(
     Examples:
         >>> import nodenova as nova
         >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> plan = Plan(graph.name, nova.NeverNew(), "prism", old=(0, 1), num_new=2)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
         >>> outcome = run_one(graph, plan, seed=0)
         >>> outcome.row.num_old, outcome.row.scores("block")["new"]
         (2, 0.0)

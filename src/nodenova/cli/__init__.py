@@ -1,4 +1,7 @@
-"""The command line: a thin layer over the library, and the only place that prints. One file a group of commands."""
+"""The command line: a thin layer over the library, and the only place that prints.
+
+One file a group of commands.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from nodenova.errors import NodenovaError
 __all__ = ["app", "main"]
 
 # Importing a file adds its commands; --help lists them in this order.
-for _name in ("demo", "files", "discover", "predict", "run", "bench", "new_method"):
+for _name in ("demo", "files", "count", "discover", "predict", "run", "bench", "new_method"):
     import_module(f"nodenova.cli.{_name}")
 
 
@@ -22,7 +25,14 @@ OLD_WORDS = {("--setting", "induced"): "inductive"}
 
 
 def in_todays_words(arguments: Sequence[str]) -> list[str]:
-    """Arguments with options by the names they have now; what was called otherwise is said on standard error."""
+    """Arguments with options by the names they have now.
+
+    What was called otherwise is said on standard error.
+
+    Examples:
+        >>> in_todays_words(["run", "--setting", "induced", "--seeds=3"])
+        ['run', '--setting', 'inductive', '--seeds=3']
+    """
     now: list[str] = []
     for argument in arguments:
         flag, equals, value = argument.partition("=")
@@ -36,7 +46,10 @@ def in_todays_words(arguments: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line: exit code 2 for wrong input or usage, 1 when the machine fails, 130 for Ctrl-C."""
+    """Run the command line.
+
+    Exit code 2 for wrong input or usage, 1 when the machine fails, 130 for Ctrl-C.
+    """
     sys.argv[1:] = in_todays_words(sys.argv[1:])
     try:
         app()

@@ -1,4 +1,4 @@
-"""What every command shares: the app, its two consoles, options that several commands take, and their texts read."""
+"""What every command shares: the app, its two consoles, common options, and their texts read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from rich.markup import escape
 
 from nodenova.errors import SettingError
 
-if (
-    TYPE_CHECKING
-):  # torch takes seconds to import: commands import what they need, so that --help is quick
+# torch takes seconds to import: commands import what they need, so that --help is quick.
+if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
 
 app = typer.Typer(
@@ -23,9 +22,11 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     help="Discover new classes of nodes on a graph.\n\n"
-    "Start with [bold]nodenova demo[/]; then [bold]nodenova discover --nodes nodes.csv --edges edges.csv --num-new 3[/].",
+    "Start with [bold]nodenova demo[/]; then "
+    "[bold]nodenova discover --nodes nodes.csv --edges edges.csv[/].",
 )
-OWN, RESEARCH = "A graph of your own", "Research: methods under one protocol"
+OWN = "A graph of your own"
+RESEARCH = "Research: methods under one protocol"
 out = Console()
 err = Console(stderr=True)
 
@@ -55,12 +56,12 @@ def load_named(
         return load_graph(graph), None
     assert dataset is not None
     labelled = load_dataset(dataset, data_root, split=split)
-    return labelled, DATASETS[dataset].num_old if dataset in DATASETS else (
-        labelled.num_classes + 1
-    ) // 2
+    half = (labelled.num_classes + 1) // 2
+    return labelled, DATASETS[dataset].num_old if dataset in DATASETS else half
 
 
 def old_classes(labelled: LabelledGraph, old: str | None, num_old: int | None) -> tuple[int, ...]:
+    """Ids of the old classes, as --old or --num-old say."""
     if old is not None and num_old is not None:
         raise SettingError("give either --old or --num-old, not both")
     if old is not None:
@@ -78,6 +79,12 @@ def old_classes(labelled: LabelledGraph, old: str | None, num_old: int | None) -
 
 
 def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str, str], ...]:
+    """Names and values out of name=value.
+
+    Examples:
+        >>> settings_of(["epochs=300", "eta=0.5"])
+        (('epochs', '300'), ('eta', '0.5'))
+    """
     for pair in pairs:
         if "=" not in pair:
             raise SettingError(f"{option} takes name=value, not {pair!r}")
@@ -85,6 +92,12 @@ def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str,
 
 
 def seeds_of(text: str) -> list[int]:
+    """Seeds: so many, or those that are named.
+
+    Examples:
+        >>> seeds_of("3"), seeds_of("7,4")
+        ([0, 1, 2], [4, 7])
+    """
     numbers = whole_numbers("--seeds", text)
     seeds = numbers if "," in text else list(range(numbers[0]))
     if not seeds:
@@ -93,6 +106,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def whole_numbers(option: str, text: str) -> list[int]:
+    """Numbers with commas between them."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() for part in parts):
         raise SettingError(f"{option} takes whole numbers like 3 or 4,7, not {text!r}")
@@ -100,6 +114,7 @@ def whole_numbers(option: str, text: str) -> list[int]:
 
 
 def check_probability(min_confidence: float) -> None:
+    """Refuse what is no probability."""
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
 
@@ -110,5 +125,6 @@ def renamed_option(old: str, new: str) -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
+    """Say what is wrong on standard error and end with an exit code."""
     err.print(f"[red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
     sys.exit(code)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,23 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
 from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
+from nodenova.cli.board import Board
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
     from nodenova.bench.grid import RunSpec
     from nodenova.bench.row import Row
-    from nodenova.bench.sweep import Event
     from nodenova.data.labels import LabelledGraph
 
-TABLES = "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, tsne, class-splits or all"
+TABLES = (
+    "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
+    "tsne, class-splits or all"
+)
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -53,10 +50,11 @@ def bench(
     write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the rows there are.")] = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Run a table of the paper, or go on with it, and write it: Markdown, LaTeX, CSV, and one page with the figures.
+    """Run a table of the paper, or go on with it, and write it: Markdown, LaTeX, CSV, figures.
 
-    Rows are appended to rows.jsonl in --out, one a run, failures too. A run that is there is never run again, so the same
-    command goes on after Ctrl-C, a crash or a power cut, and several tables share their runs. Exit code 1 if runs failed.
+    One page shows everything. Rows are appended to rows.jsonl in --out, one a run, failures too. A
+    run that is there is never run again, so the same command goes on after Ctrl-C, a crash or a
+    power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
     from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
     from nodenova.bench.grid import TABLES as KNOWN
@@ -70,13 +68,8 @@ def bench(
     if table not in KNOWN and table != "all":
         raise one_of("table", table, [*KNOWN, "all"])
     settings = settings_of(set_ or [])
-    chosen_methods = (
-        _names("--methods", methods)
-        if methods
-        else ["sword"]
-        if table in SWORD_ALONE
-        else list(ALL_METHODS)
-    )
+    default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
+    chosen_methods = _names("--methods", methods) if methods else default
     if table in SWORD_ALONE and chosen_methods != ["sword"] and settings:
         raise SettingError(f"--set is a setting of SWORD in {table}, and --methods names others")
     if settings and (len(chosen_methods) != 1 or table == "all"):
@@ -102,7 +95,7 @@ def bench(
     chosen_data = [
         _dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)
     ]
-    choice = BenchConfig(
+    config = BenchConfig(
         datasets=chosen_data,
         encoders=chosen_encoders,
         methods=registry,
@@ -113,35 +106,30 @@ def bench(
         schedule=schedule,
         visibility=setting,
     )
-    cells = runs_of(table, choice)
+    specs = runs_of(table, config)
     file = RowFile(folder / "rows.jsonl")
     with file.writing():
-        todo = [] if write_only else unfinished(cells, file.read(), retry)
-        board = Board(cells, todo, jobs)
+        todo = [] if write_only else unfinished(specs, file.read(), retry)
+        board = Board(specs, todo, jobs)
         try:
             shown = not quiet and err.is_terminal
-            with (
-                Live(board, console=err, refresh_per_second=4, transient=True)
-                if shown
-                else nullcontext()
-            ):
-                sweep(todo, source, file, jobs, board.on_event)
+            live = Live(board, console=err, refresh_per_second=4, transient=True)
+            with live if shown else nullcontext():
+                sweep(todo, source, file, jobs, on_event=board.on_event)
         except KeyboardInterrupt:
-            fail(
-                f"stopped with {board.done} of {len(cells)} runs done; the same command goes on from there",
-                130,
-            )
+            done = f"{board.done} of {len(specs)} runs done"
+            fail(f"stopped with {done}; the same command goes on from there", 130)
         rows = file.read()
-    _write(table, cells, rows, folder, quiet)
+    _write(table, specs, rows, folder, quiet)
 
 
 def _write(
-    table: str, cells: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
+    table: str, specs: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
 ) -> None:
     from nodenova.bench.grid import TABLES as KNOWN
     from nodenova.bench.outputs import write_outputs, write_page
 
-    wanted = {cell.key for cell in cells}
+    wanted = {spec.key for spec in specs}
     asked = wanted if table == "comparison" else ()  # with settings that were given too
     names = KNOWN if table == "all" else [table]
     written = [path for name in names for path in write_outputs(name, rows, folder, asked)]
@@ -150,28 +138,19 @@ def _write(
     failures = [row for row in last.values() if row.is_failed]
     for row in failures[:5]:
         what = f"{row.dataset} {row.encoder} {row.method} seed {row.seed}"
-        err.print(
-            f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        said = f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}"
+        err.print(said, highlight=False, soft_wrap=True)
     if not quiet:
-        out.print(
-            "Written: " + escape(", ".join(str(path) for path in written)),
-            soft_wrap=True,
-            highlight=False,
-        )
+        said = "Written: " + escape(", ".join(str(path) for path in written))
+        out.print(said, soft_wrap=True, highlight=False)
     if failures:
-        fail(
-            f"{len(failures)} of {len(wanted)} runs failed, the others are in the tables; --retry runs them again",
-            1,
-        )
+        count = f"{len(failures)} of {len(wanted)} runs failed"
+        fail(f"{count}, the others are in the tables; --retry runs them again", 1)
 
 
 def _names(option: str, text: str) -> list[str]:
-    parts = re.split(
-        r",(?!\w+=)", text
-    )  # a comma inside synthetic:nodes=200,classes=4 parts nothing
+    # A comma inside synthetic:nodes=200,classes=4 parts nothing.
+    parts = re.split(r",(?!\w+=)", text)
     names = [name.strip() for name in parts if name.strip()]
     if not names:
         raise SettingError(f"{option} is empty")
@@ -218,9 +197,10 @@ def check_method(
     encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, with commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Does a method keep the rules? No label of a new node reaches it, and the same seed gives the same result.
+    """Does a method keep the rules? No label of a new node reaches it; same seed, same result.
 
-    Runs it on small graphs, among them one new class, an isolated node and a class of two nodes. Exit code 1 if it fails.
+    Runs it on small graphs, among them one new class, an isolated node and a class of two nodes.
+    Exit code 1 if it fails.
     """
     from nodenova.bench.registry import encoder_for, get_method, is_given_labels
     from nodenova.encoders.registry import ENCODERS
@@ -239,11 +219,8 @@ def check_method(
             wrong = problem(candidate, name, encoder_for(method, encoder))
             found += wrong is not None
             if wrong is not None:
-                err.print(
-                    f"[red]fails[/] {encoder}, {name}: {escape(wrong)}",
-                    highlight=False,
-                    soft_wrap=True,
-                )
+                said = f"[red]fails[/] {encoder}, {name}: {escape(wrong)}"
+                err.print(said, highlight=False, soft_wrap=True)
             elif not quiet:
                 out.print(f"[green]passes[/] {encoder}, {name}", highlight=False)
     if found:

@@ -19,10 +19,19 @@ if TYPE_CHECKING:
 
 
 class Board:
-    """The live table: what is done, what is running, and how long is left."""
+    """The live table, drawn by Rich.
+
+    Args:
+        specs: All runs of the bench.
+        todo: Those without a row.
+        jobs: How many run at the same time.
+    """
 
     def __init__(self, specs: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int) -> None:
-        self.total, self.done, self.failed, self.jobs = len(specs), len(specs) - len(todo), 0, jobs
+        self.total = len(specs)
+        self.done = len(specs) - len(todo)
+        self.failed = 0
+        self.jobs = jobs
         self.places = Counter(_place(spec) for spec in specs)
         self.ended = self.places - Counter(_place(spec) for spec in todo)
         self.left = Counter(_kind(spec) for spec in todo)
@@ -31,13 +40,15 @@ class Board:
         self.since: dict[int, float] = {}
 
     def on_event(self, event: Event) -> None:
+        """Take in what happened to a run."""
         from nodenova.bench.sweep import Epoch, Started
 
         spec = event.spec
         worker = event.worker
         what = event.what
         if isinstance(what, Started):
-            self.running[worker], self.since[worker] = (spec, "starting"), time.monotonic()
+            self.running[worker] = (spec, "starting")
+            self.since[worker] = time.monotonic()
         elif isinstance(what, Epoch):
             phase = {"fit": "phase 1", "discover": "phase 2"}[what.phase]
             self.running[worker] = (spec, f"{phase}, epoch {what.epoch} of {what.epochs}")
@@ -47,37 +58,30 @@ class Board:
             self.failed += what.is_failed
             self.ended[_place(spec)] += 1
             self.left[_kind(spec)] -= 1
-            self.seconds.setdefault(_kind(spec), []).append(
-                time.monotonic() - self.since.get(worker, time.monotonic())
-            )
+            now = time.monotonic()
+            self.seconds.setdefault(_kind(spec), []).append(now - self.since.get(worker, now))
 
     def remaining(self) -> float | None:
-        """Seconds left, by what runs of the same kind took; of kinds not met yet, by the mean of all."""
+        """Seconds left, by what runs of the same kind took; of other kinds by the mean of all."""
         means = {kind: sum(took) / len(took) for kind, took in self.seconds.items()}
         if not means:
             return None
         typical = sum(means.values()) / len(means)
-        return (
-            sum(count * means.get(kind, typical) for kind, count in self.left.items()) / self.jobs
-        )
+        alone = sum(count * means.get(kind, typical) for kind, count in self.left.items())
+        return alone / self.jobs
 
     def __rich__(self) -> Group:
         left = self.remaining()
         head = Text(f"{self.done} of {self.total} runs done")
         if self.failed:
             head.append(f", {self.failed} failed", style="yellow")
-        head.append(
-            f", about {_duration(left)} left" if left is not None else ", time left not known yet"
-        )
+        when = ", time left not known yet" if left is None else f", about {_duration(left)} left"
+        head.append(when)
         table = Table("", "encoder", "done", "", box=None, pad_edge=False)
         for (dataset, encoder), total in self.places.items():
             ended = self.ended[dataset, encoder]
-            table.add_row(
-                escape(dataset),
-                encoder,
-                f"{ended}/{total}",
-                ProgressBar(total=total, completed=ended, width=24),
-            )
+            bar = ProgressBar(total=total, completed=ended, width=24)
+            table.add_row(escape(dataset), encoder, f"{ended}/{total}", bar)
         now = [
             Text(f"  {_describe(spec)}: {doing}", style="cyan")
             for spec, doing in self.running.values()
@@ -96,14 +100,13 @@ def _kind(spec: RunSpec) -> tuple[str, ...]:
 def _describe(spec: RunSpec) -> str:
     from nodenova.bench.schedules import changed
 
-    given = [
-        f"{name}={value}" for name, value in (*changed(spec.plan).items(), *spec.plan.fit_settings)
-    ]
+    settings = (*changed(spec.plan).items(), *spec.plan.fit_settings)
+    given = [f"{name}={value}" for name, value in settings]
     return " ".join([*_place(spec), spec.plan.method_name, *given, f"seed {spec.seed}"])
 
 
 def _duration(seconds: float) -> str:
-    minutes, hours = round(seconds / 60), round(seconds / 3600, 1)
-    return (
-        f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{hours} h"
-    )
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{round(seconds / 3600, 1)} h"

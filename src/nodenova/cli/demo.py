@@ -11,23 +11,21 @@ from rich.markup import escape
 from nodenova.cli.app import Quiet, app, err, fail, out
 from nodenova.cli.discover import write
 
-PER_CLASS = (
-    50  # words of a category that are in training: labelled if it is known, unlabelled if it is new
-)
+# Words of a category that are in training: labelled if it is known, unlabelled if it is new.
+PER_CLASS = 50
 
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path(
-        "nodenova-demo"
-    ),
+    folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
     seed: Annotated[int, typer.Option(help="Draws other words.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")
-    ] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")] = True,
     quiet: Quiet = False,
-) -> None:
-    """Discover three kinds of words that nobody labelled, in a graph of 9,997 words that ships with the package."""
+) -> None:  # fmt: skip
+    """Discover three kinds of words that nobody labelled, in a graph that ships with the package.
+
+    The graph has 9,997 words.
+    """
     import numpy as np
 
     from nodenova.bench.plan import Plan
@@ -40,13 +38,17 @@ def demo(
     from nodenova.review.run import DiscoveryRun
 
     DiscoveryFolder.check_place(folder, overwrite)
-    labelled, num_old = load_dataset("wordnet"), DATASETS["wordnet"].num_old
+    labelled = load_dataset("wordnet")
+    count = labelled.graph.num_nodes
+    num_old = DATASETS["wordnet"].num_old
     num_new = labelled.num_classes - num_old
+    known = ", ".join(labelled.class_names[:num_old])
     if not quiet:
         out.print(
-            f"WordNet: {labelled.graph.num_nodes:,} nouns, linked by meaning, each with the words that explain it.\n"
-            f"{num_old} kinds of nouns are known ({', '.join(labelled.class_names[:num_old])}), {PER_CLASS} examples each.\n"
-            f"{num_new} other kinds are there as well. All that is told of them: {PER_CLASS * num_new} nouns belong to them.\n",
+            f"WordNet: {count:,} nouns, linked by meaning, each with the words that explain it.\n"
+            f"{num_old} kinds of nouns are known ({known}), {PER_CLASS} examples each.\n"
+            f"{num_new} other kinds are there as well. "
+            f"All that is told of them: {PER_CLASS * num_new} nouns belong to them.\n",
             highlight=False,
         )
     plan = Plan("wordnet", Prism(), "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
@@ -60,8 +62,9 @@ def demo(
                 model=outcome.model,
                 graph=labelled.graph,
                 facts={
-                    "Data": f"WordNet 3.0, {labelled.graph.num_nodes:,} noun synsets of ten kinds; its licence comes with the package",
-                    "Known": f"{PER_CLASS} labelled nouns of each of {', '.join(labelled.class_names[:num_old])}",
+                    "Data": f"WordNet 3.0, {count:,} noun synsets of ten kinds; "
+                    "its licence comes with the package",
+                    "Known": f"{PER_CLASS} labelled nouns of each of {known}",
                     "Unlabelled": f"{PER_CLASS * num_new} nouns of {num_new} other kinds",
                     "Seed": seed,
                 },
@@ -75,12 +78,11 @@ def demo(
     if quiet:
         return
     scores = outcome.row.scores("block")
-    graded = "  ".join(
-        f"{name} {scores[key]:.1f}"
-        for name, key in (("Old", "old"), ("New", "new"), ("All", "all"), ("H", "h"))
-    )
+    shown = {"Old": "old", "New": "new", "All": "all", "H": "h"}
+    graded = "  ".join(f"{name} {scores[key]:.1f}" for name, key in shown.items())
     out.print(
-        f"\nGraded on the {len(outcome.exam.ids):,} other nouns, discovered kinds matched to true ones: {graded} percent.\n"
+        f"\nGraded on the {len(outcome.exam.ids):,} other nouns, "
+        f"discovered kinds matched to true ones: {graded} percent.\n"
         f"In truth the new kinds are {', '.join(labelled.class_names[num_old:])}.\n\n"
         f"Try next: nodenova review {escape(str(folder))}",
         highlight=False,

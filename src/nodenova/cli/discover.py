@@ -27,11 +27,18 @@ DiscoveryPath = Annotated[
         metavar="RUN", help="A folder that `nodenova discover` or `nodenova demo` wrote."
     ),
 ]
+NumNew = Annotated[
+    str,
+    typer.Option(
+        metavar="N|auto",
+        help="How many new classes to look for (auto: as many as there seem to be).",
+    ),
+]
 
 
 @app.command(rich_help_panel=OWN)
 def discover(
-    num_new: Annotated[int, typer.Option(help="How many new classes to look for.")],
+    num_new: NumNew = "auto",
     graph: files.GraphPath = None,
     nodes: files.NodesPath = None,
     edges: files.EdgesPath = None,
@@ -41,6 +48,7 @@ def discover(
     features: files.Features = None,
     new_nodes: files.NewNodes = None,
     new_column: files.NewColumn = None,
+    all_new: files.AllNew = False,
     source_column: files.SourceColumn = None,
     target_column: files.TargetColumn = None,
     weight_column: files.WeightColumn = None,
@@ -53,6 +61,7 @@ def discover(
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
     min_confidence: Annotated[float, typer.Option(help="Nodes whose class is less probable than this are unsure.")] = 0.5,
+    relabel: Annotated[bool, typer.Option("--relabel", help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
     keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", help="Keep the graph, without labels, for later commands.")] = True,
@@ -60,8 +69,10 @@ def discover(
 ) -> None:  # fmt: skip
     """Find new classes in a graph of your own, and say what is in each.
 
-    Labelled nodes say what is known; among the new nodes (all unlabelled ones, or those you name) classes are discovered.
-    Writes a model, a table of nodes, a table of classes, and a page on which to look at them and name them.
+    Labelled nodes say what is known. Unlabelled ones may be of known classes or of new ones, unless
+    you name the new ones or say --all-new; how many new classes there are is estimated unless
+    --num-new says it. Writes a model, a table of nodes, a table of classes, and a page on which to
+    look at them and name them.
     """
     from nodenova.bench.registry import get_method, is_given_labels
     from nodenova.cli.progress import Bars
@@ -73,15 +84,16 @@ def discover(
         raise SettingError(
             f"--method {method} needs labels of the new nodes, which are what is to be found"
         )
-    if num_new < 1:
-        raise SettingError(f"--num-new must be at least 1, it is {num_new}")
+    number = number_of(num_new)
+    mixed = files.is_mixed(all_new, new_nodes, new_column)
     check_probability(min_confidence)
     DiscoveryFolder.check_place(folder, overwrite)
     shown = not quiet and err.is_terminal
     loaded = files.load_files(
-        graph, nodes, edges, id_column=id_column, label_column=label_column, text_columns=text_columns, features=features,
-        new_nodes=new_nodes, new_column=new_column, source_column=source_column, target_column=target_column,
-        weight_column=weight_column, min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
+        graph, nodes, edges, id_column=id_column, label_column=label_column,
+        text_columns=text_columns, features=features, new_nodes=new_nodes, new_column=new_column,
+        source_column=source_column, target_column=target_column, weight_column=weight_column,
+        min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
         encoding=encoding, show=shown,
     )  # fmt: skip
     if not quiet:
@@ -90,21 +102,57 @@ def discover(
     try:
         with Bars(err, show=shown) as bars:
             found = NodeDiscoverer(
-                num_new,
+                number,
                 method=chosen,
                 encoder=encoder,
                 random_state=seed,
                 min_confidence=min_confidence,
+                mixed=mixed,
+                keep_labels=not relabel,
                 watch=bars.watcher,
             ).fit(loaded)
+        if not quiet:
+            print_verdict(found.run_, found.notes_[len(loaded.notes) :])
         write(folder, found.run_, keep_graph, overwrite, quiet)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if found.grade_ is not None and not quiet:
-        asked, new = int(found.grade_.confusion.sum()), found.grade_.scores("block")["new"]
+        asked = int(found.grade_.confusion.sum())
+        new = found.grade_.scores("block")["new"]
         out.print(
-            f"\nNew nodes with a label: {asked:,}; {new:.1f} % of them are in the class that stands for theirs."
+            f"\nNew nodes with a label: {asked:,}; "
+            f"{new:.1f} % of them are in the class that stands for theirs."
         )
+
+
+def number_of(text: str) -> int | None:
+    """The number that --num-new says; None for auto.
+
+    Raises:
+        SettingError: It is neither auto nor a whole number from 1 on.
+
+    Examples:
+        >>> number_of("3"), number_of("auto")
+        (3, None)
+    """
+    if text == "auto":
+        return None
+    if not text.lstrip("-").isdecimal():
+        raise SettingError(f"--num-new is auto or a whole number, not {text!r}")
+    if int(text) < 1:
+        raise SettingError(f"--num-new must be at least 1, it is {text}")
+    return int(text)
+
+
+def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:
+    """How many new classes there seem to be, and what speaks against them."""
+    for note in notes:
+        err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+    if run.verdict is not None:
+        out.print(f"{escape(run.verdict.sure)}\n", highlight=False, soft_wrap=True)
+    if run.warning:
+        warning = f"[bold yellow]warning:[/] [bold]{escape(run.warning)}[/]"
+        err.print(warning, highlight=False, soft_wrap=True)
 
 
 def write(folder: Path, run: DiscoveryRun, keep_graph: bool, overwrite: bool, quiet: bool) -> None:
@@ -119,8 +167,12 @@ def write(folder: Path, run: DiscoveryRun, keep_graph: bool, overwrite: bool, qu
 
 
 @app.command(rich_help_panel=OWN)
-def classes(run_path: DiscoveryPath, json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None, quiet: Quiet = False) -> None:  # fmt: skip
-    """What is in each class of a run: size, confidence, characteristic features, representatives."""
+def classes(
+    run_path: DiscoveryPath,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """What is in each class: size, confidence, characteristic features, representatives."""
     from dataclasses import asdict
 
     from nodenova.files import to_json, write_atomically
@@ -141,7 +193,7 @@ def apply_review(
     ],
     quiet: Quiet = False,
 ) -> None:
-    """Make the decisions of a review part of the model: new names, classes merged, split or rejected."""
+    """Make the decisions of a review part of the model: classes named, merged, split or rejected."""
     from nodenova.review.folder import DiscoveryFolder
 
     run = DiscoveryFolder(run_path)
@@ -159,7 +211,8 @@ def apply_review(
     if not quiet:
         count = len(document["decisions"])
         out.print(
-            f"{count} decision{'s are' if count != 1 else ' is'} part of the model now; it has {len(model.classes)} classes."
+            f"{count} decision{'s are' if count != 1 else ' is'} part of the model now; "
+            f"it has {len(model.classes)} classes."
         )
         out.print(f"Report: {escape(str(run.path / 'report.html'))}", soft_wrap=True)
 
@@ -175,9 +228,10 @@ def review(
     ] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Look at the classes in the browser and name, merge, split or reject them; decisions are saved into the run.
+    """Look at the classes in the browser and name, merge, split or reject them.
 
-    The page is served to this machine only, and only to the browser that opens the link, once. Ctrl-C ends it.
+    Decisions are saved into the run. The page is served to this machine only, and only to the
+    browser that opens the link, once. Ctrl-C ends it.
     """
     import webbrowser
 
@@ -207,40 +261,26 @@ def review(
 
 @contextmanager
 def mapping(show: bool) -> Iterator[Any]:
-    """A bar for the layout of the map, the last long step; gives the function to call with (steps done, steps)."""
-    bars = Progress(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err, disable=not show, transient=True)  # fmt: skip
-    with bars:
+    """A bar for the layout of the map, the last long step.
+
+    Gives the function to call with (steps done, steps).
+    """
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    drawing = "drawing the map"
+    with Progress(*columns, console=err, disable=not show, transient=True) as bars:
         task = bars.add_task("what is in the classes", total=None)
-        yield lambda done, of: bars.update(
-            task, description="drawing the map", completed=done, total=of
-        )
+        yield lambda done, of: bars.update(task, description=drawing, completed=done, total=of)
 
 
 def print_classes(found: Sequence[ClassInfo]) -> None:
     """The classes as a table, discovered ones first."""
-    table = Table(
-        "",
-        "class",
-        "name",
-        "nodes",
-        "confidence",
-        "what is in it",
-        "for example",
-        box=None,
-        pad_edge=False,
-    )
+    heads = ("", "class", "name", "nodes", "confidence", "what is in it", "for example")
+    table = Table(*heads, box=None, pad_edge=False)
     for info in sorted(found, key=lambda info: (info.kind == "old", info.id)):
         confidence = "" if info.confidence is None else f"{info.confidence:.0%}"
         words = ", ".join(f.name for f in info.features[:5] if f.weight > 0)
         examples = ", ".join(str(node) for node in info.representatives[:3])
         size = "" if info.size is None else f"{info.size:,}"
-        table.add_row(
-            info.kind,
-            str(info.id),
-            escape(info.name),
-            size,
-            confidence,
-            escape(words),
-            escape(examples),
-        )
+        named = (info.kind, str(info.id), escape(info.name))
+        table.add_row(*named, size, confidence, escape(words), escape(examples))
     out.print(table)

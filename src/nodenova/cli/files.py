@@ -1,4 +1,7 @@
-"""Graphs of users' own on the command line: the options that say what is in their files, and nodenova inspect."""
+"""Graphs of users' own on the command line: the options that say what is in their files.
+
+And nodenova inspect.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ GraphPath = Annotated[
     Path | None,
     typer.Option(
         "--graph",
-        help="A graph in one place: npz, GraphML, GML, an edge list, or a folder with nodes.* and edges.*.",
+        help="A graph in one place: npz, GraphML, GML, an edge list, "
+        "or a folder with nodes.* and edges.*.",
     ),
 ]
 NodesPath = Annotated[
@@ -56,11 +60,16 @@ NewNodes = Annotated[
     Path | None,
     typer.Option(
         "--new-nodes",
-        help="File with the ids of the nodes to discover in, one a line (default: all unlabelled).",
+        help="File with the ids of the nodes that are new, one a line "
+        "(default: nobody says which of the unlabelled ones are).",
     ),
 ]
 NewColumn = Annotated[
     str | None, typer.Option("--new-column", help="Or a column that says yes or no.")
+]
+AllNew = Annotated[
+    bool,
+    typer.Option("--all-new", help="Every unlabelled node is new, none of a known class."),
 ]
 SourceColumn = Annotated[
     str | None,
@@ -78,7 +87,8 @@ WeightColumn = Annotated[
     str | None,
     typer.Option(
         "--weight-column",
-        help="Column with weights of edges: those that are not positive are dropped, others count alike.",
+        help="Column with weights of edges: those that are not positive are dropped, "
+        "others count alike.",
     ),
 ]
 MinWeight = Annotated[
@@ -112,7 +122,20 @@ def load_files(
     show: bool = False,
     **options: Any,
 ) -> UserGraph:
-    """The graph that the options above describe; `options` are those of `load_graph`. With show=True a bar is drawn."""
+    """The graph that the options above describe.
+
+    Args:
+        graph: As --graph; then neither of the next two is given.
+        nodes: As --nodes.
+        edges: As --edges.
+        text_columns: Columns whose words are features.
+        features: Columns that are features, with commas.
+        show: Whether a bar is drawn.
+        **options: Those of `load_graph`.
+
+    Raises:
+        SettingError: Files are missing, or given twice.
+    """
     from nodenova.io.load import load_graph
 
     if (graph is None) == (nodes is None and edges is None):
@@ -129,6 +152,18 @@ def load_files(
             progress=progress,
             **options,
         )
+
+
+def is_mixed(all_new: bool, new_nodes: Path | None, new_column: str | None) -> bool | None:
+    """What --all-new says: False, or None to leave it to the files.
+
+    Raises:
+        SettingError: The new nodes are named as well.
+    """
+    if all_new and (new_nodes is not None or new_column is not None):
+        named = "--new-nodes" if new_nodes is not None else "--new-column"
+        raise SettingError(f"--all-new takes every unlabelled node for new, {named} names others")
+    return False if all_new else None
 
 
 class Reading:
@@ -177,7 +212,10 @@ def inspect(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """What was understood of a graph of your own: nodes, edges, features, classes, and what looks wrong with it."""
+    """What was understood of a graph of your own, and what looks wrong with it.
+
+    Its nodes, edges, features and classes.
+    """
     from nodenova.io.describe import describe, lines_of
 
     loaded = load_files(

@@ -34,12 +34,15 @@ class {kind}:
     """Author et al., "Title", venue year.
 
     The idea, its formulae with the paper's symbols, and what differs from the paper.
+
+    Attributes:
+        epochs: What it does, and the equation it belongs to.
     """
 
     title: ClassVar[str] = "{kind}"  # what tables call it
     prefers: ClassVar[str] = "gcn"
 
-    epochs: int = setting(200, at_least=1)  # what it does, and the equation it belongs to
+    epochs: int = setting(200, at_least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -111,7 +114,11 @@ def new_method(
 
 
 def checkout(folder: Path) -> Path:
-    """The nearest folder above that is a checkout of nodenova."""
+    """The nearest folder above that is a checkout of nodenova.
+
+    Raises:
+        SettingError: There is none.
+    """
     here = folder.resolve()
     for place in (here, *here.parents):
         if (place / REGISTRY).is_file():
@@ -120,7 +127,15 @@ def checkout(folder: Path) -> Path:
 
 
 def kind_of(name: str) -> str:
-    """MyMethod for my_method."""
+    """The name of its class.
+
+    Raises:
+        SettingError: It is no name for a method.
+
+    Examples:
+        >>> kind_of("my_method")
+        'MyMethod'
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         rule = "a method's name is small letters, digits and _, like my_method"
         raise SettingError(f"{rule}, not {name!r}")
@@ -128,7 +143,11 @@ def kind_of(name: str) -> str:
 
 
 def registered(registry: str, name: str, kind: str) -> str:
-    """The registry with one more method: its import in its place, its line behind the others."""
+    """The registry with one more method: its import in its place, its line behind the others.
+
+    Raises:
+        SettingError: The method is there already, or the registry looks otherwise.
+    """
     if f'"{name}":' in registry or f" import {kind}\n" in registry:
         raise SettingError(f"{name} or {kind} is there already; nothing was written")
     imports = re.findall(r"^from nodenova\.methods\.[a-z]\w* import \w+\n", registry, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""nodenova predict and export: a saved model on the graph it knows, or on one that has changed or grown."""
+"""nodenova predict and export: a saved model on the graph it knows, or on one that has grown."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nodenova.errors import SettingError
 if TYPE_CHECKING:
     from nodenova.graph import Graph
     from nodenova.model.model import Model
+    from nodenova.review.user_labels import UserLabels
 
 AnyRun = Annotated[
     Path,
@@ -57,11 +58,13 @@ def predict(
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Classify every node: node, class id, name, old or new, probability, unsure.
+    """Classify every node: node, class id, name, old or new, probability, unsure, label, agrees.
 
-    Without files, on the graph that the run keeps. A changed or grown graph is given as for `nodenova discover`; its features
-    are matched by name. Exit code 0, or 3 when --max-unsure is exceeded: a hint that a new discovery may be due. Nodes of a kind
-    that was never met may also be put into a known class with confidence; few unsure nodes prove nothing.
+    Without files, on the graph that the run keeps; labels that it was given are kept, unless
+    `discover` was told otherwise. A changed or grown graph is given as for
+    `nodenova discover`; its features are matched by name. Exit code 0, or 3 when --max-unsure is
+    exceeded: a hint that a new discovery may be due. Nodes of a kind that was never met may also be
+    put into a known class with confidence; few unsure nodes prove nothing.
     """
     from nodenova.files import to_json, write_atomically
     from nodenova.review.predictions import Predictions
@@ -69,14 +72,17 @@ def predict(
     check_probability(min_confidence)
     if max_unsure is not None and not 0 <= max_unsure <= 1:
         raise SettingError(f"--max-unsure is a share from 0 to 1, not {max_unsure}")
-    model, data, names, notes = _model_and_graph(
-        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, id_column=id_column, source_column=source_column,
-        target_column=target_column, weight_column=weight_column, min_weight=min_weight,
-        drop_unknown_edges=drop_unknown_edges, delimiter=delimiter, encoding=encoding,
+    model, data, names, labels, notes = _model_and_graph(
+        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, id_column=id_column,
+        source_column=source_column, target_column=target_column, weight_column=weight_column,
+        min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
+        encoding=encoding,
     )  # fmt: skip
-    found = Predictions.of(model, data, min_confidence, names=names)
+    found = Predictions.of(model, data, min_confidence, names=names, labels=labels)
     write_atomically(path, found.content(path))
-    unsure, total = int(found.unsure.sum()), data.num_nodes
+    unsure = int(found.unsure.sum())
+    total = data.num_nodes
+    share = f"{unsure:,} of {total:,} nodes"
     counts = [
         {"id": c.id, "name": name, "kind": "new" if c.is_new else "old", "nodes": count}
         for c, name, count in zip(model.classes, found.names, found.counts.tolist(), strict=True)
@@ -95,15 +101,10 @@ def predict(
         for c in counts:
             table.add_row(str(c["id"]), escape(c["name"]), c["kind"], f"{c['nodes']:,}")
         out.print(table)
-        out.print(
-            f"\n{unsure:,} of {total:,} nodes are unsure (probability below {min_confidence:g})."
-        )
+        out.print(f"\n{share} are unsure (probability below {min_confidence:g}).")
         out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
     if max_unsure is not None and unsure > max_unsure * total:
-        fail(
-            f"{unsure:,} of {total:,} nodes are unsure, more than --max-unsure {max_unsure:g} allows",
-            3,
-        )
+        fail(f"{share} are unsure, more than --max-unsure {max_unsure:g} allows", 3)
 
 
 @app.command(rich_help_panel=OWN)
@@ -124,10 +125,10 @@ def export(
 
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    model, data, names, _ = _model_and_graph(
+    model, data, names, labels, _ = _model_and_graph(
         run_path, seed, dataset, data_root, graph, nodes, edges, quiet
     )
-    EXPORTS[to](model, data, path, names)
+    EXPORTS[to](model, data, path, names, labels)
     if not quiet:
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
 
@@ -142,8 +143,12 @@ def _model_and_graph(
     edges: Path | None,
     quiet: bool,
     **options: Any,
-) -> tuple[Model, Graph, Sequence[str], list[str]]:
-    """The saved model, the graph to use it on with the features it knows, what its classes are called, what did not match."""
+) -> tuple[Model, Graph, Sequence[str], UserLabels | None, list[str]]:
+    """The saved model, the graph to use it on, what its classes are called, what did not match.
+
+    The graph has the features that the model knows. On the graph that a run keeps, the labels that
+    its user gave come along.
+    """
     from nodenova.bench.folder import RunFolder
     from nodenova.io.datasets import load_dataset
     from nodenova.model.loading import load_model
@@ -164,13 +169,15 @@ def _model_and_graph(
     if dataset is not None and files_given:
         raise SettingError("give either --dataset or files of your own, not both")
     if dataset is not None:
-        return model, load_dataset(dataset, data_root).graph, called, []
+        return model, load_dataset(dataset, data_root).graph, called, None, []
     if not files_given:
         if own is None:
             raise SettingError(
-                f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, or --nodes FILE and --edges FILE"
+                f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, "
+                "or --nodes FILE and --edges FILE"
             )
-        return model, own.graph(), called, []
+        run = own.run()
+        return model, run.graph, called, run.labels, []
     known, recipe = (None, None) if own is None else own.features()
     is_table = (
         nodes is not None
@@ -185,4 +192,4 @@ def _model_and_graph(
     if not quiet:
         for note in notes:
             err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
-    return model, data, called, notes
+    return model, data, called, None, notes

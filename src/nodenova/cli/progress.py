@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 class Bars:
-    """Use as a context manager. With show=False nothing is drawn and training is not slowed by a watcher."""
+    """One bar for each phase under way; a context manager.
+
+    Args:
+        console: Where to draw.
+        show: If False nothing is drawn and training is not slowed by a watcher.
+    """
 
     def __init__(self, console: Console, show: bool) -> None:
         self._show = show
@@ -53,9 +58,8 @@ class Bars:
         for task in self._bars.task_ids:
             self._bars.remove_task(task)
         if self._show:
-            scores = "  ".join(
-                f"{key.capitalize()} {row.scores()[key]:.1f}" for key in ("old", "new", "all", "h")
-            )
+            shown = {key: row.scores()[key] for key in ("old", "new", "all", "h")}
+            scores = "  ".join(f"{key.capitalize()} {value:.1f}" for key, value in shown.items())
             self._bars.console.print(f"seed {row.seed}: {scores}", highlight=False)
 
     def __enter__(self) -> Bars:

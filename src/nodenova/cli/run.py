@@ -58,24 +58,16 @@ def datasets(data_root: DataRoot = None) -> None:
     table = Table("name", "nodes", "edges", "features", "classes", "old / new", "where", box=None)
     for name, d in DATASETS.items():
         here = root is not None and is_on_disk(d, root)
-        where = (
-            "on this machine"
-            if here
-            else "ships with nodenova"
-            if d.ships
-            else "not here: needs --data-root"
-        )
+        missing = "ships with nodenova" if d.ships else "not here: needs --data-root"
         counts = [f"{count:,}" for count in (d.nodes, d.edges, d.features, d.classes)]
-        table.add_row(name, *counts, f"{d.num_old} / {d.classes - d.num_old}", where)
-    table.add_row(
-        "synthetic",
-        "any",
-        "any",
-        "any",
-        "any",
-        "",
-        "made on the spot: synthetic:nodes=5000,classes=8",
-    )
+        table.add_row(
+            name,
+            *counts,
+            f"{d.num_old} / {d.classes - d.num_old}",
+            "on this machine" if here else missing,
+        )
+    where = "made on the spot: synthetic:nodes=5000,classes=8"
+    table.add_row("synthetic", "any", "any", "any", "any", "", where)
     out.print(table)
 
 
@@ -105,10 +97,11 @@ def run(
     json_path: Annotated[Path | None, typer.Option("--json", help="Write rows and summary to this file.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Learn the old classes, discover the new ones, and grade the result against the labels held back.
+    """Learn the old classes, discover the new ones, and grade the result against labels held back.
 
-    Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered classes are matched to the
-    true new ones, old ones keep their ids, and a new node called old is wrong.
+    Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered
+    classes are matched to the true new ones, old ones keep their ids, and a new node called old is
+    wrong.
     """
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.plan import Plan
@@ -150,18 +143,12 @@ def run(
                 place = RunFolder.create(folder, plan, labelled.fingerprint(), overwrite)
                 rows = place.run(labelled, plan, wanted, bars.watcher, bars.done)
     except KeyboardInterrupt:
-        fail(
-            "stopped"
-            if folder is None
-            else "stopped; finished seeds are kept, the same command goes on from there",
-            130,
-        )
+        kept = "; finished seeds are kept, the same command goes on from there"
+        fail("stopped" if folder is None else "stopped" + kept, 130)
     summary = summarize(rows)
     if json_path is not None:
-        write_atomically(
-            json_path,
-            to_json({"rows": [_graded(row) for row in rows], "summary": summary.to_json()}),
-        )
+        document = {"rows": [_graded(row) for row in rows], "summary": summary.to_json()}
+        write_atomically(json_path, to_json(document))
     if not quiet:
         print_scores(summary)
     if folder is not None and report:
@@ -209,23 +196,18 @@ def _graded(row: Row) -> dict[str, object]:
     """A row with its scores, for those who read it without nodenova."""
     from nodenova.evaluation.metrics import MATCHINGS
 
-    return {
-        **row.to_json(),
-        "scores": {matching: row.scores(matching) for matching in MATCHINGS},
-        **row.once,
-    }
+    scores = {matching: row.scores(matching) for matching in MATCHINGS}
+    return {**row.to_json(), "scores": scores, **row.once}
 
 
 def print_scores(summary: Summary) -> None:
+    """What was run, and its scores as a table."""
     from nodenova.bench.markdown import describe, scores_table
 
     header, rows = scores_table(summary)
     out.print(escape(describe(summary)), highlight=False)
-    table = Table(
-        header[0],
-        *(Column(name, style="bold" if name == "block" else "dim") for name in header[1:]),
-        box=None,
-    )
+    columns = [Column(name, style="bold" if name == "block" else "dim") for name in header[1:]]
+    table = Table(header[0], *columns, box=None)
     for row in rows:
         table.add_row(*row)
     out.print(table)

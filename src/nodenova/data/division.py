@@ -48,16 +48,26 @@ class Division:
         names = self.class_names[: self.sizes[0]]
         return OldTask(graph, train_ids, y[train_ids], val_ids, y[val_ids], names)
 
-    def new_task(self, stage: int = 1, num_new: int | None = None) -> NewTask:
+    def new_task(
+        self,
+        stage: int = 1,
+        num_new: int | None = None,
+        *,
+        mixed: bool = False,
+        counted: bool = False,
+    ) -> NewTask:
         """What phase 2 is given in a stage: no label, and how many classes to find.
 
         Args:
             stage: Which, from 1 on.
             num_new: How many classes to find; the true number unless given.
+            mixed: Whether the nodes may be of known classes too.
+            counted: Whether no number is told, so that it has to be estimated.
         """
         graph, shown = self._shown[stage]
         wanted = self.sizes[stage] if num_new is None else num_new
-        return NewTask(graph, np.flatnonzero(self.new[stage - 1][shown]), wanted)
+        ids = np.flatnonzero(self.new[stage - 1][shown])
+        return NewTask(graph, ids, None if counted else wanted, mixed=mixed)
 
     def labelled_new_task(self, stage: int = 1, num_new: int | None = None) -> LabelledNewTask:
         """What phase 2 is given in a stage with everything there is to give away.

@@ -123,6 +123,8 @@ class UserGraph(LabelledGraph):
         notes: What was repaired, dropped or assumed in the files it came from, a sentence each.
         recipe: How columns became features, for later files; None where the features were ready
             made.
+        new_named: Whether somebody named the new nodes. Where nobody did they are all unlabelled
+            ones, and nodes of known classes may be among them.
 
     Examples:
         >>> import numpy as np
@@ -137,6 +139,7 @@ class UserGraph(LabelledGraph):
     new_ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
     recipe: TableEncoder | None = None
+    new_named: bool = True
 
     @property
     def is_new(self) -> np.ndarray:
@@ -262,3 +265,10 @@ class Exam:
     y: np.ndarray
     sizes: tuple[int, ...]
     class_names: tuple[str, ...]
+
+    @property
+    def answers(self) -> np.ndarray:
+        """(N,) the true class of every node that is asked for, -1 of the others."""
+        y = np.full(self.graph.num_nodes, UNKNOWN)
+        y[self.ids] = self.y
+        return y

@@ -21,17 +21,19 @@ MAX_VALIDATION = 500
 
 
 def tasks_from_labels(
-    loaded: UserGraph, num_new: int, *, seed: int = 0
+    loaded: UserGraph, num_new: int | None = None, *, mixed: bool | None = None, seed: int = 0
 ) -> tuple[OldTask, NewTask, Exam | None]:
-    """Divide a user's own graph: phase 1 learns from labelled nodes, phase 2 sees the new ones.
+    """Divide a user's own graph: phase 1 learns from labelled nodes, phase 2 sees the others.
 
     Phase 1 learns from the labelled nodes that are not new; a fifth of those of a class, at most
-    500 in all, is for validation. Phase 2 sees the ids of all new nodes and no label. Classes that
-    no node has are left out.
+    500 in all, is for validation. Phase 2 sees the ids of all new nodes, which are the unlabelled
+    ones unless others were named, and no label. Classes that no node has are left out.
 
     Args:
         loaded: The graph, with what it knows of labels and of new nodes.
-        num_new: How many classes phase 2 is told to find.
+        num_new: How many classes phase 2 is told to find; None for as many as there seem to be.
+        mixed: Whether the nodes that phase 2 sees may be of known classes too. None: they may,
+            unless somebody named the new ones. False: all of them are new.
         seed: Of the draw of validation nodes.
 
     Returns:
@@ -42,13 +44,18 @@ def tasks_from_labels(
         SplitError: Fewer than two classes are labelled, or no node is new.
 
     Examples:
+        >>> import numpy as np
         >>> import nodenova as nova
         >>> known = nova.synthetic(nodes=200, classes=4, seed=0)
         >>> new_ids = np.flatnonzero(known.y >= 2)
         >>> mine = nova.UserGraph(known.graph, known.y, known.class_names, new_ids=new_ids)
         >>> old, new, exam = nova.tasks_from_labels(mine, num_new=2)
-        >>> old.class_names, len(new.ids), exam.sizes
-        (('class-0', 'class-1'), 113, (2, 2))
+        >>> old.class_names, len(new.ids), new.mixed, exam.sizes
+        (('class-0', 'class-1'), 113, False, (2, 2))
+        >>> y = np.where(np.arange(200) % 2, known.y, -1)  # nobody says which nodes are new
+        >>> loaded = nova.load_graph(nova.LabelledGraph(known.graph, y, known.class_names))
+        >>> nova.tasks_from_labels(loaded)[1].mixed
+        True
     """
     loaded = without_empty_classes(loaded)
     y = loaded.y
@@ -87,7 +94,10 @@ def tasks_from_labels(
         test=loaded.is_new,
     )
     exam = divided.exam() if divided.sizes[1] else None
-    return divided.old_task(), divided.new_task(1, num_new), exam
+    if mixed is None:
+        mixed = not loaded.new_named
+    new = divided.new_task(1, num_new, mixed=mixed, counted=num_new is None)
+    return divided.old_task(), new, exam
 
 
 def without_empty_classes(loaded: UserGraph) -> UserGraph:

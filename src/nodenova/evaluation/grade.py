@@ -33,6 +33,7 @@ class Grade:
     Examples:
         Two old classes and two new ones, which the model found under each other's numbers:
 
+        >>> import numpy as np
         >>> import nodenova as nova
         >>> confusion = np.array([[9, 1, 0, 0], [0, 10, 0, 0], [0, 0, 2, 8], [0, 2, 8, 0]])
         >>> made = nova.Grade(confusion, None, sizes=(2, 2), predicted=(2, 2))
@@ -237,6 +238,7 @@ def forgetting(grades: Sequence[Grade], matching: str = "block") -> tuple[float,
         just after a phase is right at the end; negative means forgotten. Both in percent.
 
     Examples:
+        >>> import numpy as np
         >>> import nodenova as nova
         >>> before = nova.Grade(np.array([[10, 0], [0, 0]]), None, (1, 1), (1, 1))
         >>> after = nova.Grade(np.array([[9, 1], [2, 8]]), None, (1, 1), (1, 1))

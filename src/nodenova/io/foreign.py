@@ -13,11 +13,24 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
-from nodenova.io.frames import text_of
+from nodenova.io.frames import is_frame, text_of
 from nodenova.io.tables import DELIMITERS, Rows, Table, reading
 from nodenova.io.text_files import check_file, text_file
 
 EDGE_LISTS = (".edgelist", ".edges")
+
+
+def is_networkx(source: Any) -> bool:
+    """Whether this is a NetworkX graph, without importing NetworkX."""
+    return hasattr(source, "nodes") and hasattr(source, "adj")
+
+
+def is_table(source: Any) -> bool:
+    """Whether features are made of the columns of a table, and not there already."""
+    if isinstance(source, (str, PathLike)):
+        return Path(source).suffix.lower() != ".npz"
+    is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
+    return is_networkx(source) or is_pair_of_frames
 
 
 def read_networkx(path: Path, ending: str) -> Any:

@@ -188,7 +188,7 @@ def _opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | No
             f"{path.name}: unknown kind of file; "
             "known: npz, graphml, gml, edgelist, csv, tsv, parquet, a folder"
         )
-    if hasattr(source, "nodes") and hasattr(source, "adj"):
+    if foreign.is_networkx(source):
         return *foreign.tables_of(source, name or "networkx graph"), None
     if isinstance(source, tuple) and len(source) == 2:
         if any(is_frame(part) for part in source):
@@ -270,12 +270,11 @@ def _marked(
     y = labelled.y
     names = labelled.class_names
     labels = y != UNKNOWN
+    new_named = new is not None
     if new is None:
         new = ~labels
         if labels.any() and new.any():
-            notes.append(
-                f"{new.sum():,} unlabelled nodes are the new ones, as no others were named"
-            )
+            notes.append(f"{new.sum():,} unlabelled nodes are to discover in, as none were named")
     elif (labels & new).any():
         said = "new nodes have a label: it is kept for grading and never used to discover"
         notes.append(f"{(labels & new).sum():,} {said}")
@@ -294,4 +293,10 @@ def _marked(
         notes.append(f"{len(only_new)} classes occur among new nodes only: {listed}")
     values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
     values |= {"y": y, "class_names": names}
-    return UserGraph(**values, new_ids=np.flatnonzero(new), notes=tuple(notes), recipe=recipe)
+    return UserGraph(
+        **values,
+        new_ids=np.flatnonzero(new),
+        notes=tuple(notes),
+        recipe=recipe,
+        new_named=new_named,
+    )

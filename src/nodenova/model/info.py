@@ -58,6 +58,8 @@ class ClassInfo:
         share: Their share of all nodes.
         confidence: Mean probability of the class over these nodes; None when there are none.
         unsure: How many of them have a probability below `min_confidence`.
+        labelled: How many of them have a label of the user's, where it is known which nodes have
+            one. In a discovered class such a label speaks against the class.
         cohesion: Mean over these nodes of their cosine to the mean of the class, less the highest
             to the mean of another class. Near 0 or below: hardly apart from its neighbors.
         representatives: Ids of nodes nearest to the mean, among the surer half, no two of them
@@ -86,6 +88,7 @@ class ClassInfo:
     share: float | None = None
     confidence: float | None = None
     unsure: int | None = None
+    labelled: int | None = None
     cohesion: float | None = None
     representatives: tuple[str | int, ...] = ()
     representative_nodes: tuple[int, ...] = ()
@@ -96,7 +99,7 @@ class ClassInfo:
 
 # The columns of a table of classes, in this order; what is drawn on a page alone is not among them.
 FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
-         "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
+         "labelled", "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
          "representatives")  # fmt: skip
 
 
@@ -142,6 +145,7 @@ def class_info(
     graph: Graph | None = None,
     *,
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
+    labelled: np.ndarray | None = None,
     min_confidence: float = 0.5,
     representatives: int = 8,
     features: int = 10,
@@ -153,6 +157,7 @@ def class_info(
         model: Whose classes.
         graph: Whose nodes are looked at. Without one, only what the model itself knows.
         outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
+        labelled: (N,) which nodes the user has labelled, where that is known; not with what.
         min_confidence: Nodes whose class is less probable count as unsure.
         representatives: How many to give, as are the next two.
         features: The most characteristic ones of each class.
@@ -199,6 +204,7 @@ def class_info(
             share=len(mine) / graph.num_nodes,
             confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
             unsure=int((sure[mine] < min_confidence).sum()),
+            labelled=None if labelled is None else int(labelled[mine].sum()),
             cohesion=float(apart.mean()) if len(apart) else None,
             representatives=tuple(graph.node_ids[best].tolist()),
             representative_nodes=tuple(best.tolist()),

@@ -90,6 +90,7 @@ def apply_review(model: Model, review: Review | object, graph: Graph | None = No
         >>> import nodenova as nova
         >>> from nodenova.model.decisions import Rename
         >>> from nodenova.model.saving import weights_digest
+        >>> from nodenova.review.decisions import Review
         >>> old, new, _ = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), old=[0, 1])
         >>> model = nova.discover(nova.fit(old), new)
         >>> review = Review(weights_digest(model), (Rename(class_id=2, name="plants"),))

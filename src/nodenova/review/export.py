@@ -17,15 +17,19 @@ from nodenova.graph import Graph
 from nodenova.model.model import Model
 from nodenova.nn.passes import shared_passes
 from nodenova.review.predictions import Predictions, table_content
+from nodenova.review.user_labels import UserLabels
 
 # What classes are called, where that is not what the model calls them.
 Names: TypeAlias = "Sequence[str] | None"
+Labels: TypeAlias = "UserLabels | None"
 
 
-def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+def to_networkx(
+    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+) -> None:
     """GraphML for NetworkX and others.
 
-    Nodes by their ids with class, name, kind, probability; each edge once.
+    Nodes by their ids with class, name, kind, probability, label and agrees; each edge once.
     """
     try:
         import networkx as nx
@@ -33,10 +37,10 @@ def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> 
         raise SettingError(
             "--to networkx needs NetworkX: pip install 'nodenova[networkx]'"
         ) from None
-    columns = Predictions.of(model, graph, names=names).columns()
+    columns = _columns(model, graph, names, labels)
     made = nx.Graph()
     for node, *values in zip(*columns.values(), strict=True):
-        made.add_node(node, **dict(zip(list(columns)[1:-1], values, strict=False)))
+        made.add_node(node, **dict(zip(list(columns)[1:], values, strict=True)))
     source, target = (graph.node_ids[end].tolist() for end in _once(graph))
     made.add_edges_from(zip(source, target, strict=True))
     content = io.BytesIO()
@@ -44,7 +48,9 @@ def to_networkx(model: Model, graph: Graph, path: Path, names: Names = None) -> 
     write_atomically(_file(path), content.getvalue())
 
 
-def to_pyg(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+def to_pyg(
+    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+) -> None:
     """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`.
 
     Its keys are x, edge_index, pred, prob and z.
@@ -63,15 +69,16 @@ def to_pyg(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
     write_atomically(_file(path), content.getvalue())
 
 
-def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+def to_csv(
+    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+) -> None:
     """A folder with nodes.csv and edges.csv.
 
-    nodes.csv has node, class, name, kind and probability, edges.csv each edge once.
+    nodes.csv has node, class, name, kind, probability, label and agrees, edges.csv each edge once.
     """
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file, and --to csv writes a folder")
-    columns = Predictions.of(model, graph, names=names).columns()
-    del columns["unsure"]
+    columns = _columns(model, graph, names, labels)
     source, target = (graph.node_ids[end].tolist() for end in _once(graph))
     write_atomically(path / "nodes.csv", table_content(columns, path / "nodes.csv"))
     write_atomically(
@@ -79,7 +86,9 @@ def to_csv(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
     )
 
 
-def to_embeddings(model: Model, graph: Graph, path: Path, names: Names = None) -> None:
+def to_embeddings(
+    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+) -> None:
     """What the encoder says of every node.
 
     An npz with node_ids and z, or a table with a column a dimension.
@@ -95,12 +104,18 @@ def to_embeddings(model: Model, graph: Graph, path: Path, names: Names = None) -
     write_atomically(_file(path), table_content(columns, path))
 
 
-EXPORTS: dict[str, Callable[[Model, Graph, Path, Names], None]] = {
+EXPORTS: dict[str, Callable[..., None]] = {
     "networkx": to_networkx,
     "pyg": to_pyg,
     "csv": to_csv,
     "embeddings": to_embeddings,
 }
+
+
+def _columns(model: Model, graph: Graph, names: Names, labels: Labels) -> dict[str, list[object]]:
+    columns = Predictions.of(model, graph, names=names, labels=labels).columns()
+    del columns["unsure"]  # here no probability is asked for
+    return columns
 
 
 def _once(graph: Graph) -> np.ndarray:

@@ -6,9 +6,9 @@ The model, what it says of every node and class, and the page:
     runs/mine/model/           the model; a review becomes part of it
     runs/mine/graph.npz        the graph, with no label in it (left out with keep_graph=False)
     runs/mine/features.json    names of the features, and how columns of a table become them
-    runs/mine/labels.npz       the labels of phase 1, for the page alone (left out with the graph)
+    runs/mine/labels.npz       the labels of phase 1, for page and tables (left out with the graph)
     runs/mine/answers.npz      the answer key, if there was one: for grading and for the page alone
-    runs/mine/predictions.csv  every node: class, name, probability
+    runs/mine/predictions.csv  every node: class, name, probability, the user's own label
     runs/mine/classes.csv      every class: size, confidence, typical features, representatives
     runs/mine/report.html      the page
     runs/mine/review.json      the last review, if there was one
@@ -124,7 +124,8 @@ class DiscoveryFolder:
             if keep_graph:
                 write_atomically(place / "graph.npz", graph_npz(run.graph))
                 if run.given is not None:
-                    _write_arrays(place / "labels.npz", y=run.given)
+                    names = [] if run.labels is None else list(run.labels.names)
+                    _write_arrays(place / "labels.npz", y=run.given, names=np.array(names, str))
             recipe = None if run.recipe is None else run.recipe.as_json()
             write_atomically(
                 place / "features.json",
@@ -140,6 +141,7 @@ class DiscoveryFolder:
                 "title": run.title,
                 "facts": run.facts,
                 "unsure_below": run.min_confidence,
+                "keep_labels": run.keep_labels,
                 "rows": [row.to_json() for row in run.rows],
                 "versions": run.versions,
             }
@@ -215,6 +217,8 @@ class DiscoveryFolder:
             recipe=self.features()[1],
             answers=answers,
             given=None if labels is None else labels["y"],
+            given_names=[str(name) for name in (labels or {}).get("names", ())],
+            keep_labels=d.get("keep_labels", True),
             rows=[GradedRun.from_json(row) for row in d["rows"]],
             min_confidence=d["unsure_below"],
             versions=d["versions"],
@@ -250,8 +254,8 @@ class DiscoveryFolder:
 
 def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
     """A table of the classes: one line each."""
-    shown = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure")
-    shown += ("cohesion", "nearest")
+    shown = ["id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure"]
+    shown += ["labelled", "cohesion", "nearest"]
 
     def value(info: ClassInfo, name: str) -> object:
         found = getattr(info, name)

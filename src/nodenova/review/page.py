@@ -11,6 +11,8 @@ from nodenova.pages.html import MAP_SCRIPTS, START, render_page
 from nodenova.review import sections
 from nodenova.review.decisions import Review
 from nodenova.review.page_data import PageData
+from nodenova.review.user_labels import labels_in_new_classes
+from nodenova.review.verdict import verdict
 
 SCRIPTS = (*MAP_SCRIPTS, "cards.js", "review.js", START)
 
@@ -36,6 +38,8 @@ def review_page(page: PageData, served: bool = False) -> str:
         served=served,
         page=page,
         lead=sections.lead(page),
+        verdict=verdict(page.stages, page.classes),
+        warning=labels_in_new_classes(page.classes),
         sampled=len(page.nodes.names) if sampled else None,
         views=views,
         map_note="",

@@ -192,11 +192,9 @@ def collect(
     is_new = np.array([c.stage > 0 for c in classes])
     margin = p1 - p2
     unsure = np.flatnonzero(p1 < min_confidence)
-    border = (
-        np.flatnonzero(is_new[first] != is_new[second])
-        if len(classes) > 1
-        else np.array([], dtype=np.int64)
-    )
+    border = np.array([], dtype=np.int64)
+    if len(classes) > 1:
+        border = np.flatnonzero(is_new[first] != is_new[second])
     chosen = [
         ids[np.argsort(margin[ids], kind="stable")[:MAX_AMBIGUOUS]] for ids in (border, unsure)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy as np
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.model import Model
+from nodenova.review.user_labels import NOBODY_SAID, UserLabels
 
-COLUMNS = ("node", "class", "name", "kind", "probability", "unsure")
+COLUMNS = ("node", "class", "name", "kind", "probability", "unsure", "label", "agrees")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Predictions:
         row: (N,) the class of each, a row of `model.classes`.
         probability: (N,) of that class.
         unsure: (N,) whether that is too little.
+        label: (N,) the user's own label of each, "" for none.
+        agrees: (N,) whether the model says the same: yes, no, or "" where there is no label.
     """
 
     model: Model
@@ -36,6 +39,8 @@ class Predictions:
     row: np.ndarray
     probability: np.ndarray
     unsure: np.ndarray
+    label: Sequence[str]
+    agrees: Sequence[str]
 
     @classmethod
     def of(
@@ -46,6 +51,7 @@ class Predictions:
         *,
         names: Sequence[str] | None = None,
         p: np.ndarray | None = None,
+        labels: UserLabels | None = None,
     ) -> Predictions:
         """Predictions of a model on a graph.
 
@@ -55,11 +61,23 @@ class Predictions:
             min_confidence: A node whose class is less likely is unsure.
             names: What each class is called; what the model calls it unless given.
             p: What `model.predict_proba(graph)` gave, where that is known already.
+            labels: What the user said of nodes, and whether they keep it; nothing unless given.
         """
         p = model.predict_proba(graph) if p is None else p
-        highest = p.max(axis=1)
-        said = tuple(model.class_names if names is None else names)
-        return cls(model, said, graph.node_ids, p.argmax(axis=1), highest, highest < min_confidence)
+        if labels is None:
+            labels = UserLabels(np.full(len(p), NOBODY_SAID), ())
+        row = labels.rows(model, p)
+        of_it = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
+        return cls(
+            model,
+            names=tuple(model.class_names if names is None else names),
+            node_ids=graph.node_ids,
+            row=row,
+            probability=of_it,
+            unsure=of_it < min_confidence,
+            label=labels.texts(),
+            agrees=labels.agrees(model, p),
+        )
 
     @property
     def counts(self) -> np.ndarray:
@@ -76,6 +94,8 @@ class Predictions:
             "kind": ["new" if c.is_new else "old" for c in classes],
             "probability": [round(p, 4) for p in self.probability.tolist()],
             "unsure": ["yes" if unsure else "no" for unsure in self.unsure],
+            "label": list(self.label),
+            "agrees": list(self.agrees),
         }
 
     def content(self, path: Path) -> bytes:
@@ -100,6 +120,18 @@ def with_known_features(graph: Graph, names: Sequence[str] | None) -> tuple[Grap
     return matched, [f"{said}, {missing:,} that it knows are missing and zero"]
 
 
+def as_known(graph: Graph, known: Graph) -> Graph:
+    """A later graph with the features of one that a model knows, dense or sparse as they are there.
+
+    Words and measurements are read in different ways: few nodes do not decide which it is.
+    """
+    graph, _ = with_known_features(graph, known.feature_names)
+    dense = isinstance(known.x, np.ndarray)
+    if isinstance(graph.x, np.ndarray) == dense:
+        return graph
+    return replace(graph, x=Graph.of(graph.x, graph.edge_index, dense=dense).x)
+
+
 def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
     """A table as a file: Parquet if its name ends with .parquet or .pq, else CSV.
 
@@ -111,8 +143,8 @@ def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
         SettingError: Parquet is asked for and pyarrow is not installed.
 
     Examples:
-        >>> table_content({"node": ["a", "b"], "class": [0, 1]}, Path("nodes.csv"))
-        b'node,class\na,0\nb,1\n'
+        >>> table_content({"node": ["a", "b"], "class": [0, 1]}, Path("nodes.csv")).split()
+        [b'node,class', b'a,0', b'b,1']
     """
     if path.suffix.lower() in (".parquet", ".pq"):
         try:

@@ -23,6 +23,8 @@ from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
 from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.predictions import Predictions
+from nodenova.review.user_labels import UserLabels, labels_in_new_classes
+from nodenova.review.verdict import Verdict, verdict
 
 Steps = Callable[[int, int], None]
 
@@ -43,8 +45,10 @@ class DiscoveryRun:
         recipe: How columns of a table became features, where they did.
         answers: (class of every node or -1, names of these classes), for grading and for the page
             alone.
-        given: (N,) the id of the class that phase 1 was told of a node, -1 for none; shown on the
-            page.
+        given: (N,) the id of the class that phase 1 was told of a node, -1 for none.
+        given_names: What the user calls the classes of these ids; unless given, what the model
+            calls them.
+        keep_labels: Whether a node that was labelled keeps its label in `predictions`.
         rows: Graded seeds, whose scores the page shows.
         min_confidence: A node whose class is less likely is unsure.
         versions: Of the packages that made it; those of now unless given.
@@ -57,6 +61,8 @@ class DiscoveryRun:
     recipe: TableEncoder | None = None
     answers: tuple[np.ndarray, Sequence[str]] | None = None
     given: np.ndarray | None = None
+    given_names: Sequence[str] = ()
+    keep_labels: bool = True
     rows: Sequence[GradedRun] = ()
     min_confidence: float = 0.5
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -85,7 +91,11 @@ class DiscoveryRun:
     def classes(self) -> ClassInfos:
         """What is in each class."""
         return class_info(
-            self.model, self.graph, outputs=self.outputs, min_confidence=self.min_confidence
+            self.model,
+            self.graph,
+            outputs=self.outputs,
+            labelled=None if self.labels is None else self.labels.labelled,
+            min_confidence=self.min_confidence,
         )
 
     @property
@@ -94,11 +104,38 @@ class DiscoveryRun:
         return tuple(info.name for info in self.classes)
 
     @cached_property
+    def labels(self) -> UserLabels | None:
+        """The user's own labels."""
+        if self.given is None:
+            return None
+        names = list(self.given_names)
+        if not names:  # a run that kept numbers alone
+            called = {c.id: c.name for c in self.model.classes}
+            highest = int(self.given.max(initial=-1))
+            names = [called.get(c, "") for c in range(highest + 1)]
+        return UserLabels(self.given, names, self.keep_labels)
+
+    @cached_property
     def predictions(self) -> Predictions:
-        """The class of every node."""
+        """The class of every node; that of its label where it has one and keeps it."""
         return Predictions.of(
-            self.model, self.graph, self.min_confidence, names=self.names, p=self.probabilities
+            self.model,
+            self.graph,
+            self.min_confidence,
+            names=self.names,
+            p=self.probabilities,
+            labels=self.labels,
         )
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the discovery comes to, where nobody said which nodes are new or how many classes."""
+        return verdict(self.model.stages, self.classes)
+
+    @property
+    def warning(self) -> str:
+        """A sentence where many labelled nodes look like discovered classes, else ""."""
+        return labels_in_new_classes(self.classes)
 
     def page_data(self, layout: Layout = positions) -> PageData:
         """What the page tells. Laying out its map is the long part.
