@@ -76,3 +76,13 @@ def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
     """
     message = f"{old} is called {new} now; the old name goes with the next release"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
+
+
+def renamed_attribute(kind: str, old: str, new: str) -> property:
+    """A property of the class `kind` that still answers to the name it had, with a warning."""
+
+    def read(self: object) -> object:
+        warn_renamed(f"{kind}.{old}", f"{kind}.{new}")
+        return getattr(self, new)
+
+    return property(read, doc=f"The name that `{new}` had.")

@@ -132,30 +132,30 @@ def test_depths_of_something_that_was_set_are_a_block_of_their_own() -> None:
     }
 
 
-def test_induced_runs_have_a_table_of_their_own() -> None:
+def test_inductive_runs_have_a_table_of_their_own() -> None:
     plain = seeds(3) + seeds(3, "dtc", 30)
-    induced = seeds(2, level=20, visibility="induced") + seeds(
-        2, "prism", 60, encoder="prism", visibility="induced"
+    inductive = seeds(2, level=20, visibility="inductive") + seeds(
+        2, "prism", 60, encoder="prism", visibility="inductive"
     )
-    block, identity, table = comparison(plain + induced)
+    block, identity, table = comparison(plain + inductive)
     assert [block, identity] == comparison(plain)
-    assert table.title == "Comparison, induced"
+    assert table.title == "Comparison, inductive"
     assert groups(table) == {"GCN": ["SWORD", "Prism (own encoder)"]}
     (line,) = [line for line in table.lines if line.labels == ("SWORD",)]
-    assert line.cells[0].mean == pytest.approx(fmean(r.scores()["old"] for r in induced[:2]))
+    assert line.cells[0].mean == pytest.approx(fmean(r.scores()["old"] for r in inductive[:2]))
     assert any("masked" in sentence for sentence in table.caption)
     for name in ("heads", "forgetting", "collapse", "settings", "confusion"):
-        assert TABLES[name](plain + induced) == TABLES[name](plain)
+        assert TABLES[name](plain + inductive) == TABLES[name](plain)
 
 
 def test_class_splits_say_which_visibility_they_are_of() -> None:
     rows = [
         row(seed=s, class_split=s, draw="balanced", visibility=v)
         for s in range(2)
-        for v in ("transductive", "induced")
+        for v in ("transductive", "inductive")
     ]
     (table,) = class_splits(rows)
-    assert list(groups(table)) == ["GCN, balanced", "GCN, balanced, induced"]
+    assert list(groups(table)) == ["GCN, balanced", "GCN, balanced, inductive"]
 
 
 def test_runs_of_another_hidden_size_or_schedule_are_lines_of_their_own() -> None:

@@ -238,7 +238,7 @@ REFUSED = [
     (["comparison", "--schedule", "released"], NO_SCHEDULE),
     (
         ["comparison", "--encoders", "prism"],
-        "--encoders takes gcn, gat and sage; methods that prefer prism's run on it",
+        "--encoders takes gcn, gat and sage; methods that prefer prism run on it",
     ),
     (["collaps"], "unknown table 'collaps'; known: ablation, all, class-splits, collapse"),
 ]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from nodenova.bench import schedules
 from nodenova.bench.plan import Plan
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
-from nodenova.data.labels import Exam, LabelledGraph
+from nodenova.data.labels import Exam, LabelledGraph, OldTask
 from nodenova.data.splits import labelled_new_task, redrawn, split, with_split
 from nodenova.discovery import discover
 from nodenova.evaluation.grade import grade
@@ -19,6 +19,7 @@ from nodenova.evaluation.provenance import commit, versions
 from nodenova.fitting import fit
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
+from nodenova.nn.passes import shared_passes
 from nodenova.nn.training import Watcher
 from nodenova.supervised.entrance import discover_supervised
 
@@ -68,9 +69,13 @@ def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
 
 def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Fitted:
     """Phase 1 alone. It does not depend on the plan's method."""
-    clock = time.perf_counter()
     ready = drawn(labelled, plan, seed)
     old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
+    return _fit(old, plan, seed, watch)
+
+
+def _fit(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Fitted:
+    clock = time.perf_counter()
     model = fit(
         old,
         plan.encoder,
@@ -108,19 +113,21 @@ def run_one(
     """
     method = plan.method
     ready = drawn(labelled, plan, seed)
-    _, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    fitted = fitted or learn(labelled, plan, seed, watch)
+    old, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
+    fitted = fitted or _fit(old, plan, seed, watch)
     before = fitted.model
-    clock = time.perf_counter()
-    if isinstance(method, Method):
-        after = discover(before, new, method, seed=seed, watcher=watch(seed, "discover"))
-    else:
-        given = labelled_new_task(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-        after = discover_supervised(
-            before, given, method, seed=seed, watcher=watch(seed, "discover")
-        )
-    discover_seconds = time.perf_counter() - clock
-    first, last = grade(before, exam), grade(after, exam)
+    with shared_passes():  # phase 2 and both exams read the same z where the encoder stays
+        clock = time.perf_counter()
+        watcher = watch(seed, "discover")
+        if isinstance(method, Method):
+            after = discover(before, new, method, seed=seed, watcher=watcher)
+        else:
+            given = labelled_new_task(
+                ready, plan.old, num_new=plan.num_new, setting=plan.visibility
+            )
+            after = discover_supervised(before, given, method, seed=seed, watcher=watcher)
+        discover_seconds = time.perf_counter() - clock
+        last, first = grade(after, exam), grade(before, exam)
     row = Row(
         dataset=plan.dataset,
         method=plan.method_name,

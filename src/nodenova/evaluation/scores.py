@@ -38,7 +38,7 @@ SCORES = {
     ),
     "h": Score("H", "harmonic mean of Old and New: high only when both are, and 0 when either is"),
     "old_new_accuracy": Score(
-        "Gate",
+        "Old-new accuracy",
         "how many test nodes land on the right side, old or new, whichever class it is there",
     ),
     "nmi": Score(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import shown_names
 from nodenova.model.keywords import Feature, characteristic
+from nodenova.model.neighbors import Neighbor as Neighbor
+from nodenova.model.neighbors import edge_counts, neighbors_of
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import fixed_threads
 from nodenova.settings import accepts_old_arguments
@@ -23,20 +25,6 @@ if TYPE_CHECKING:
     from nodenova.model.model import Model
 
 NODES_AT_ONCE = 4096
-
-
-class Neighbor(NamedTuple):
-    """Another class that edges of a class lead to.
-
-    Attributes:
-        id: Of the other class.
-        share: Of the class's edges that lead to it.
-        expected: The share that would, if edges fell at random.
-    """
-
-    id: int
-    share: float
-    expected: float
 
 
 @dataclass(frozen=True)
@@ -188,7 +176,7 @@ def class_info(
         groups, sure = p.argmax(axis=1), p.max(axis=1)
         means, cosine = _cosines(model, torch.from_numpy(z), groups, means)
     found, names = characteristic(graph, groups, len(known), features)
-    edges = _edge_counts(graph, groups, len(known))
+    edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
     shown = shown_names(model.classes, automatic)
     infos = []
@@ -210,7 +198,7 @@ def class_info(
             representative_nodes=tuple(best.tolist()),
             features=found[i] if len(mine) else (),
             own_edges=float(edges[i, i] / edges[i].sum()) if edges[i].any() else None,
-            neighbors=_neighbors(edges, i, [c.id for c in known], neighbors),
+            neighbors=neighbors_of(edges, i, [c.id for c in known], neighbors),
         )
         infos.append(told)
     return ClassInfos(infos)
@@ -290,17 +278,3 @@ def _medoids(
             best.append(node)
             near.update(links.indices[links.indptr[node] : links.indptr[node + 1]].tolist())
     return np.array(best, dtype=np.int64)
-
-
-def _edge_counts(graph: Graph, groups: np.ndarray, n: int) -> np.ndarray:
-    """(C, C) edges from a class to a class, each counted from both of its ends."""
-    a, b = groups[graph.edge_index]
-    return np.bincount(a * n + b, minlength=n * n).reshape(n, n)
-
-
-def _neighbors(edges: np.ndarray, i: int, ids: Sequence[int], count: int) -> tuple[Neighbor, ...]:
-    if not edges[i].any():
-        return ()
-    share, expected = edges[i] / edges[i].sum(), edges.sum(axis=0) / edges.sum()
-    others = [j for j in np.argsort(-share, kind="stable").tolist() if j != i and share[j] > 0]
-    return tuple(Neighbor(ids[j], float(share[j]), float(expected[j])) for j in others[:count])

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nodenova.errors import GraphError, SettingError, warn_renamed
+from nodenova.errors import GraphError, SettingError, renamed_attribute
 from nodenova.graph import Graph
 from nodenova.model import edits, info
 from nodenova.model.classes import NodeClass as NodeClass
@@ -112,17 +112,8 @@ class Model(ModelParts):
         stages = [c.stage for c in self.classes]
         return tuple(stages.count(stage) for stage in range(max(stages) + 1))
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The name that `classes_per_stage` had."""
-        warn_renamed("Model.sizes", "Model.classes_per_stage")
-        return self.classes_per_stage
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The name that `column_class_ids` had."""
-        warn_renamed("Model.columns", "Model.column_class_ids")
-        return self.column_class_ids
+    sizes = renamed_attribute("Model", "sizes", "classes_per_stage")
+    columns = renamed_attribute("Model", "columns", "column_class_ids")
 
     @property
     def num_old(self) -> int:

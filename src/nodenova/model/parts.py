@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nodenova.errors import GraphError, warn_renamed
+from nodenova.errors import GraphError, renamed_attribute
 from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head
@@ -64,11 +64,7 @@ class ModelParts:
         """
         return None if self._cells is None else self._cells.map(Tensor.clone)
 
-    @property
-    def prototypes(self) -> Memory:
-        """The name that `memory` had."""
-        warn_renamed("Model.prototypes", "Model.memory")
-        return self.memory
+    prototypes = renamed_attribute("Model", "prototypes", "memory")
 
     @property
     def device(self) -> torch.device:
