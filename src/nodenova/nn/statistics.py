@@ -171,11 +171,17 @@ def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return value, vector
 
 
-def largest_eigenvectors(matrix: Tensor, count: int) -> Tensor:
-    """(D, count) eigenvectors of a symmetric matrix, that of the largest eigenvalue first."""
-    if len(matrix) <= 4 * count + 16:
+def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
+    """(D, count) eigenvectors of a symmetric matrix, that of the largest eigenvalue first.
+
+    Args:
+        matrix: (D, D).
+        count: How many.
+        rank: Of the matrix, at most. Where it is hardly above `count`, iterating might not converge.
+    """
+    if min(len(matrix), rank) <= 4 * count + 16:
         return torch.linalg.eigh(matrix)[1][:, -count:].flip(1)
-    # A fixed start makes it repeatable; the all-ones vector may lie in what is left out.
+    # A fixed start makes it repeatable.
     start = np.random.default_rng(0).standard_normal(len(matrix))
     value, vector = eigsh(matrix.cpu().numpy(), count, which="LA", v0=start)
     return torch.from_numpy(vector[:, np.argsort(-value)].copy()).to(matrix)

@@ -56,7 +56,8 @@ class Directions:
         centered = rows.double() - mean
         centered = centered @ white
         total = centered.t() @ centered
-        basis = white @ largest_eigenvectors(total, min(components, *rows.shape))
+        count = min(components, *rows.shape)
+        basis = white @ largest_eigenvectors(total, count, len(rows) - 1)
         return cls(basis.float(), (mean @ basis).float())
 
     def __call__(self, rows: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 HELD = 0.8  # of the probability is in the range
 VAGUE = 0.25  # a most likely number with less than this is no answer
-UNSEEN = "one under ~3 % of the nodes would not show"
+UNSEEN = "one of under 10 % of the nodes would be missed more often than not"
 
 
 @dataclass(frozen=True)

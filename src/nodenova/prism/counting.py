@@ -135,7 +135,7 @@ def _of_new(
         "like_old_2": candidates.like_old(2),
         "like_old_4": candidates.like_old(4),
         "share_4": candidates.share_of_new(4),
-        "scatter_0": np.log(candidates.scatter[0] / candidates.old_scatter),
+        "scatter_0": np.log(max(candidates.scatter[0], 1e-12) / candidates.old_scatter),
         "simes": np.log10(max(simes_test(found), FLOOR)),
         "bonferroni": np.log10(max(coverage_test(found), FLOOR)),
         "pooled": np.log10(max(pooled, FLOOR)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import poisson
 from torch import Tensor
 
@@ -22,6 +22,7 @@ MAX_EXCESS = 1.5  # a cell may claim so many times its share of unlabelled nodes
 MIN_SELF = 1e-3  # of the mean self-likeness of classes that a cell has at least
 MIN_ODDS, MAX_ODDS = 0.02, 3.0  # how much a node counts
 FLOOR = 1e-8  # of a p-value
+NODE_LIKENESS = 0.7  # what a spread of a node's own likeness takes from its log-odds
 POOLED = 0.75  # of the cells, the least like known classes first
 
 
@@ -35,6 +36,7 @@ class Coverage:
     rate:     (C,) unlabelled nodes for each labelled one.
     likeness: (M, C) the correlation of a cell with each known class, freed of sampling noise; 1:
         the same.
+    node_likeness: (n,) the cosine of each node with the known class that it is most like.
     """
 
     cell: np.ndarray
@@ -42,6 +44,7 @@ class Coverage:
     labelled: np.ndarray
     rate: np.ndarray
     likeness: np.ndarray
+    node_likeness: np.ndarray
 
     def features(self) -> np.ndarray:
         """(M, 5) what the odds of being new depend on, a cell each."""
@@ -92,8 +95,9 @@ def coverages(
     table = cells.table.double().cpu().numpy()
     if table.shape[2] < len(mean):  # classes found by a method that does not say where
         table = np.pad(table, ((0, 0), (0, 0), (0, len(mean) - table.shape[2])))
+    cosine = _unit(x) @ _unit(mean).T
     return [
-        _coverage(x, mean, own, cell, labelled)
+        _coverage(x, mean, own, cell, labelled, cosine.max(axis=1))
         for cell, labelled in zip(cells.where(multirank, known, z), table, strict=True)
     ]
 
@@ -109,8 +113,17 @@ def self_likeness(
     return np.maximum(own, 1e-3 * (mean**2).sum(axis=1).mean() + 1e-12)
 
 
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
 def _coverage(
-    x: np.ndarray, mean: np.ndarray, own: np.ndarray, cell: np.ndarray, labelled: np.ndarray
+    x: np.ndarray,
+    mean: np.ndarray,
+    own: np.ndarray,
+    cell: np.ndarray,
+    labelled: np.ndarray,
+    node_likeness: np.ndarray,
 ) -> Coverage:
     size = np.bincount(cell, minlength=len(labelled)).astype(float)
     total = group_sums(x, cell, len(labelled))
@@ -120,7 +133,7 @@ def _coverage(
     floor = MIN_SELF * own.mean()
     likeness = center @ mean.T / np.sqrt(np.maximum(alike, floor)[:, None] * own)
     rate = _rates(size, labelled)
-    return Coverage(cell, size, labelled, rate, np.clip(likeness, -2, 2))
+    return Coverage(cell, size, labelled, rate, np.clip(likeness, -2, 2), node_likeness)
 
 
 def _rates(size: np.ndarray, labelled: np.ndarray) -> np.ndarray:
@@ -139,9 +152,16 @@ def chance_of_new(found: list[Coverage]) -> np.ndarray:
     return np.mean([one.chance()[one.cell] for one in found], axis=0)
 
 
-def odds_of_new(chance: np.ndarray) -> np.ndarray:
-    """(n,) how much each node counts when new classes are looked for."""
-    return np.clip(chance / np.maximum(1 - chance, 1e-9), MIN_ODDS, MAX_ODDS)
+def odds_of_new(found: list[Coverage]) -> np.ndarray:
+    """(n,) how much each node counts when new classes are looked for.
+
+    Within a cell a node is the likelier new the less it is like any known class: where few nodes
+    are new, cells alone are too coarse.
+    """
+    like = found[0].node_likeness
+    off = (like - like.mean()) / max(float(like.std()), 1e-9)
+    logit_of_new = logit(np.clip(chance_of_new(found), 1e-6, 1 - 1e-6)) - NODE_LIKENESS * off
+    return np.clip(np.exp(logit_of_new), MIN_ODDS, MAX_ODDS)
 
 
 def coverage_test(found: list[Coverage]) -> float:

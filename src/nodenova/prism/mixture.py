@@ -31,7 +31,7 @@ from nodenova.prism.classifier import (
     lda_head,
     refit_on_all_nodes,
 )
-from nodenova.prism.coverage import Coverage, chance_of_new, odds_of_new
+from nodenova.prism.coverage import Coverage, odds_of_new
 
 RESTARTS = 8  # of anchored k-means
 RESTARTS_AGAIN = 2  # of each grouping of a part
@@ -142,7 +142,7 @@ def fit_mixed_classifier(
     ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
     z_u = z[ids]
     cells = [] if cover is None else cover(z_u)
-    weight = odds_of_new(chance_of_new(cells)) if cells else None
+    weight = odds_of_new(cells) if cells else None
     scene = Scene.of(multirank, known, z_u, n, lda)
     groups = nearest_new(scene.points, scene.anchors, scene.centers(num_new, restarts, weight))
 
