@@ -84,6 +84,91 @@ def test_hidden_classes_are_found_and_known_ones_keep_their_labels(
 
 
 @pytest.fixture(scope="module")
+def half(data: nova.LabelledGraph) -> np.ndarray:
+    """Labels on every other node of three classes: the others are of known and of new ones."""
+    return np.where((data.y < 3) & (np.arange(150) % 2 == 0), data.y, -1)
+
+
+def test_unlabelled_nodes_may_be_of_known_classes_unless_all_are_said_to_be_new(
+    data: nova.LabelledGraph, half: np.ndarray
+) -> None:
+    mixed = NodeDiscoverer(2).fit(data.graph, half)
+    strict = NodeDiscoverer(2, mixed=False).fit(data.graph, half)
+    assert [each.model_.stages[-1].mixed for each in (mixed, strict)] == [True, False]
+    hidden = (data.y < 3) & (half < 0)
+    known = (mixed.labels_[hidden] == data.y[hidden]).mean()
+    assert known > 0.8
+    assert known > (strict.labels_[hidden] == data.y[hidden]).mean()
+    for c in (3, 4):
+        mine = mixed.labels_[data.y == c].tolist()
+        assert mine.count(max(set(mine), key=mine.count)) > 0.6 * len(mine)
+    assert ("Unlabelled nodes" in mixed.run_.facts, "New nodes" in strict.run_.facts) == (
+        True,
+        True,
+    )
+    assert mixed.count_ is None
+
+
+def test_named_new_nodes_are_all_new(data: nova.LabelledGraph) -> None:
+    new = np.flatnonzero(data.y >= 3)
+    loaded = nova.load_graph(data, new_nodes=data.graph.node_ids[new].tolist())
+    found = NodeDiscoverer(2, method=QUICK).fit(loaded)
+    assert not found.model_.stages[-1].mixed
+    assert found.grade_ is not None
+    assert NodeDiscoverer(2, method=QUICK, mixed=True).fit(loaded).model_.stages[-1].mixed
+
+
+def test_without_a_number_the_classes_are_counted(
+    data: nova.LabelledGraph, half: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = iter(
+        [
+            nova.Count(2, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 108),
+            nova.Count(0, (0.9, 0.1, 0.0), 0.1, 0.6, 0.0, 108),
+        ]
+    )
+    monkeypatch.setattr("nodenova.discovery.count_new", lambda *given, **more: next(counts))
+    found = NodeDiscoverer(method=QUICK).fit(data.graph, half)
+    assert (found.count_.number, len(found.classes_)) == (2, 5)
+    none = NodeDiscoverer(method=QUICK).fit(data.graph, half)
+    assert (none.count_.number, none.classes_.tolist()) == (0, [0, 1, 2])
+    assert none.predict_proba().shape == (150, 3)
+
+
+def test_a_count_is_that_of_the_functions(data: nova.LabelledGraph, half: np.ndarray) -> None:
+    loaded = nova.load_graph(nova.LabelledGraph(data.graph, half, ("0", "1", "2")))
+    old, new, _ = tasks_from_labels(loaded)
+    expected = nova.count_new(nova.fit(old), new)
+    found = NodeDiscoverer(method=QUICK).fit(data.graph, half)
+    assert found.count_ == expected
+    assert len(found.classes_) == 3 + expected.number
+
+
+def test_a_method_that_cannot_do_mixtures_takes_all_for_new_and_says_so(
+    data: nova.LabelledGraph, half: np.ndarray
+) -> None:
+    method = nova.FrozenKMeans()
+    found = NodeDiscoverer(2, method=method, encoder="prism").fit(data.graph, half)
+    assert not found.model_.stages[-1].mixed
+    said = "frozen_kmeans takes every unlabelled node for new; prism tells those of known classes"
+    assert [note for note in found.notes_ if note.startswith(said)]
+    quiet = NodeDiscoverer(2, method=method, encoder="prism", mixed=False).fit(data.graph, half)
+    assert not [note for note in quiet.notes_ if note.startswith(said)]
+
+
+def test_labels_are_kept_unless_the_model_is_to_have_its_way(
+    data: nova.LabelledGraph, half: np.ndarray
+) -> None:
+    wrong = half.copy()
+    wrong[np.flatnonzero(data.y == 4)[:6]] = 0  # six nodes of a hidden class are called 0
+    kept = NodeDiscoverer(2).fit(data.graph, wrong)
+    assert (kept.labels_[wrong >= 0] == wrong[wrong >= 0]).all()
+    loose = NodeDiscoverer(2, keep_labels=False).fit(data.graph, wrong)
+    assert np.array_equal(loose.labels_, kept.predict(data.graph))
+    assert not np.array_equal(loose.labels_, kept.labels_)
+
+
+@pytest.fixture(scope="module")
 def quick(data: nova.LabelledGraph, y: np.ndarray) -> NodeDiscoverer:
     return NodeDiscoverer(2, method=QUICK).fit(data.graph, y)
 
@@ -276,6 +361,17 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
             {"num_new": 500},
             lambda y: y,
             "500 new classes need at least as many unlabelled nodes, there are 66",
+        ),
+        ({"mixed": "yes"}, lambda y: y, "mixed is True, False or None, not 'yes'"),
+        (
+            {"mixed": True, "num_new": 2, "method": "sword"},
+            lambda y: y,
+            "sword takes every node it is given for new, and this task is mixed",
+        ),
+        (
+            {"method": "sword"},
+            lambda y: y,
+            "can be estimated on the prism encoder only, not on gcn: give num_new",
         ),
         ({"min_confidence": 2}, lambda y: y, "min_confidence is a probability from 0 to 1, not 2"),
     ],

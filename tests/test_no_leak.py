@@ -17,7 +17,7 @@ from nodenova.methods.registry import preferred_encoder
 from nodenova.nn.heads import grow
 from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
-from nodenova.testing import find_leak, scrambled
+from nodenova.testing import dealt_anew, find_leak, scrambled
 
 # Enough epochs for every branch of every method; what leaks at all has leaked by then.
 QUICK = {
@@ -59,6 +59,28 @@ def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(
     assert find_leak(method, labelled(), old=[0, 1, 2], encoder=encoder) is None
 
 
+@pytest.mark.parametrize("encoder", ["prism", "gcn"])
+def test_scrambled_labels_of_unlabelled_nodes_change_nothing_in_a_mixture(encoder: str) -> None:
+    """Which of them are known changes too."""
+    assert find_leak(nova.Prism(), labelled(), old=[0, 1, 2], encoder=encoder, mixed=True) is None
+
+
+def test_counting_gives_the_same_whichever_unlabelled_nodes_are_known() -> None:
+    data = with_split(labelled())
+    old, _, _ = nova.split(data, old=[0, 1, 2])
+    rest = np.setdiff1d(np.arange(160), old.train_ids)
+    other = dealt_anew(data, rest)
+    assert (np.isin(data.y[rest], [0, 1, 2]) != np.isin(other.y[rest], [0, 1, 2])).any()
+
+    def counted(answers: nova.LabelledGraph) -> nova.Count:
+        ids, y = old.train_ids, answers.y[old.train_ids]
+        none = np.zeros(0, dtype=np.int64)
+        first = nova.OldTask(answers.graph, ids, y, none, none, old.class_names)
+        return nova.count_new(nova.fit(first), nova.NewTask(answers.graph, rest, None, mixed=True))
+
+    assert counted(data) == counted(other)
+
+
 @dataclass(frozen=True)
 class Leaky:
     """Goes around every type: looks for the answers in its callers' variables, and learns them."""
@@ -83,6 +105,26 @@ def test_a_leaky_method_is_caught() -> None:
     assert "changed on" in leak
 
 
+@dataclass(frozen=True)
+class LeakyAboutKnown:
+    """Does a mixture after a look at which of its nodes are known."""
+
+    mixed = True
+
+    def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        variables = [value for frame in inspect.stack() for value in frame.frame.f_locals.values()]
+        answers = next(value for value in variables if type(value) is nova.LabelledGraph)
+        new = task.ids[~np.isin(answers.y[task.ids], [0, 1, 2])]
+        known_apart = nova.NewTask(task.graph, new, task.num_new)
+        return nova.Prism(n_resamples=0).discover(model, known_apart)
+
+
+def test_a_method_that_knows_which_nodes_are_known_is_caught() -> None:
+    leak = find_leak(LeakyAboutKnown(), labelled(), old=[0, 1, 2], encoder="prism", mixed=True)
+    assert leak is not None
+    assert "labels of unlabelled nodes were scrambled" in leak
+
+
 def test_scrambling_moves_new_labels_only() -> None:
     before = labelled()
     after = scrambled(before, old=[0, 1, 2])
@@ -93,7 +135,7 @@ def test_scrambling_moves_new_labels_only() -> None:
 
 
 def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
-    assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new"}
+    assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new", "mixed"}
     assert {f.name for f in fields(nova.Graph)} == {"x", "edge_index", "node_ids", "feature_names"}
 
 

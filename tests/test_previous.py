@@ -267,7 +267,7 @@ def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: DiscoveryFold
     """
     nodes, edges = PREVIOUS / "nodes.csv", PREVIOUS / "edges.csv"
     loaded = load_graph(nodes=nodes, edges=edges, label_column="kind", text_columns=["text"])
-    old, new, _ = tasks_from_labels(loaded, 2)
+    old, new, _ = tasks_from_labels(loaded, 2, mixed=False)
     model = nova.discover(nova.fit(old), new)
     # Another processor's last digits are another digest.
     review = read("review.json") | {"model": weights_digest(model)}

@@ -12,8 +12,16 @@ from nodenova.task import NewTask
 GRAPH = Graph.of(np.ones((6, 2)), [[0, 1], [1, 2]])
 
 
-def test_phase_2_is_given_a_graph_ids_and_a_number_and_nothing_else() -> None:
-    assert [field.name for field in dataclasses.fields(NewTask)] == ["graph", "ids", "num_new"]
+def test_phase_2_is_given_a_graph_ids_a_number_and_whether_ids_are_mixed_and_nothing_else() -> None:
+    names = [field.name for field in dataclasses.fields(NewTask)]
+    assert names == ["graph", "ids", "num_new", "mixed"]
+
+
+def test_nobody_need_say_how_many_but_a_method_is_told() -> None:
+    assert NewTask(GRAPH, np.array([1, 3]), None).num_new is None
+    assert NewTask(GRAPH, np.array([1, 3]), 2).number == 2
+    with pytest.raises(SettingError, match="num_new must be a number here"):
+        _ = NewTask(GRAPH, np.array([1, 3]), None).number
 
 
 def test_ids_become_int64() -> None:

@@ -44,10 +44,9 @@ MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
-nodenova bench comparison --datasets cora,citeseer --encoders gat --seeds 5
+nodenova bench comparison {THREE} --encoders gat --seeds 5
 nodenova bench settings {THREE} --encoders gcn,sage --seeds 10
-nodenova bench settings --datasets cora,citeseer --encoders gat --seeds 5
-nodenova bench comparison --datasets pubmed --encoders gat --methods sword,autonovel,restune,ncl,dtc,frozen_kmeans,never_new --seeds 1
+nodenova bench settings {THREE} --encoders gat --seeds 5
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
 nodenova bench sensitivity --datasets cora,citeseer --encoders gcn --seeds 5
 nodenova bench layers --datasets cora --encoders gcn,sage --seeds 3
@@ -324,7 +323,7 @@ least theirs less one standard error of ours. The paper's own numbers (one run, 
 
 ## Every method, GCN, All · H
 
-† was given labels (or old nodes) in phase 2. Prism and its encoder have an encoder of their own.
+† was given labels (or old nodes) in phase 2. Prism and the GNN distilled from it have an encoder of their own.
 
 {comparison}
 
@@ -341,7 +340,7 @@ All · H, ten class splits, block matching; [graph by graph](docs/results/prism.
 Of Wiki-CS there are only [the paper's numbers](docs/results/comparison.md#wiki-cs-the-papers-numbers-alone): its file could not be had where this was
 run. The bench runs it by the same code (`--datasets wikics`, tested on a file of its form). The paper prints 11,707 nodes; the published file has 11,701.
 
-Thin here: PubMed with GAT (one seed, methods without labels only), GAT deeper than 8 layers (not run), one seed of GAT's layers.
+Thin here: one seed of GAT's layers.
 
 Average forgetting (AF) matches the classes of each phase anew (`block`) before accuracies are compared.
 

@@ -5,6 +5,7 @@ from .data.labels import LabelledGraph as LabelledGraph
 from .data.labels import LabelledNewTask as LabelledNewTask
 from .data.labels import OldTask as OldTask
 from .data.labels import UserGraph as UserGraph
+from .data.open_world import split_mixed as split_mixed
 from .data.splits import labelled_new_task as labelled_new_task
 from .data.splits import split as split
 from .data.splits import split_stages as split_stages

@@ -215,6 +215,22 @@ def test_keys_are_those_of_rows_that_were_written_before(tmp_path: Path) -> None
     assert {key: cell.key for key, cell in plans.items()} == {key: key for key in plans}
 
 
+def test_a_setting_that_is_younger_than_rows_counts_where_it_is_changed() -> None:
+    def key(prism: nova.Prism) -> str:
+        return RunSpec(Plan("wordnet", prism, "prism", (0, 2, 5), 4), 3, "abc").key
+
+    assert key(nova.Prism(weigh=False)) != key(nova.Prism(weigh=True)) == key(nova.Prism())
+
+
+def test_a_key_knows_the_protocol_and_how_nodes_are_handed_over() -> None:
+    plan = Plan("cora", nova.Prism(), "prism", (0, 1), 2)
+    played = replace(plan, protocol="pown", handed="mixed")
+    others = [replace(played, protocol="openima"), replace(played, handed="told")]
+    assert len({RunSpec(each, 0, "x").key for each in (plan, played, *others)}) == 4
+    assert RunSpec(played, 0, "x").phase_1 == RunSpec(others[1], 0, "x").phase_1
+    assert RunSpec(played, 0, "x").phase_1 != RunSpec(others[0], 0, "x").phase_1
+
+
 def test_a_plan_holds_a_method_and_not_its_name() -> None:
     with pytest.raises(SettingError, match="the method of a plan is a value, not a name: 'sword'"):
         Plan("tiny", "sword", "gcn", (0, 1, 2), 2)  # type: ignore[arg-type]

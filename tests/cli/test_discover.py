@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,14 +74,120 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_discovered_classes_are_the_ones_that_were_hidden(run: Path) -> None:
-    with (run / "predictions.csv").open(newline="") as file:
-        predicted = {line["node"]: line["name"] for line in csv.DictReader(file)}
+    predicted = {line["node"]: line["name"] for line in table(run / "predictions.csv")}
     y = nova.synthetic(nodes=240, classes=5, words=120, seed=4).y
     for i, topic in enumerate(TOPICS):
         names = [predicted[f"n{j}"] for j in range(200) if y[j] == i]
         common = max(set(names), key=names.count)
         assert names.count(common) > 0.8 * len(names)
         assert (common == topic) == (i < 3)  # known classes by their names, hidden ones by new ones
+
+
+def mixed_tables(folder: Path) -> None:
+    """As `write_tables`, with every third label of a known topic left out."""
+    write_tables(folder, nodes=200)
+    lines = (folder / "nodes.csv").read_text().splitlines()
+    for i in range(1, len(lines), 3):
+        node, _, text = lines[i].split(",")
+        lines[i] = f"{node},,{text}"
+    (folder / "nodes.csv").write_text("\n".join(lines) + "\n")
+
+
+COLUMNS = ["--label-column", "topic", "--text-column", "text"]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_unlabelled_nodes_of_known_topics_are_told_from_new_ones(tmp_path: Path) -> None:
+    mixed_tables(tmp_path / "data")
+    asked = ["discover", *files(tmp_path / "data"), *COLUMNS, "--num-new", 2]
+    said = nodenova(*asked, "--out", tmp_path / "run")
+    assert "2 new classes were asked for; " in said
+    y = nova.synthetic(nodes=240, classes=5, words=120, seed=4).y
+    hidden = [i for i in range(0, 200, 3) if y[i] < 3]
+    names = [line["name"] for line in table(tmp_path / "run" / "predictions.csv")]
+    right = np.mean([names[i] == TOPICS[y[i]] for i in hidden])
+    assert right > 0.8
+    nodenova(*asked, "--all-new", "--out", tmp_path / "strict", "-q")
+    assert [
+        load_model(tmp_path / name / "model").stages[-1].mixed for name in ("run", "strict")
+    ] == [True, False]
+    strict = [line["name"] for line in table(tmp_path / "strict" / "predictions.csv")]
+    assert np.mean([strict[i] == TOPICS[y[i]] for i in hidden]) < right
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_the_number_of_classes_is_counted_unless_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    write_tables(tmp_path / "data", nodes=120)
+    count = nova.Count(number, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 60)
+    monkeypatch.setattr("nodenova.discovery.count_new", lambda *given, **more: count)
+    said = nodenova("discover", *files(tmp_path / "data"), *COLUMNS, "--out", tmp_path / "run")
+    assert count.sentence() in said
+    classes = table(tmp_path / "run" / "classes.csv")
+    assert [line["kind"] for line in classes] == ["old"] * 3 + ["new"] * number
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert ("Nothing new was found." in page) == (number == 0)
+    assert load_model(tmp_path / "run" / "model").stages[-1].count == count
+
+
+def test_count_says_how_many_there_seem_to_be_and_writes_no_model(tmp_path: Path) -> None:
+    write_tables(tmp_path / "data", nodes=120)
+    asked = ["count", *files(tmp_path / "data"), *COLUMNS, "--json", tmp_path / "count.json"]
+    said = nodenova(*asked)
+    found = json.loads((tmp_path / "count.json").read_text())
+    loaded = nova.load_graph(
+        nodes=tmp_path / "data" / "nodes.csv",
+        edges=tmp_path / "data" / "edges.csv",
+        label_column="topic",
+        text_columns=["text"],
+    )
+    old, new, _ = nova.tasks_from_labels(loaded)
+    expected = nova.count_new(nova.fit(old), new)
+    assert found["number"] == expected.number
+    assert found["probabilities"] == pytest.approx(expected.probabilities)
+    assert (found["low"], found["high"], found["mixed"]) == (expected.low, expected.high, True)
+    assert expected.sentence() in said
+    shown = [line.split() for line in said.splitlines()[-3:]]
+    assert all(part[1].endswith("%") for part in shown)
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "count.json"}
+    assert nodenova(*asked, "--all-new", "--quiet") == ""
+    strict = json.loads((tmp_path / "count.json").read_text())
+    assert (strict["mixed"], strict["probabilities"][0], strict["p_value"]) == (False, 0.0, None)
+
+
+def test_labels_in_discovered_classes_are_said_loudly_and_kept_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
+    write_tables(tmp_path / "data", nodes=200)
+    y = nova.synthetic(nodes=240, classes=5, words=120, seed=4).y
+    path = tmp_path / "data" / "nodes.csv"
+    lines = path.read_text().splitlines()
+    wrong = np.flatnonzero(y[:200] == 4)[:12].tolist()  # twelve bells are called birds
+    for i in wrong:
+        node, _, text = lines[i + 1].split(",")
+        lines[i + 1] = f"{node},birds,{text}"
+    path.write_text("\n".join(lines) + "\n")
+    asked = ["discover", *files(tmp_path / "data"), *COLUMNS, "--num-new", 2]
+    result = CliRunner().invoke(
+        app, [str(a) for a in [*asked, "--out", tmp_path / "run"]], catch_exceptions=False
+    )
+    sentence = r"warning: (\d+) of your \d+ labelled nodes look like discovered classes, most in '"
+    (number,) = re.findall(sentence, result.stderr)
+    assert int(number) >= 8
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert f"{number} of your " in page.split('class="lead"')[0]
+    kept = table(tmp_path / "run" / "predictions.csv")
+    assert {kept[i]["name"] for i in wrong} == {"birds"}
+    assert {kept[i]["agrees"] for i in wrong} >= {"no"}
+    nodenova(*asked, "--relabel", "--out", tmp_path / "other", "-q")
+    other = table(tmp_path / "other" / "predictions.csv")
+    assert {other[i]["name"] for i in wrong} != {"birds"}
+    assert [line["label"] for line in other] == [line["label"] for line in kept]
 
 
 def test_the_same_command_twice_is_refused_and_with_overwrite_gives_the_same_bytes(
@@ -193,6 +300,9 @@ def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: 
     ("options", "sentence"),
     [
         (["--num-new", 0], "--num-new must be at least 1, it is 0"),
+        (["--num-new", "few"], "--num-new is auto or a whole number, not 'few'"),
+        (["--all-new", "--new-column", "x"], "--all-new takes every .*, --new-column names others"),
+        (["--method", "sword"], "on the prism encoder only, not on gcn: give num_new"),
         (
             ["--num-new", 2, "--min-confidence", 2],
             "--min-confidence is a probability from 0 to 1, not 2",

@@ -40,6 +40,20 @@ def test_a_users_graph_becomes_tasks(own: nova.UserGraph) -> None:
     assert nova.grade(model, exam).scores("block")["new"] > 60
 
 
+def test_the_task_is_mixed_unless_somebody_named_the_new_nodes(own: nova.UserGraph) -> None:
+    y = np.where(np.arange(120) % 2, own.y, -1)
+    unnamed = nova.load_graph(nova.LabelledGraph(own.graph, y, own.class_names))
+    assert (unnamed.new_named, own.new_named) == (False, True)
+    _, new, exam = tasks_from_labels(unnamed)
+    assert (new.mixed, new.num_new, exam) == (True, None, None)
+    assert (new.ids == np.flatnonzero(y < 0)).all()
+    assert tasks_from_labels(unnamed, 3)[1].num_new == 3
+    assert not tasks_from_labels(unnamed, mixed=False)[1].mixed
+    assert not tasks_from_labels(own)[1].mixed
+    assert tasks_from_labels(own, mixed=True)[1].mixed
+    assert (tasks_from_labels(own, mixed=True)[1].ids == own.new_ids).all()
+
+
 def test_labels_of_new_nodes_do_not_reach_the_tasks(own: nova.UserGraph) -> None:
     scrambled = own.y.copy()
     scrambled[own.new_ids] = np.random.default_rng(0).permutation(scrambled[own.new_ids])

@@ -21,6 +21,7 @@ from nodenova.evaluation.metrics import (
     match_global,
     match_identity,
     matched_confusion,
+    new_alone,
     nmi,
     old_new_accuracy,
     percent,
@@ -299,3 +300,21 @@ def test_expected_calibration_error_by_hand() -> None:
         100 * (0.45 + 0.05) / 2
     )
     assert metrics.expected_calibration_error(np.ones(3), np.ones(3, dtype=bool)) == 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("outputs", [3, 5, 6])
+def test_new_classes_alone_are_matched_to_any_output_as_well_as_possible(
+    seed: int, outputs: int
+) -> None:
+    y, p = labels(seed, predicted=outputs)
+    new = [(t, o) for t, o in zip(y.tolist(), p.tolist(), strict=True) if t >= 3]
+    best = max(
+        sum((t, o) in {(3, first), (4, second)} for t, o in new)
+        for first, second in itertools.permutations(range(outputs), 2)
+    )
+    assert new_alone(confusion_matrix(y, p, 5, outputs), 3) == pytest.approx(100 * best / len(new))
+
+
+def test_new_classes_alone_without_nodes_have_no_score() -> None:
+    assert math.isnan(new_alone(np.array([[3, 1], [0, 0]]), 1))

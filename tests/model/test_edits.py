@@ -173,7 +173,7 @@ def test_edits_survive_save_and_load(case, edit: str, tmp_path) -> None:
     assert loaded.next_id == edited.next_id
     assert (loaded.predict_proba(case.graph) == edited.predict_proba(case.graph)).all()
     document = json.loads((tmp_path / "m" / "model.json").read_text())
-    assert document["version"] == 2  # what an older nodenova would misread, it refuses
+    assert document["version"] == 3  # what an older nodenova would misread, it refuses
 
 
 @pytest.mark.parametrize("edit", EDITS)

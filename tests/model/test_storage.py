@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import nodenova as nova
-from nodenova.errors import StorageError
+from nodenova.errors import SettingError, StorageError
 from nodenova.files import write_atomically
 from nodenova.model import saving
 from nodenova.model.loading import load_model
@@ -325,8 +326,7 @@ def test_save_is_save_model(tmp_path: Path, fitted) -> None:
 def test_a_model_saved_before_classes_could_be_edited_loads(
     saved: Path, discovered: nova.Model, labelled
 ) -> None:
-    assert json.loads((saved / "model.json").read_text())["version"] == 1
-    edit(saved, columns=None, edits=None)
+    edit(saved, columns=None, edits=None, version=1)
     loaded = load_model(saved)
     assert loaded.column_class_ids == (0, 1, 2, 3)
     assert loaded.edits == ()
@@ -346,3 +346,59 @@ def test_the_digest_of_a_model_is_the_one_its_file_says(
         == json.loads((saved / "model.json").read_text())["sha256"]
     )
     assert saving.weights_digest(load_model(saved)) == saving.weights_digest(discovered)
+
+
+def without_memory(folder: Path) -> None:
+    """A saved model as it was written before counts and cells were kept."""
+    tensors = {
+        key: tensor
+        for key, tensor in load_file(weights_of(folder)).items()
+        if key != "prototypes.count" and not key.startswith("cells.")
+    }
+    save_file(tensors, weights_of(folder))
+    digest = hashlib.sha256(weights_of(folder).read_bytes()).hexdigest()
+    edit(folder, version=1, sha256=digest)
+
+
+def test_where_labelled_nodes_were_is_saved_and_loaded(tmp_path: Path, tasks) -> None:
+    model = nova.fit(tasks[0])
+    model.save(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert torch.equal(loaded.memory.classes.count, model.memory.classes.count)
+    assert model.cells is not None
+    assert loaded.cells is not None
+    assert loaded.cells.table.sum() > 0
+    for name, tensor in vars(model.cells).items():
+        assert torch.equal(getattr(loaded.cells, name), tensor)
+
+
+def test_a_model_saved_before_cells_were_kept_discovers_in_a_mixture_and_says_it_cannot_count(
+    tmp_path: Path, tasks
+) -> None:
+    old, new, _ = tasks
+    nova.fit(old).save(tmp_path / "m")
+    without_memory(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert loaded.cells is None
+    mixed = nova.NewTask(new.graph, new.ids, new.num_new, mixed=True)
+    assert len(nova.discover(loaded, mixed).classes) == len(loaded.classes) + new.num_new
+    with pytest.raises(
+        SettingError, match="whether anything is new: fit it again, or give num_new"
+    ):
+        nova.count_new(loaded, mixed)
+    loaded.save(tmp_path / "again")
+    again, before = (
+        json.loads((tmp_path / name / "model.json").read_text()) for name in ("again", "m")
+    )
+    assert again["version"] == 1
+    assert saving.weights_digest(loaded) == before["sha256"]
+
+
+def test_a_stage_keeps_how_many_classes_were_counted(tmp_path: Path, tasks) -> None:
+    old, new, _ = tasks
+    model = nova.discover(nova.fit(old), nova.NewTask(new.graph, new.ids, None, mixed=True))
+    model.save(tmp_path / "m")
+    stage, loaded = model.stages[-1], load_model(tmp_path / "m").stages[-1]
+    assert stage.count is not None
+    assert loaded.count == stage.count
+    assert loaded.mixed

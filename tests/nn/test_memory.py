@@ -99,7 +99,7 @@ def test_parts_of_a_class_bring_their_means_and_leave_the_scatter() -> None:
 def test_taken_apart_and_put_together_it_is_the_same_by_the_names_of_saved_models() -> None:
     memory = of(torch.randn(9, 3), torch.arange(9) % 3, 3)
     tensors = memory.tensors()
-    names = ["mean", "var", "centre", "factor", "rest", "dof", "temperature", "view_scale"]
+    names = ["mean", "var", "centre", "factor", "rest", "dof", "temperature", "view_scale", "count"]
     assert sorted(tensors) == sorted(names)
     again = Memory.from_tensors(tensors).tensors()
     assert all(torch.equal(tensors[name], again[name]) for name in names)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.functional import normalize
 
-from nodenova.nn.statistics import ClassStatistics, low_rank
+from nodenova.nn.multirank import MultiRank
+from nodenova.nn.statistics import ClassStatistics, largest_eigenvectors, low_rank
 
 
 def test_low_rank_keeps_the_diagonal_and_is_exact_when_there_are_few_rows() -> None:
@@ -62,3 +65,47 @@ def test_a_later_stage_speaks_for_its_classes_and_no_more() -> None:
     both = first.append(many)
     assert float(both.dof) == pytest.approx(36 + 36 / 4)
     assert both.center.shape == (5, 3)
+
+
+def test_eigenvectors_found_by_iterating_are_those_of_the_whole_matrix() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(300, 60, dtype=torch.float64) * torch.linspace(4, 0.1, 60)
+    matrix = rows.T @ rows
+    some, all_of_them = (largest_eigenvectors(matrix, 4, rank) for rank in (300, 4))
+    assert torch.allclose((some * all_of_them).sum(0).abs(), torch.ones(4, dtype=torch.float64))
+    assert largest_eigenvectors(torch.zeros(60, 60, dtype=torch.float64), 1, 0).shape == (60, 1)
+
+
+def seven_and_five() -> ClassStatistics:
+    """Two classes, of seven nodes and of five."""
+    return ClassStatistics.estimate(torch.randn(12, 3), torch.tensor([0] * 7 + [1] * 5), 2, views=1)
+
+
+def test_nodes_of_a_class_are_counted_and_kept_in_step() -> None:
+    known = seven_and_five()
+    assert known.count.tolist() == [7.0, 5.0]
+    assert known.append(known).count.tolist() == [7.0, 5.0, 7.0, 5.0]
+    assert known.select([1]).count.tolist() == [5.0]
+    assert known.with_parts(known.select([1])).count.tolist() == [7.0, 5.0, 5.0]
+
+
+def test_where_nodes_were_not_counted_they_are_as_many_in_each_class() -> None:
+    known = seven_and_five()
+    older = replace(known, count=known.count[:0])
+    assert older.nodes.tolist() == [6.0, 6.0]
+    assert older.append(known).count.tolist() == [6.0, 6.0, 7.0, 5.0]
+    assert older.with_parts(known.select([1])).count.tolist() == []
+    assert older.select([1]).count.tolist() == []
+
+
+def test_statistics_at_some_ranks_are_those_columns() -> None:
+    multirank = MultiRank(1, 6, (2, 6))
+    u = multirank(torch.randn(30, 6))
+    both = ClassStatistics.estimate(u, torch.arange(30) % 3, 3, views=1)
+    columns = multirank.columns_of(multirank.nearest([2]))
+    some = both.at(columns)
+    assert torch.equal(some.center, both.center[:, :2])
+    every = torch.ones(2, dtype=torch.bool)
+    assert torch.allclose(
+        some.covariance(every, 5.0, torch.ones(2)), both.covariance(columns, 5.0, torch.ones(2))
+    )

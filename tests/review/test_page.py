@@ -108,6 +108,33 @@ def test_only_its_own_scripts_and_style_run_and_nothing_is_fetched(
     }
 
 
+def test_the_page_of_a_mixed_run_says_first_what_is_new_how_sure_and_what_next(
+    page: Page, story: PageData
+) -> None:
+    assert "What is new:" not in page.text  # all nodes were said to be new
+    count = nova.Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
+    stages = (*story.stages[:-1], replace(story.stages[-1], mixed=True, count=count))
+    text = Page(review_page(replace(story, stages=stages))).text
+    top, _, _ = text.partition("known and")
+    assert f"How sure: {count.sentence()}" in top
+    assert "What next: Look at the cards below" in top
+    new = [c for c in story.classes if c.stage]
+    assert f"What is new: {len(new)} new classes: " in top
+    for info in new:
+        assert f"{info.name!r} ({info.size} nodes)" in top
+
+
+def test_many_labels_in_discovered_classes_are_said_at_the_top(story: PageData) -> None:
+    classes = tuple(
+        replace(info, labelled=30 if info.stage else 100, name=f"c{info.id}")
+        for info in story.classes
+    )
+    text = Page(review_page(replace(story, classes=classes))).text
+    assert " labelled nodes look like discovered classes, most in 'c" in text.split("known and")[0]
+    few = tuple(replace(info, labelled=0 if info.stage else 100) for info in classes)
+    assert "labelled nodes look" not in Page(review_page(replace(story, classes=few))).text
+
+
 def test_equal_stories_give_equal_pages(
     story: PageData, hostile: tuple[nova.Model, nova.LabelledGraph]
 ) -> None:

@@ -108,7 +108,17 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
     )
     lines = table(run.path / "predictions.csv")
     assert [line["node"] for line in lines] == found.graph.node_ids.tolist()
-    assert [int(line["class"]) for line in lines] == found.model.predict(found.graph).tolist()
+    said = found.model.predict(found.graph)
+    told = np.where(found.given >= 0, found.given, said)  # who was labelled keeps the label
+    assert [int(line["class"]) for line in lines] == told.tolist()
+    assert [line["label"] for line in lines] == [
+        "" if c < 0 else f"class-{c}" for c in found.given.tolist()
+    ]
+    assert [line["agrees"] for line in lines] == [
+        "" if c < 0 else "yes" if c == mine else "no"
+        for c, mine in zip(found.given.tolist(), said.tolist(), strict=True)
+    ]
+    assert {line["agrees"] for line in lines} == {"", "yes", "no"}
     classes = table(run.path / "classes.csv")
     assert [int(line["size"]) for line in classes] == np.bincount(
         found.model.predict(found.graph), minlength=5
@@ -175,10 +185,83 @@ def test_without_labels_of_phase_1_the_page_shows_none(found: DiscoveryRun, tmp_
     assert page_data((run.path / "report.html").read_text())["given"] is None
 
 
+def test_a_label_stays_the_users_word_when_its_class_is_renamed_merged_or_split(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run.apply(
+        review(
+            run.model(),
+            {"do": "rename", "class": 0, "name": "zero"},
+            {"do": "merge", "classes": [0, 4]},
+            {"do": "split", "class": 1, "into": 2},
+        )
+    )
+    lines = table(run.path / "predictions.csv")
+    named = {c.id: c.name for c in run.model().classes}
+    parts = {c for c in named if c > 4}
+    assert len(parts) == 2
+    for line, c in zip(lines, found.given.tolist(), strict=True):
+        assert line["label"] == ("" if c < 0 else f"class-{c}")
+        if c == 0:
+            assert (line["class"], line["name"]) == ("0", "zero")
+        if c == 1:
+            assert int(line["class"]) in parts
+    assert {line["agrees"] for line in lines if line["label"] == "class-0"} == {"yes"}
+
+
+def test_relabelled_nodes_are_where_the_model_puts_them_and_stay_so(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    run = DiscoveryFolder.write(tmp_path / "mine", dataclasses.replace(found, keep_labels=False))
+    first = (run.path / "predictions.csv").read_bytes()
+    lines = table(run.path / "predictions.csv")
+    assert [int(line["class"]) for line in lines] == found.model.predict(found.graph).tolist()
+    assert "no" in {line["agrees"] for line in lines}
+    DiscoveryFolder(run.path).report()
+    assert (run.path / "predictions.csv").read_bytes() == first
+
+
+def test_a_run_that_kept_numbers_of_labels_alone_calls_them_as_the_model_does(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    """As the version before wrote it: no names in labels.npz, no keep_labels in run.json."""
+    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    np.savez_compressed(run.path / "labels.npz", y=found.given)
+    document = json.loads((run.path / "run.json").read_text())
+    del document["keep_labels"]
+    (run.path / "run.json").write_text(json.dumps(document))
+    before = (run.path / "predictions.csv").read_bytes()
+    DiscoveryFolder(run.path).report()
+    assert (run.path / "predictions.csv").read_bytes() == before
+
+
+def test_tables_of_predict_and_export_have_the_labels_of_the_run(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    import networkx as nx
+
+    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    for arguments in (
+        ["predict", run.path, "--out", tmp_path / "p.csv", "-q"],
+        ["export", run.path, "--to", "csv", "--out", tmp_path / "t", "-q"],
+        ["export", run.path, "--to", "networkx", "--out", tmp_path / "g.graphml", "-q"],
+    ):
+        CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    kept = table(run.path / "predictions.csv")
+    shown = ("node", "class", "name", "label", "agrees")
+    for path in (tmp_path / "p.csv", tmp_path / "t" / "nodes.csv"):
+        assert [[line[key] for key in shown] for line in table(path)] == [
+            [line[key] for key in shown] for line in kept
+        ]
+    drawn = nx.read_graphml(tmp_path / "g.graphml")
+    assert [drawn.nodes[line["node"]]["label"] for line in kept] == [line["label"] for line in kept]
+
+
 def test_one_pass_feeds_predictions_classes_and_page(
     found: DiscoveryRun, tmp_path: Path, passes: list[Graph]
 ) -> None:
-    run = dataclasses.replace(found)
+    run = dataclasses.replace(found, keep_labels=False)
     assert run.predictions.counts.sum() == 150
     assert [info.size for info in run.classes] == run.predictions.counts.tolist()
     DiscoveryFolder.write(tmp_path / "mine", run)

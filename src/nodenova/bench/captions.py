@@ -33,8 +33,8 @@ LOTTERY = (
     "nothing is marked and nothing is tested."
 )
 MASKED = (
-    "Inductive: a phase sees only nodes of the classes met so far, features and edges of the others "
-    "are masked (the paper's text); tested on the whole graph."
+    "Inductive: a phase sees only nodes of the classes met so far, features and edges of the "
+    "others are masked (the paper's text); tested on the whole graph."
 )
 TO_SWORD = TESTED.format("SWORD")
 
@@ -100,7 +100,8 @@ CONFUSION = (
 TSNE = (
     PERCENT,
     "The maps in numbers: agreement of true and predicted classes over all test nodes (NMI, ARI), "
-    "and how many nodes are put on the right side, old or new (old-new accuracy). The panels are in the page.",
+    "and how many nodes are put on the right side, old or new (old-new accuracy). "
+    "The panels are in the page.",
     LABELS,
 )
 

@@ -16,7 +16,7 @@ from nodenova.evaluation.scores import SHARES, mean_std, score_title
 from nodenova.evaluation.significance import holm, paired_t, signed_rank
 
 # Shown any of these, phase 2 is marked † and never best.
-GIVEN = {"new_labels", "old_nodes", "old_labels"}
+GIVEN = {"new_labels", "old_nodes", "old_labels", "which_new"}
 MIN_PAIRS = 5  # with fewer common seeds nothing is claimed
 
 
@@ -196,7 +196,7 @@ def table(
         sees = sorted({what for row in entry.rows for what in row.sees})
         shown = tuple(cells[c.group, c.score] for c in columns)
         lines.append(Line(entry.group, entry.labels, shown, tuple(sees), entry.reference))
-    lines = _tested(_marked(lines, columns), columns, measured)
+    lines = tested(_marked(lines, columns), columns, measured)
     unit = "seeds" if by == "seed" else "class splits"
     return Table(title, tuple(caption), heads, columns, tuple(lines), tuple(notes), matching, unit)
 
@@ -256,7 +256,7 @@ def _marked(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
     return found
 
 
-def _tested(
+def tested(
     lines: Sequence[Line],
     columns: Sequence[Column],
     measured: Sequence[dict[tuple[str, str], dict[int, float]]],
@@ -264,6 +264,11 @@ def _tested(
     """Each marked cell of a dataset against its group's reference on the seeds both have.
 
     p-values are corrected over the table.
+
+    Args:
+        lines: Of the table.
+        columns: Of the table.
+        measured: For each line {(dataset, score): {seed: value}}.
     """
     reference = {line.group: measured[i] for i, line in enumerate(lines) if line.reference}
     tests: dict[tuple[int, int], Tests] = {}

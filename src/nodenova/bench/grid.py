@@ -81,6 +81,8 @@ class RunSpec:
         }
         if (origin := origin_of(p.method)) is not None:
             what["source"] = origin.digest
+        if p.protocol:
+            what |= {"protocol": p.protocol, "handed": p.handed}
         return key_of(what)
 
     @property
@@ -88,7 +90,7 @@ class RunSpec:
         """Runs that are equal in this start from the same model of the old classes."""
         p = self.plan
         asked = (p.dataset, p.encoder, p.old, p.fit_settings, p.visibility, p.per_class, p.device)
-        return (*asked, p.class_split, p.draw, self.seed, self.data)
+        return (*asked, p.class_split, p.draw, p.protocol, self.seed, self.data)
 
 
 @dataclass(frozen=True)

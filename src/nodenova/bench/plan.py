@@ -34,6 +34,9 @@ class Plan:
         device: "auto", "cpu" or "cuda".
         class_split: The number of a random choice of old classes; None for the paper's.
         draw: Of training nodes: "published", or by the seed: "balanced", "as-it-comes".
+        protocol: Of the league, which then decides classes and nodes: "pown", "mixed-95"; "" is the
+            paper's.
+        handed: In the league, how unlabelled nodes are handed over: "mixed", "told" or "all-new".
 
     Raises:
         SettingError: `method` is a name, or `draw` none of these.
@@ -56,6 +59,8 @@ class Plan:
     device: str = "auto"
     class_split: int | None = None
     draw: str = "published"
+    protocol: str = ""
+    handed: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.method, str):

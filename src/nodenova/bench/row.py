@@ -10,7 +10,16 @@ from dataclasses import asdict, dataclass, field
 from json import loads
 from typing import Any, ClassVar, TypeAlias
 
-from nodenova.evaluation.graded import SCHEMA, GradedRun, Reader, read_ints, read_names
+from nodenova.errors import StorageError
+from nodenova.evaluation.graded import (
+    SCHEMA,
+    Counts,
+    GradedRun,
+    Reader,
+    read_counts,
+    read_ints,
+    read_names,
+)
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 Settings: TypeAlias = "Mapping[str, Value]"
@@ -70,15 +79,19 @@ class Row(GradedRun):
         error: What went wrong; "" if nothing did.
         old_classes: Ids of the classes that were labelled.
         class_split: The number of a random choice of these; None for the paper's.
-        draw: Of training nodes: "published", "balanced" or "as-it-comes".
+        draw: Of training nodes: "published", "balanced", "as-it-comes", or "protocol".
         split: Where the split comes from, in words.
         visibility: "transductive" or "inductive".
+        protocol: Of the league: "pown", "openima", "mixed-95", ...; "" for the paper's.
+        handed: In the league, how unlabelled nodes were handed over.
         nodes: How many nodes there were.
         settings: Of the method, resolved.
         changed: Those that are not as they are by default.
         fit_settings: Of phase 1, resolved.
         fit_changed: Those that were asked for.
         sees: What phase 2 was shown.
+        sessions: Of many stages, the confusion matrix of the joint head after each phase.
+        measured: What is read off no matrix.
         device: On which it ran.
         versions: Of the packages that decide the result.
         commit: Of the code; None if it is not known.
@@ -104,12 +117,16 @@ class Row(GradedRun):
     draw: str = "published"
     split: str = ""
     visibility: str = "transductive"
+    protocol: str = ""
+    handed: str = ""
     nodes: NodeCounts = NodeCounts()
     settings: Settings = field(default_factory=dict)
     changed: Settings = field(default_factory=dict)
     fit_settings: Settings = field(default_factory=dict)
     fit_changed: Settings = field(default_factory=dict)
     sees: tuple[str, ...] = ()
+    sessions: tuple[Counts, ...] = ()
+    measured: Mapping[str, float] = field(default_factory=dict)
     device: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
@@ -133,12 +150,16 @@ class Row(GradedRun):
         "draw": str,
         "split": str,
         "visibility": lambda word: OLD_VISIBILITIES.get(word, word),
+        "protocol": str,
+        "handed": str,
         "nodes": lambda value: NodeCounts(**value),
         "settings": frozen_settings,
         "changed": frozen_settings,
         "fit_settings": frozen_settings,
         "fit_changed": frozen_settings,
         "sees": read_names,
+        "sessions": lambda matrices: tuple(map(read_counts, matrices)),
+        "measured": lambda values: {name: float(value) for name, value in values.items()},
         "device": str,
         "versions": dict,
         "commit": str,
@@ -159,10 +180,19 @@ class Row(GradedRun):
     def to_json(self) -> dict[str, Any]:
         """The row as JSON has it. What a failed run does not know is left out."""
         document = asdict(self)
-        out = {name for name in ("key", "error", "stored") if not document[name]}
+        out = {name for name in ("key", "error", "stored", *_LEAGUE) if not document[name]}
         if self.is_failed:
             out |= _FINISHED
         return {"schema": SCHEMA} | {name: document[name] for name in _ORDER if name not in out}
+
+    def _check_shapes(self) -> None:
+        super()._check_shapes()
+        for i, counts in enumerate(self.sessions, start=1):
+            lines, columns = sum(self.sizes[:i]), sum(self.predicted_sizes[:i])
+            if [len(line) for line in counts] != [columns] * lines:
+                raise StorageError(
+                    f"a damaged result row: session {i} is not of its classes, {lines} × {columns}"
+                )
 
     @classmethod
     def _of_schema_1(cls, document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,13 +214,14 @@ def _from_text(value: Value) -> Value:
 # In which order a row is written, and what only a finished run has.
 _ORDER = (
     "key", "status", "error", "dataset", "method", "encoder", "seed", "num_old", "num_new",
-    "old_classes", "class_names", "class_split", "draw", "split", "visibility", "nodes", "settings",
-    "changed", "fit_settings", "fit_changed", "sees", "confusion", "confusion_fit", "confusion_old",
-    "confusion_new", "sizes", "predicted_sizes", "seconds", "device", "versions", "commit", "data",
-    "map", "stored",
+    "old_classes", "class_names", "class_split", "draw", "split", "visibility", "protocol",
+    "handed", "nodes", "settings", "changed", "fit_settings", "fit_changed", "sees", "confusion",
+    "confusion_fit", "confusion_old", "confusion_new", "sessions", "measured", "sizes",
+    "predicted_sizes", "seconds", "device", "versions", "commit", "data", "map", "stored",
 )  # fmt: skip
 _FINISHED = {
     "class_names", "split", "nodes", "settings", "fit_settings", "sees", "confusion",
     "confusion_fit", "confusion_old", "confusion_new", "sizes", "predicted_sizes", "seconds",
     "device", "map",
 }  # fmt: skip
+_LEAGUE = ("protocol", "handed", "sessions", "measured")  # what only rows of the league have

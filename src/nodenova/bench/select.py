@@ -28,6 +28,7 @@ PHASE_1 = (
 # What rows are ordered by, before their seed.
 ORDER = (
     "dataset", "encoder", "method", "class_split", "draw", "changed", "fit_changed", "visibility",
+    "protocol", "handed",
 )  # fmt: skip
 
 
@@ -55,7 +56,8 @@ def in_setting(
     return [
         row
         for row in latest(rows)
-        if row.class_split is None
+        if not row.protocol
+        and row.class_split is None
         and row.draw == "published"
         and row.visibility == visibility
         and set(row.fit_changed) <= {"hidden", "schedule", *fit}

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from nodenova.bench import schedules
 from nodenova.bench.grid import RunSpec
+from nodenova.bench.league import run as league
 from nodenova.bench.maps import write_map
 from nodenova.bench.row import Row, frozen_settings
 from nodenova.bench.rowfile import RowFile
@@ -220,8 +221,10 @@ def failed_row(spec: RunSpec, error: str) -> Row:
         num_new=plan.num_new,
         old_classes=plan.old,
         class_split=plan.class_split,
-        draw=plan.draw,
+        draw="protocol" if plan.protocol else plan.draw,
         visibility=plan.visibility,
+        protocol=plan.protocol,
+        handed=plan.handed,
         changed=frozen_settings(schedules.changed(plan)),
         fit_changed=frozen_settings(dict(plan.fit_settings)),
         versions=versions(),
@@ -253,6 +256,10 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
         try:
             if name not in graphs:
                 graphs[name] = source.load(name)
+            if spec.plan.protocol:
+                fitted = fitted or league.learn(graphs[name], spec.plan, spec.seed, watch)
+                row = league.play(graphs[name], spec.plan, spec.seed, watch, fitted)
+                return replace(row, key=spec.key), fitted
             fitted = fitted or learn(graphs[name], spec.plan, spec.seed, watch)
             outcome = run_one(graphs[name], spec.plan, spec.seed, watch, fitted)
             kept = f"{spec.key}.npz" if spec.keep_map else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from nodenova.bench import captions
 from nodenova.bench.cells import Cell, Column, Entry, Line, Table, table
+from nodenova.bench.league.tables import LEAGUE_TABLES
 from nodenova.bench.paper import LEFT_OUT
 from nodenova.bench.row import Row
 from nodenova.bench.select import (
@@ -197,7 +198,7 @@ def layers(rows: Sequence[Row]) -> list[Table]:
 
 def class_splits(rows: Sequence[Row]) -> list[Table]:
     """Methods over random choices of the old classes."""
-    rows = [row for row in latest(rows) if row.class_split is not None]
+    rows = [row for row in latest(rows) if row.class_split is not None and not row.protocol]
     rows = [row for row in unchanged(rows) if set(row.fit_changed) <= {"hidden", "schedule"}]
     rows = no_ncd(at_home(rows))
     entries: list[Entry] = []
@@ -263,6 +264,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {
     "confusion": confusion,
     "tsne": tsne,
     "class-splits": class_splits,
+    **LEAGUE_TABLES,
 }
 
 

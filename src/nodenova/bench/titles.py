@@ -16,6 +16,12 @@ DATASETS = {
     "citeseer": "CiteSeer",
     "pubmed": "PubMed",
     "wikics": "Wiki-CS",
+    "photo": "Photo",
+    "computers": "Computers",
+    "cs": "CS",
+    "physics": "Physics",
+    "dblp": "DBLP",
+    "wordnet": "WordNet",
     "average": "Average",
 }
 ENCODERS = {"gcn": "GCN", "gat": "GAT", "sage": "GraphSAGE"}
@@ -90,6 +96,12 @@ TABLES = {
         "little. Circles are old classes, diamonds new ones.",
     ),
     "class-splits": Heading("Random class splits"),
+    "mixed": Heading("Old and new mixed"),
+    "count": Heading("How many new classes"),
+    "stages": Heading("Many stages"),
+    "pown": Heading("POWN's protocol"),
+    "openima": Heading("OpenIMA's protocol"),
+    "gnnsafe": Heading("Old or new"),
 }
 
 

@@ -15,27 +15,32 @@ from rich.markup import escape
 
 from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
 from nodenova.cli.board import Board
+from nodenova.cli.league import runs_of_league
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
     from nodenova.bench.grid import RunSpec
     from nodenova.bench.row import Row
+    from nodenova.bench.rowfile import RowFile
+    from nodenova.bench.sweep import Source
     from nodenova.data.labels import LabelledGraph
 
 TABLES = (
     "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
     "tsne, class-splits or all"
 )
+ENCODERS = "gcn,gat,sage"
+PROTOCOLS = "mixed, count, stages, pown, openima or gnnsafe"
 
 
 @app.command(rich_help_panel=RESEARCH)
 def bench(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}; or of the league, old and new classes mixed: {PROTOCOLS}.")],
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
-    encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = "gcn,gat,sage",
-    methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all).")] = None,
+    encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = ENCODERS,
+    methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all; in the league, those of the protocol).")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, name=value, of the one method that --methods names; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "10",
+    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those (default: 10; in the league, as the protocol has it).")] = None,
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
     hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
     schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
@@ -50,23 +55,42 @@ def bench(
     write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the rows there are.")] = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Run a table of the paper, or go on with it, and write it: Markdown, LaTeX, CSV, figures.
+    """Run a table of the paper or of the league, or go on with it, and write it.
 
-    One page shows everything. Rows are appended to rows.jsonl in --out, one a run, failures too. A
+    As Markdown, LaTeX, CSV and figures; one page shows everything. Rows are appended to rows.jsonl in --out, one a run, failures too. A
     run that is there is never run again, so the same command goes on after Ctrl-C, a crash or a
     power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
     from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
     from nodenova.bench.grid import TABLES as KNOWN
+    from nodenova.bench.league.grid import LEAGUE
     from nodenova.bench.registry import ALL_METHODS, get_method
     from nodenova.bench.rowfile import RowFile
-    from nodenova.bench.sweep import Source, sweep, unfinished
+    from nodenova.bench.sweep import Source
     from nodenova.data.splits import SETTINGS
     from nodenova.encoders.registry import encoder_kind
     from nodenova.fitting import check_settings, settings_from_text
 
+    source = Source(None if data_root is None else str(data_root), split)
+    file = RowFile(folder / "rows.jsonl")
+    if table in LEAGUE:
+        refused = {
+            "--encoders": encoders != ENCODERS,
+            "--set": bool(set_),
+            "--num-old": num_old is not None,
+            "--hidden": hidden != "paper",
+            "--schedule": schedule != "paper",
+            "--setting": setting != "transductive",
+            "--fit-set": bool(fit_set),
+            "--fit-epochs": fit_epochs is not None,
+        }
+        names = None if datasets is None else _names("--datasets", datasets)
+        entrants = None if methods is None else _names("--methods", methods)
+        runs = runs_of_league(table, names, entrants, seeds, source, refused)
+        _run(table, runs, source, file, jobs, retry, write_only, quiet)
+        return
     if table not in KNOWN and table != "all":
-        raise one_of("table", table, [*KNOWN, "all"])
+        raise one_of("table", table, [*KNOWN, *LEAGUE, "all"])
     settings = settings_of(set_ or [])
     default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
     chosen_methods = _names("--methods", methods) if methods else default
@@ -91,7 +115,6 @@ def bench(
                 f"--encoders takes gcn, gat and sage; methods that prefer {name} run on it anyway"
             )
         check_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
-    source = Source(None if data_root is None else str(data_root), split)
     chosen_data = [
         _dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)
     ]
@@ -99,15 +122,29 @@ def bench(
         datasets=chosen_data,
         encoders=chosen_encoders,
         methods=registry,
-        seeds=seeds_of(seeds),
+        seeds=seeds_of("10" if seeds is None else seeds),
         fit_settings=fit_settings,
         given=[name for name, _ in settings],
         hidden=size,
         schedule=schedule,
         visibility=setting,
     )
-    specs = runs_of(table, config)
-    file = RowFile(folder / "rows.jsonl")
+    _run(table, runs_of(table, config), source, file, jobs, retry, write_only, quiet)
+
+
+def _run(
+    table: str,
+    specs: Sequence[RunSpec],
+    source: Source,
+    file: RowFile,
+    jobs: int,
+    retry: bool,
+    write_only: bool,
+    quiet: bool,
+) -> None:
+    """Run what is missing, and write the tables."""
+    from nodenova.bench.sweep import sweep, unfinished
+
     with file.writing():
         todo = [] if write_only else unfinished(specs, file.read(), retry)
         board = Board(specs, todo, jobs)
@@ -120,7 +157,7 @@ def bench(
             done = f"{board.done} of {len(specs)} runs done"
             fail(f"stopped with {done}; the same command goes on from there", 130)
         rows = file.read()
-    _write(table, specs, rows, folder, quiet)
+    _write(table, specs, rows, file.path.parent, quiet)
 
 
 def _write(

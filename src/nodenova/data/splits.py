@@ -200,7 +200,7 @@ def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> L
     """
     if labelled.has_split:
         return labelled
-    _check_per_class(per_class)
+    check_per_class(per_class)
     rng = np.random.default_rng([seed, 20240])
     train = np.zeros(labelled.graph.num_nodes, dtype=bool)
     for c in range(labelled.num_classes):
@@ -228,7 +228,7 @@ def redrawn(
         balanced: Whether each new class gets as many. Otherwise the new classes together do, drawn
             without looking at the class, as unlabelled nodes come in practice.
     """
-    _check_per_class(per_class)
+    check_per_class(per_class)
     rng = np.random.default_rng([seed, 31415])
     free = labelled.y != UNKNOWN
     if labelled.test is not None:
@@ -254,7 +254,8 @@ def redrawn(
     return replace(labelled, train=train, val=val)
 
 
-def _check_per_class(per_class: int) -> None:
+def check_per_class(per_class: int) -> None:
+    """Raise unless at least one training node a class is asked for."""
     if per_class < 1:
         raise SettingError(f"per_class must be at least 1, it is {per_class}")
 

@@ -46,7 +46,8 @@ def read_names(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(map(str, values))
 
 
-def _read_counts(rows: Sequence[Sequence[Any]]) -> Counts:
+def read_counts(rows: Sequence[Sequence[Any]]) -> Counts:
+    """A matrix of a document as whole numbers."""
     return tuple(map(read_ints, rows))
 
 
@@ -99,10 +100,10 @@ class GradedRun:
         "seed": int,
         "num_old": int,
         "class_names": read_names,
-        "confusion": _read_counts,
-        "confusion_fit": _read_counts,
-        "confusion_old": _read_counts,
-        "confusion_new": _read_counts,
+        "confusion": read_counts,
+        "confusion_fit": read_counts,
+        "confusion_old": read_counts,
+        "confusion_new": read_counts,
         "sizes": read_ints,
         "predicted_sizes": read_ints,
         "seconds": lambda value: Seconds(**value),

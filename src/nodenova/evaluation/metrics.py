@@ -122,6 +122,28 @@ def right_of(confusion: np.ndarray, matched: np.ndarray) -> tuple[int, int]:
     return int(confusion[matched[pairs], pairs].sum()), int(confusion.sum())
 
 
+def new_alone(confusion: np.ndarray, n_old: int) -> float:
+    """Accuracy on the nodes of new classes when these alone are matched, to any output at all.
+
+    How POWN grades its unknown classes: an output that old nodes are in may stand for a new class,
+    and what it says of old nodes does not count.
+
+    Args:
+        confusion: (true classes, predicted classes), old classes first.
+        n_old: How many of the true classes are old.
+
+    Returns:
+        Percent of the nodes of new classes; nan if there are none.
+
+    Examples:
+        >>> new_alone(np.array([[9, 0, 0], [8, 2, 0], [0, 1, 3]]), n_old=1)
+        78.57142857142857
+    """
+    new = confusion[n_old:]
+    true, predicted = linear_sum_assignment(new, maximize=True)
+    return percent(new[true, predicted].sum(), new.sum())
+
+
 def old_new_accuracy(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
     """How many test nodes are put on the right side, old or new, whichever class it is."""
     right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()

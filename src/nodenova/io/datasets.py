@@ -1,7 +1,4 @@
-"""Datasets by name: two ship with the package, PyTorch Geometric has the paper's four.
-
-Synthetic ones have names too.
-"""
+"""Datasets by name: two that ship, the paper's four, others from their raw files, synthetic."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from nodenova.data.synthetic import synthetic
 from nodenova.errors import DatasetError, SettingError, one_of
 from nodenova.io.npz import load_graph
 from nodenova.io.pyg import from_pyg
+from nodenova.io.raw_npz import read_raw_npz
 
 DATA_ROOT = "NODENOVA_DATA"
 
@@ -44,6 +42,7 @@ class Dataset:
         raw_files: Their names.
         ships: With the package.
         hidden: Size of trained representations; the paper varies it over 16, 32 and 128 by dataset.
+        collection: PyTorch Geometric's class of a raw npz, which is not downloaded; "" for others.
     """
 
     title: str
@@ -56,6 +55,7 @@ class Dataset:
     raw_files: tuple[str, ...] = ()
     ships: bool = False
     hidden: int = 16
+    collection: str = ""
 
 
 def _planetoid(
@@ -74,6 +74,29 @@ def _planetoid(
     return Dataset(title, nodes, edges, features, classes, num_old, folder, files, ships, hidden)
 
 
+def _raw(
+    collection: str, title: str, place: str, nodes: int, edges: int, features: int, classes: int
+) -> Dataset:
+    """A graph without a published split; half of its classes are old, rounded as OpenIMA does.
+
+    place: its folder and its file, as PyTorch Geometric has them within the collection.
+    """
+    folder, _, file = place.partition("/")
+    return Dataset(
+        title=title,
+        nodes=nodes,
+        edges=edges,
+        features=features,
+        classes=classes,
+        num_old=round(classes / 2),
+        folder=f"{collection}/{folder}/raw",
+        raw_files=(f"{file}.npz",),
+        collection=collection,
+    )
+
+
+_COMPUTERS = "Computers/amazon_electronics_computers"
+_CITESEER = "citeseer/citeseer"
 DATASETS: dict[str, Dataset] = {
     "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
     "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
@@ -82,6 +105,15 @@ DATASETS: dict[str, Dataset] = {
         "Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128
     ),
     "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
+    "photo": _raw("Amazon", "Photo", "Photo/amazon_electronics_photo", 7650, 238162, 745, 8),
+    "computers": _raw("Amazon", "Computers", _COMPUTERS, 13752, 491722, 767, 10),
+    "cs": _raw("Coauthor", "CS", "CS/ms_academic_cs", 18333, 163788, 6805, 15),
+    "physics": _raw("Coauthor", "Physics", "Physics/ms_academic_phy", 34493, 495924, 8415, 5),
+    "dblp": _raw("CitationFull", "DBLP", "dblp/dblp", 17716, 105734, 1639, 4),
+    "cora_full": _raw("CitationFull", "Cora, full", "cora/cora", 19793, 126842, 8710, 70),
+    "cora_ml": _raw("CitationFull", "Cora ML", "cora_ml/cora_ml", 2995, 16316, 2879, 7),
+    "citeseer_full": _raw("CitationFull", "CiteSeer, full", _CITESEER, 4230, 10674, 602, 6),
+    "pubmed_full": _raw("CitationFull", "PubMed, full", "pubmed/pubmed", 19717, 88648, 500, 3),
 }
 PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 
@@ -94,9 +126,14 @@ def load_dataset(
     Raw files below the data root are used as they are, and nothing is written beside them; what is
     not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
 
+    `photo`, `computers`, `cs`, `physics`, `dblp`, `cora_full`, `cora_ml`, `citeseer_full` and
+    `pubmed_full` are read from the raw npz files of PyTorch Geometric's `Amazon`, `Coauthor` and
+    `CitationFull`, below the collection's own folder (`Amazon/Photo/raw`) or without it
+    (`Photo/raw`); they are not downloaded and have no published split.
+
     Args:
-        name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet` or `synthetic`, also with options of
-            `synthetic`: `synthetic:nodes=5000,classes=8`.
+        name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet`, one of the raw npz files above, or
+            `synthetic`, also with options: `synthetic:nodes=5000,classes=8`.
         data_root: The folder of raw files; by default the one that NODENOVA_DATA names.
         split: Which of Wiki-CS's 20 published splits.
 
@@ -123,6 +160,8 @@ def load_dataset(
         return _shipped(kind)
     if root is None:
         raise DatasetError(f"{kind} needs a data root: give --data-root, or set {DATA_ROOT}")
+    if dataset.collection:
+        return _load_raw(kind, dataset, root)
     return _load_pyg(kind, dataset, root, split)
 
 
@@ -134,9 +173,26 @@ def find_root(data_root: str | PathLike[str] | None) -> Path | None:
 
 def is_on_disk(dataset: Dataset, root: Path) -> bool:
     """Whether all raw files of the dataset are below the data root."""
-    return bool(dataset.raw_files) and all(
-        (root / dataset.folder / name).is_file() for name in dataset.raw_files
-    )
+    places = [[folder / name for name in dataset.raw_files] for folder in _folders(dataset, root)]
+    return any(all(path.is_file() for path in files) for files in places)
+
+
+def _folders(dataset: Dataset, root: Path) -> list[Path]:
+    """Where raw files may be: of a collection, also with the collection as the data root."""
+    if not dataset.raw_files:
+        return []
+    bare = dataset.folder.removeprefix(f"{dataset.collection}/")
+    return [root / folder for folder in dict.fromkeys((dataset.folder, bare))]
+
+
+def _load_raw(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
+    (file,) = dataset.raw_files
+    places = [folder / file for folder in _folders(dataset, root)]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        here, bare = places
+        raise DatasetError(f"{name}: the raw file is not there; it should be {here} (or {bare})")
+    return read_raw_npz(path, name, dataset.classes)
 
 
 def _shipped(name: str) -> LabelledGraph:

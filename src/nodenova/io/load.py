@@ -292,11 +292,5 @@ def _marked(
         listed = ", ".join(names[-len(only_new) :])
         notes.append(f"{len(only_new)} classes occur among new nodes only: {listed}")
     values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
-    values |= {"y": y, "class_names": names}
-    return UserGraph(
-        **values,
-        new_ids=np.flatnonzero(new),
-        notes=tuple(notes),
-        recipe=recipe,
-        new_named=new_named,
-    )
+    values |= {"y": y, "class_names": names, "new_ids": np.flatnonzero(new)}
+    return UserGraph(**values, notes=tuple(notes), recipe=recipe, new_named=new_named)

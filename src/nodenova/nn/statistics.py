@@ -177,7 +177,8 @@ def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
     Args:
         matrix: (D, D).
         count: How many.
-        rank: Of the matrix, at most. Where it is hardly above `count`, iterating might not converge.
+        rank: Of the matrix, at most. Where it is hardly above `count`, iterating might not
+            converge.
     """
     if min(len(matrix), rank) <= 4 * count + 16:
         return torch.linalg.eigh(matrix)[1][:, -count:].flip(1)

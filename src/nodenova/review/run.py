@@ -129,7 +129,7 @@ class DiscoveryRun:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the discovery comes to, where nobody said which nodes are new or how many classes."""
+        """What it comes to, where nobody said which nodes are new or how many classes there are."""
         return verdict(self.model.stages, self.classes)
 
     @property

@@ -1,0 +1,88 @@
+"""A protocol by its name: which nodes are labelled, unlabelled and graded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodenova.data import league
+from nodenova.data.labels import LabelledGraph
+from nodenova.data.open_world import OpenWorld, split_mixed
+from nodenova.errors import SettingError, SplitError, one_of
+
+SHARES_MIXED = (30, 50, 70, 95)  # percent of the mixture that are of old classes
+SHARES_COUNTED = (0, 30, 50, 70, 90, 100)  # 0: all new; 100: nothing new
+PROTOCOLS = (
+    "pown",
+    "openima",
+    "gnnsafe",
+    "stages",
+    *(f"mixed-{share}" for share in SHARES_MIXED),
+    *(f"count-{share}" for share in SHARES_COUNTED),
+)
+MIN_CLASSES = 3  # of a graph whose classes are to be counted: two old ones and a new one
+
+
+def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> OpenWorld:
+    """The tasks of a protocol.
+
+    Args:
+        labelled: The graph, called as datasets are.
+        protocol: One of `PROTOCOLS`; a number behind it is the percentage of old nodes.
+        number: Which fold (`pown`), split (`openima`) or draw of classes (`mixed`, `count`).
+        seed: Of the nodes that are drawn, where a protocol draws any.
+
+    Returns:
+        Sessions and exams.
+
+    Raises:
+        SettingError: The protocol, or its fold or graph, is unknown.
+        SplitError: The graph has too few classes or nodes.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> world = world_of(nova.synthetic(nodes=400, classes=4), "mixed-95", number=0, seed=0)
+        >>> world.classes
+        ((1, 2), (0, 3))
+    """
+    if protocol not in PROTOCOLS:
+        raise one_of("protocol", protocol, PROTOCOLS)
+    kind, _, percent = protocol.partition("-")
+    if kind == "pown":
+        return league.pown(labelled, number)
+    if kind == "openima":
+        return league.openima(labelled, number)
+    if kind == "gnnsafe":
+        return league.gnnsafe(labelled)
+    if kind == "stages":
+        return league.stages(labelled, seed)
+    share, classes = int(percent) / 100, labelled.num_classes
+    if kind == "mixed":
+        order = np.random.default_rng([number, 42]).permutation(classes)
+        half = order[: round(classes / 2)].tolist()
+        return split_mixed(labelled, half, share_old=share, seed=seed)
+    if classes < MIN_CLASSES:
+        needs = f"counting needs at least {MIN_CLASSES}"
+        raise SplitError(f"{labelled.name}: {classes} classes; {needs}")
+    old, new = league.classes_to_count(classes, number)
+    return split_mixed(labelled, old, new, share_old=share, seed=seed)
+
+
+def num_folds(dataset: str) -> int:
+    """How many folds POWN has of a graph.
+
+    Args:
+        dataset: Its name.
+
+    Returns:
+        The number of folds.
+
+    Raises:
+        SettingError: POWN does not use that graph.
+
+    Examples:
+        >>> num_folds("cora")
+        3
+    """
+    if dataset not in league.POWN_FOLDS:
+        raise SettingError(f"POWN's graphs are {', '.join(league.POWN_FOLDS)}, not {dataset}")
+    return len(league.POWN_FOLDS[dataset])

@@ -1,0 +1,393 @@
+"""The league: which runs a bench has, what a run leaves in its row, and how rows become tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.bench.grid import RunSpec
+from nodenova.bench.league import run as league
+from nodenova.bench.league.grid import ENTRANTS, LEAGUE, league_runs
+from nodenova.bench.league.published import FACTS, printed, source
+from nodenova.bench.league.scores import POWN, STAGES, in_session, kept
+from nodenova.bench.league.tables import LEAGUE_TABLES
+from nodenova.bench.league.worlds import PROTOCOLS, world_of
+from nodenova.bench.outputs import write_outputs, write_page
+from nodenova.bench.row import Row
+from nodenova.bench.select import in_setting
+from nodenova.bench.tables import TABLES
+from nodenova.bench.text import to_csv
+from nodenova.errors import SettingError, SplitError, StorageError
+from nodenova.evaluation.graded import counts_of
+
+Bench = Callable[..., list[Row]]
+
+
+@pytest.fixture(scope="module")
+def graph() -> nova.LabelledGraph:
+    """Seven planted classes and a published split, called like Cora: every protocol takes it."""
+    planted = nova.synthetic(nodes=910, classes=7, homophily=0.9, topic_share=0.7, words=56)
+    third = np.arange(910) % 3
+    return replace(planted, name="cora", train=third == 0, val=third == 2, test=third == 1)
+
+
+@pytest.fixture(scope="module")
+def bench(graph: nova.LabelledGraph) -> Bench:
+    """Rows of a bench on that graph, one seed; each is run once for all tests."""
+    done: dict[str, Row] = {}
+
+    def run(
+        name: str, *entrants: str, keep: Callable[[RunSpec], bool] = lambda spec: True
+    ) -> list[Row]:
+        rows = []
+        for spec in league_runs(name, [graph], entrants or LEAGUE[name].entrants, [0]):
+            if keep(spec):
+                if spec.key not in done:
+                    done[spec.key] = replace(league.play(graph, spec.plan, spec.seed), key=spec.key)
+                rows.append(done[spec.key])
+        return rows
+
+    return run
+
+
+# Which runs
+
+
+def test_pown_is_every_fold_with_every_seed(graph: nova.LabelledGraph) -> None:
+    specs = league_runs("pown", [graph], ["prism", "gcd"], [0, 4])
+    assert len({spec.key for spec in specs}) == len(specs) == 3 * 2 * 2
+    assert {(spec.plan.class_split, spec.seed) for spec in specs} == set(
+        itertools.product(range(3), [0, 4])
+    )
+    first = next(spec.plan for spec in specs if spec.plan.class_split == 0)
+    assert first.old == (0, 2)  # to be found: 5, 3; aside: 4, 1, 6
+    assert first.num_new == 5
+
+
+def test_runs_of_a_fold_and_seed_share_phase_1_and_no_others_do(graph: nova.LabelledGraph) -> None:
+    specs = league_runs("pown", [graph], ["prism", "gcd", "all-new"], [0, 1])
+    groups: dict[object, set[tuple[int | None, int]]] = {}
+    for spec in specs:
+        groups.setdefault(spec.phase_1, set()).add((spec.plan.class_split, spec.seed))
+    assert len(groups) == 6
+    assert all(len(each) == 1 for each in groups.values())
+
+
+def test_mixed_and_count_have_a_run_for_each_share(graph: nova.LabelledGraph) -> None:
+    mixed = league_runs("mixed", [graph], ["prism"], [0])
+    assert [spec.plan.protocol for spec in mixed] == [
+        "mixed-30",
+        "mixed-50",
+        "mixed-70",
+        "mixed-95",
+    ]
+    assert {len(spec.plan.old) for spec in mixed} == {4}
+    count = league_runs("count", [graph], ["count", "prism"], [0])
+    given = [spec.plan.protocol for spec in count if spec.plan.method_name == "prism"]
+    assert "count-100" not in given  # where nothing is new no number can be given
+    assert [spec.plan.handed for spec in count if spec.plan.protocol == "count-0"] == [
+        "all-new",
+        "all-new",
+    ]
+
+
+def test_who_cannot_take_part_is_told_so(graph: nova.LabelledGraph) -> None:
+    for bench_name, entrant, said in [
+        ("pown", "nobody", "unknown entrant 'nobody' of pown; known: prism, told, "),
+        ("pown", "silhouette", "silhouette counts classes, and so it cannot take part in pown"),
+        ("count", "gcd", "gcd does not count classes, and so it cannot take part in count"),
+        ("stages", "gcd", "gcd keeps labelled nodes in phase 2"),
+    ]:
+        with pytest.raises(SettingError, match=said):
+            league_runs(bench_name, [graph], [entrant], [0])
+    with pytest.raises(SettingError, match="POWN's graphs are"):
+        league_runs("pown", [replace(graph, name="mine")], ["prism"], [0])
+
+
+def test_an_unknown_protocol_and_too_few_classes_are_said() -> None:
+    small = nova.synthetic(nodes=60, classes=2)
+    with pytest.raises(SettingError, match="unknown protocol 'mixed-31'"):
+        world_of(small, "mixed-31", 0, 0)
+    with pytest.raises(SplitError, match="2 classes; counting needs at least 3"):
+        world_of(small, "count-50", 0, 0)
+
+
+def test_every_bench_has_entrants_tables_and_protocols() -> None:
+    assert (
+        set(LEAGUE) == set(LEAGUE_TABLES) == {protocol.partition("-")[0] for protocol in PROTOCOLS}
+    )
+    assert all(set(bench.entrants) <= set(ENTRANTS) for bench in LEAGUE.values())
+    assert set(LEAGUE_TABLES) <= set(TABLES)
+
+
+# What a run leaves
+
+
+def test_prism_finds_planted_classes_in_a_mixture(bench: Bench) -> None:
+    prism, told, gcd, all_new = bench("mixed", keep=lambda spec: spec.plan.protocol == "mixed-50")
+    assert (prism.method, prism.handed, told.handed, all_new.handed) == (
+        "prism",
+        "mixed",
+        "told",
+        "all-new",
+    )
+    assert gcd.method == "gcd"
+    assert prism.score("all") > 90
+    assert gcd.score("all") > 85
+    assert all_new.sees == prism.sees
+    assert all_new.confusion != prism.confusion
+    assert "which_new" in told.sees
+    assert "which_new" not in prism.sees
+    assert {"old_nodes", "old_labels"} <= set(gcd.sees)
+    assert prism.sizes == prism.predicted_sizes == (4, 3)
+
+
+def test_a_row_of_the_league_survives_its_file(bench: Bench) -> None:
+    for row in [*bench("pown", "gcd"), *bench("stages", "prism")]:
+        document = json.loads(json.dumps(row.to_json()))
+        assert Row.from_json(document) == row
+        assert document["protocol"] == row.protocol
+    with pytest.raises(StorageError, match="session 1 is not of its classes, 3 × 3"):
+        Row.from_json(document | {"sessions": [[[1]], *document["sessions"][1:]]})
+
+
+def test_rows_of_the_league_are_in_no_table_of_the_paper(bench: Bench, tmp_path: Path) -> None:
+    rows = bench("pown", "gcd")
+    assert in_setting(rows) == []
+    for name in set(TABLES) - set(LEAGUE_TABLES):
+        assert not any(table.lines for table in TABLES[name](rows))
+
+
+def test_a_row_without_protocol_says_nothing_of_the_league(bench: Bench) -> None:
+    row = replace(bench("pown", "gcd")[0], protocol="", handed="", key="k")
+    assert not {"protocol", "handed", "sessions", "measured"} & set(row.to_json())
+
+
+def test_the_same_run_gives_the_same_row(graph: nova.LabelledGraph, bench: Bench) -> None:
+    spec = league_runs("mixed", [graph], ["gcd"], [0])[0]
+    again = league.play(graph, spec.plan, spec.seed)
+    assert again.confusion == bench("mixed", "gcd")[0].confusion
+
+
+def test_pown_asks_nothing_about_the_fold_aside(graph: nova.LabelledGraph, bench: Bench) -> None:
+    row = bench("pown", "gcd")[0]
+    assert row.sizes == (2, 2)  # known; to be found: 5, 3
+    assert row.predicted_sizes == (2, 5)
+    asked = graph.test & np.isin(graph.y, [0, 2, 5, 3])
+    assert sum(map(sum, row.confusion)) == int(asked.sum()) == row.nodes.test
+
+
+def test_counting_says_what_it_counted_and_what_is_true(bench: Bench) -> None:
+    rows = {
+        (row.method, row.protocol): row
+        for row in bench(
+            "count",
+            "silhouette",
+            "prism",
+            keep=lambda spec: spec.plan.protocol in ("count-50", "count-100"),
+        )
+    }
+    given = rows["prism", "count-50"]
+    assert given.measured["counted"] == given.measured["true"] == given.num_new >= 1
+    none = rows["silhouette", "count-100"]
+    assert none.measured["true"] == none.num_new == 0
+    assert none.predicted_sizes[1:] == (int(none.measured["counted"]),)
+    assert 0 < rows["silhouette", "count-50"].measured["nmi_all"] <= 100
+    _, worth, _ = TABLES["count"](list(rows.values()))
+    half = [line.labels[0] for line in worth.lines if line.group.startswith("50 %")]
+    assert sorted(half) == ["number given", "silhouette"]
+
+
+def test_prisms_count_names_likely_numbers_and_they_are_judged(bench: Bench) -> None:
+    (row,) = bench("count", "count", keep=lambda spec: spec.plan.protocol == "count-50")
+    assert row.measured["holds"] in (0.0, 100.0)
+    assert row.measured["likely"] >= 1
+    assert abs(row.measured["counted"] - row.measured["true"]) <= 2
+
+
+def test_gnnsafe_measures_what_no_matrix_says(bench: Bench) -> None:
+    (row,) = bench("gnnsafe")
+    assert row.measured["auroc"] > 80
+    assert set(row.measured) == {"auroc", "aupr", "fpr95"}
+    assert row.score("old_n") > 90
+
+
+# Many stages
+
+
+def test_every_session_is_graded_on_the_classes_met_so_far(bench: Bench) -> None:
+    row = bench("stages", "prism")[0]
+    assert [(len(c), len(c[0])) for c in row.sessions] == [(3, 3), (5, 5), (7, 7)]
+    assert row.sessions[-1] == row.confusion
+    counts = np.array(row.sessions[1])
+    best = max(
+        sum(counts[i, i] for i in range(3)) + counts[3, first] + counts[4, second]
+        for first, second in itertools.permutations((3, 4))
+    )
+    assert in_session(1, "all")(row) == pytest.approx(100 * best / counts.sum())
+    assert in_session(1, "old")(row) == pytest.approx(
+        100 * np.trace(counts[:3, :3]) / counts[:3].sum()
+    )
+    assert in_session(3, "all")(row) is None
+
+
+def test_what_is_kept_is_the_last_accuracy_on_labelled_classes_over_the_first(bench: Bench) -> None:
+    row = bench("stages", "prism")[0]
+    first, last = np.array(row.sessions[0]), np.array(row.sessions[-1])[:3]
+    share = (np.trace(last[:, :3]) / last.sum()) / (np.trace(first) / first.sum())
+    assert kept(row) == pytest.approx(100 * share)
+    everything = [in_session(session, "all")(row) for session in (1, 2)]
+    assert STAGES["mean_all"].read(row) == pytest.approx(np.mean(everything))
+
+
+# Grading by POWN's rules
+
+
+def test_pown_is_graded_as_its_text_says() -> None:
+    rng = np.random.default_rng(3)
+    confusion = rng.integers(0, 9, size=(4, 5))  # two known, two unknown; five outputs
+    row = Row(
+        dataset="cora", method="prism", encoder="prism", seed=0, num_old=2, num_new=3,
+        sizes=(2, 2), predicted_sizes=(2, 3), confusion=counts_of(confusion), protocol="pown",
+    )  # fmt: skip
+    nodes = [(t, o) for t in range(4) for o in range(5) for _ in range(confusion[t, o])]
+    one_to_one = list(
+        itertools.permutations(range(5), 4)
+    )  # the output that stands for each true class
+    everything = max(sum(said[t] == o for t, o in nodes) for said in one_to_one)
+    unknown = [(t, o) for t, o in nodes if t >= 2]
+    alone = max(sum(said[t] == o for t, o in unknown) for said in one_to_one)
+    known = [t == o for t, o in nodes if t < 2]
+    scores = {name: measure.read(row) for name, measure in POWN.items()}
+    assert scores["all"] == pytest.approx(100 * everything / len(nodes))
+    assert scores["known"] == pytest.approx(100 * np.mean(known))
+    assert scores["unknown"] == pytest.approx(100 * alone / len(unknown))
+    assert scores["h"] == pytest.approx(2 / (1 / scores["known"] + 1 / scores["unknown"]))
+
+
+# Tables
+
+
+def test_published_numbers_have_a_source_and_stand_under_their_own_block(bench: Bench) -> None:
+    (table,) = TABLES["pown"](bench("pown", "gcd"))
+    published = {line.labels[0]: line for line in table.lines if line.group == "published"}
+    assert set(published) == {
+        "POWN",
+        "OpenWGL + clustering",
+        "GCN",
+    }  # one line has no number for this graph
+    place = [(c.group, c.score) for c in table.columns].index(("cora", "unknown"))
+    cell = published["POWN"].cells[place]
+    assert cell.mean == FACTS["pown"]["lines"][0][3] == 63.29
+    assert table.notes[cell.notes[0] - 1] == source("pown")
+
+
+def test_a_line_is_the_mean_over_folds_and_seeds(bench: Bench) -> None:
+    rows = bench("pown", "gcd")
+    (table,) = TABLES["pown"](rows)
+    line = next(line for line in table.lines if line.group == "measured here")
+    means = [POWN["all"].read(row) for row in rows]
+    assert line.cells[0].n == 3
+    assert line.cells[0].mean == pytest.approx(np.mean(means))
+    assert line.cells[0].std == pytest.approx(np.std(means, ddof=1))
+    assert line.given_labels
+
+
+def test_rivals_are_tested_against_prism_on_the_same_runs(bench: Bench) -> None:
+    rows = bench("pown", "gcd")
+    wide = [
+        replace(row, seed=seed, key=f"{row.class_split}/{seed}") for row in rows for seed in (0, 1)
+    ]
+    prism = [replace(row, method="prism", key=f"p{row.key}") for row in wide]
+    worse = []
+    for i, row in enumerate(wide):  # so many nodes of the first class less are right
+        first, *others = row.confusion
+        moved = (first[0] - 5 - i, first[1] + 5 + i, *first[2:])
+        worse.append(replace(row, confusion=(moved, *others)))
+    (table,) = TABLES["pown"]([*worse, *prism])
+    gcd = next(line for line in table.lines if line.labels[0].startswith("GCD"))
+    assert gcd.cells[0].tests is not None
+    assert gcd.cells[0].tests.pairs == 6
+    assert gcd.cells[0].tests.sign in ("▼", "▽")
+
+
+def test_a_failed_run_is_in_no_mean_and_in_the_notes(bench: Bench) -> None:
+    good, bad, _ = bench("pown", "gcd")
+    bad = replace(bad, status="failed", error="RuntimeError: no luck today", confusion=())
+    (table,) = TABLES["pown"]([good, bad])
+    assert table.lines[0].cells[0].n == 1
+    assert table.lines[0].cells[0].failed == 1
+    assert any("no luck today" in note for note in table.notes)
+
+
+def test_counts_are_judged_by_hand(bench: Bench) -> None:
+    (row,) = bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50")
+    pairs = [(3, 3), (2, 3), (6, 3)]
+    rows = [
+        replace(
+            row,
+            seed=i,
+            class_split=i,
+            key=str(i),
+            measured=row.measured | {"counted": float(c), "true": float(t)},
+        )
+        for i, (c, t) in enumerate(pairs)
+    ]
+    off, _, alarm = TABLES["count"](rows)
+    cells = {
+        column.score: cell.mean
+        for column, cell in zip(off.columns, off.lines[0].cells, strict=True)
+    }
+    assert cells["exact"] == pytest.approx(100 / 3)
+    assert cells["within"] == pytest.approx(200 / 3)
+    assert cells["error"] == pytest.approx(4 / 3)
+    assert cells["bias"] == pytest.approx(2 / 3)
+    assert alarm.lines[0].cells[0].mean == 100
+
+
+def test_dgclusters_clusters_are_an_error_of_all_classes(bench: Bench) -> None:
+    rows = bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50")
+    worth = TABLES["count"](rows)[1]
+    line = next(line for line in worth.lines if line.labels == ("DGCluster",))
+    cells = {
+        column.score: cell.mean for column, cell in zip(worth.columns, line.cells, strict=True)
+    }
+    assert (cells["nmi_all"], cells["error"]) == (62.1, pytest.approx(11.8))
+
+
+def test_every_bench_is_written_and_in_the_page(bench: Bench, tmp_path: Path) -> None:
+    rows = [
+        *bench("pown", "gcd"),
+        *bench("openima", "gcd"),
+        *bench("gnnsafe"),
+        *bench("stages", "prism"),
+        *bench("mixed", "gcd"),
+        *bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50"),
+    ]
+    for name in LEAGUE:
+        paths = write_outputs(name, rows, tmp_path)
+        assert [path.suffix for path in paths] == [".md", ".tex", ".csv"]
+        assert len(to_csv(TABLES[name](rows)).splitlines()) > 1
+        assert "No runs" not in paths[0].read_text()
+    page = write_page(rows, tmp_path).read_text()
+    for name in LEAGUE:
+        assert f'<section id="{name}">' in page
+    for title in ("POWN&#39;s protocol", "Many stages: Cora", "How many new classes", "GNNSafe"):
+        assert title in page
+
+
+def test_published_facts_are_complete() -> None:
+    for name, facts in FACTS.items():
+        assert name in LEAGUE
+        assert len(facts["source"]) > 40
+        for line in facts["lines"]:
+            assert len(line) == 1 + len(facts["scores"]) * len(facts["datasets"])
+    assert printed("mixed") == {}
+    assert source("mixed") == ""

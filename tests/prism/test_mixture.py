@@ -1,0 +1,144 @@
+"""Prism where unlabelled nodes are of known and new classes, and nothing tells which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.errors import SettingError
+from nodenova.methods import METHODS, get_method
+from nodenova.prism import mixture
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Phase 1 on three of six planted classes, every other node unlabelled, and the exam."""
+    data = nova.synthetic(nodes=600, classes=6, words=300, seed=1)
+    old, new, exam = nova.split(data, old=[0, 1, 2])
+    rest = np.setdiff1d(np.arange(600), old.train_ids)
+    return nova.fit(old), nova.NewTask(data.graph, rest, 3, mixed=True), exam, new, data
+
+
+def test_planted_new_classes_are_found_among_known_ones(world) -> None:
+    model, task, exam, _, _ = world
+    scores = nova.grade(nova.discover(model, task), exam).scores("block")
+    assert scores["old"] > 90
+    assert scores["new"] > 90
+
+
+def mostly_known(seed: int = 1) -> tuple[nova.Model, nova.NewTask, nova.Exam]:
+    """Hardly any new nodes among many known ones, and words that say little."""
+    data = nova.synthetic(nodes=900, classes=6, words=60, seed=seed)
+    old, _, exam = nova.split(data, old=[0, 1, 2])
+    rest = np.setdiff1d(np.arange(900), old.train_ids)
+    new = [rest[data.y[rest] == c][:12] for c in (3, 4, 5)]
+    ids = np.sort(np.concatenate([rest[data.y[rest] < 3], *new]))
+    return nova.fit(old), nova.NewTask(data.graph, ids, 3, mixed=True), exam
+
+
+def test_where_most_nodes_are_known_taking_all_for_new_is_worse() -> None:
+    model, task, exam = mostly_known()
+    blind = nova.discover(model, replace(task, mixed=False), nova.Prism(n_resamples=0))
+    seeing = nova.discover(model, task, nova.Prism(n_resamples=0))
+    h = [nova.grade(found, exam).scores()["h"] for found in (seeing, blind)]
+    assert h[0] > h[1] + 10
+
+
+def test_the_same_seed_gives_the_same_model_and_the_one_it_started_from_is_as_it_was(world) -> None:
+    model, task, _, _, data = world
+    before = model.predict_proba(data.graph)
+    first, second = (nova.discover(model, task, seed=7).predict_proba(data.graph) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert np.array_equal(before, model.predict_proba(data.graph))
+
+
+def test_nodes_count_by_their_odds_of_being_new() -> None:
+    model, task, exam = mostly_known(seed=3)
+    heavy, even = (
+        nova.discover(model, task, nova.Prism(weigh=on, n_resamples=0)) for on in (True, False)
+    )
+    h = [nova.grade(found, exam).scores()["h"] for found in (heavy, even)]
+    assert h[0] > h[1] + 10
+
+
+def test_of_many_nodes_a_part_is_grouped_and_all_are_classified(world, monkeypatch) -> None:
+    model, task, exam, _, _ = world
+    monkeypatch.setattr(mixture, "MAX_GROUPED", 150)
+    monkeypatch.setattr(mixture, "MAX_REGROUPED", 100)
+    assert (
+        nova.grade(nova.discover(model, task, nova.Prism(n_resamples=2)), exam).scores()["all"] > 85
+    )
+
+
+def test_a_stage_says_that_it_was_mixed_and_one_that_was_not_does_not(world) -> None:
+    model, task, _, new, _ = world
+    quick = nova.Prism(n_resamples=0)
+    assert nova.discover(model, task, quick).stages[-1].mixed
+    assert not nova.discover(model, new, quick).stages[-1].mixed
+
+
+def test_a_second_stage_knows_where_the_classes_of_the_first_are() -> None:
+    data = nova.synthetic(nodes=600, classes=6, words=300, seed=1)
+    old, _, exams = nova.split_stages(data, [0, 1], [[2, 3], [4, 5]])
+    model = nova.fit(old)
+    rest = np.setdiff1d(np.arange(600), old.train_ids)
+    first = np.intersect1d(rest, np.flatnonzero(data.y < 4))
+    model = nova.discover(model, nova.NewTask(data.graph, first, 2, mixed=True))
+    assert model.cells is not None
+    assert model.cells.table.shape[2] == 4
+    assert (model.cells.table.sum(dim=1) > 0).all()
+    model = nova.discover(model, nova.NewTask(data.graph, rest, 2, mixed=True))
+    assert model.classes_per_stage == (2, 2, 2)
+    assert nova.grade(model, exams[1]).scores()["all"] > 85
+
+
+@pytest.mark.parametrize("encoder", ["prism", "gcn"])
+@pytest.mark.parametrize("nodes", [3, 12])
+def test_few_nodes_one_new_class_and_every_encoder(encoder: str, nodes: int) -> None:
+    data = nova.synthetic(nodes=150, classes=3, words=60)
+    old, new, _ = nova.split(data, old=[0, 1])
+    settings = {} if encoder == "prism" else {"epochs": 3, "hidden": 8}
+    model = nova.fit(old, encoder, **settings)
+    task = nova.NewTask(data.graph, new.ids[:nodes], 1, mixed=True)
+    found = nova.discover(model, task, nova.Prism(n_resamples=2))
+    assert len(found.classes) == 3
+    assert np.isfinite(found.predict_proba(data.graph)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "prism"])
+def test_methods_that_take_all_nodes_for_new_refuse_a_mixture(world, name: str) -> None:
+    model, task, _, _, _ = world
+    with pytest.raises(SettingError, match=f"{name} takes every node it is given for new"):
+        nova.discover(model, task, get_method(name, {}))
+
+
+@dataclass(frozen=True)
+class Told:
+    """A method of somebody's own that says it can do a mixture."""
+
+    mixed = True
+
+    def discover(self, model: nova.Model, task: nova.NewTask) -> nova.Model:
+        assert task.mixed
+        return nova.Prism(n_resamples=0).discover(model, task)
+
+
+def test_a_method_of_ones_own_can_say_that_it_does_mixtures(world) -> None:
+    model, task, _, _, _ = world
+    assert len(nova.discover(model, task, Told()).classes) == 6
+
+
+def test_editing_classes_keeps_the_cells_in_step(world) -> None:
+    model, task, _, _, data = world
+    found = nova.discover(model, task, nova.Prism(n_resamples=0))
+    new = found.classes[-1].id
+    for edited in (found.reject(new), found.split(new, data.graph), found.merge([new, new - 1])):
+        assert edited.cells is not None
+        assert edited.cells.table.shape[2] == edited.num_columns
+        assert len(edited.memory.classes.count) == edited.num_columns
+        again = nova.discover(edited, replace(task, num_new=1), nova.Prism(n_resamples=0))
+        assert torch.isfinite(again.head().linear.weight).all()

@@ -1,0 +1,104 @@
+"""The user's own labels beside what a model says of the same nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.model.info import ClassInfo
+from nodenova.review.predictions import Predictions
+from nodenova.review.user_labels import UserLabels, labels_in_new_classes
+
+
+@pytest.fixture(scope="module")
+def data() -> nova.LabelledGraph:
+    return nova.synthetic(nodes=120, classes=4, words=80, seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(data: nova.LabelledGraph) -> nova.Model:
+    old, new, _ = nova.split(data, [0, 1])
+    return nova.discover(nova.fit(old), new)
+
+
+def test_a_labelled_node_keeps_its_label_and_the_table_says_that_the_model_differs(
+    data: nova.LabelledGraph, model: nova.Model
+) -> None:
+    says = model.predict(data.graph)
+    wrong = int(np.flatnonzero(says == 2)[0])
+    right = int(np.flatnonzero(says == 1)[0])
+    told = np.full(120, -1)
+    told[[wrong, right]] = 1
+    p = model.predict_proba(data.graph)
+    found = Predictions.of(model, data.graph, 0.5, labels=UserLabels(told, ("a", "b")))
+    table = found.columns()
+    assert [table[key][wrong] for key in ("class", "kind", "label", "agrees")] == [
+        1,
+        "old",
+        "b",
+        "no",
+    ]
+    assert table["probability"][wrong] == round(float(p[wrong, 1]), 4)
+    assert table["unsure"][wrong] == "yes"
+    assert (table["class"][right], table["agrees"][right]) == (1, "yes")
+    others = np.delete(np.arange(120), [wrong, right])
+    assert {table["agrees"][i] for i in others} == {table["label"][i] for i in others} == {""}
+    assert [table["class"][i] for i in others] == says[others].tolist()
+    loose = UserLabels(told, ("a", "b"), keep=False)
+    table = Predictions.of(model, data.graph, labels=loose).columns()
+    assert table["class"] == says.tolist()
+    assert (table["label"][wrong], table["agrees"][wrong]) == ("b", "no")
+
+
+def test_without_labels_the_columns_are_empty(data: nova.LabelledGraph, model: nova.Model) -> None:
+    table = Predictions.of(model, data.graph).columns()
+    assert set(table["label"]) == set(table["agrees"]) == {""}
+    assert table["class"] == model.predict(data.graph).tolist()
+
+
+def test_a_label_stands_for_what_a_review_made_of_its_class(
+    data: nova.LabelledGraph, model: nova.Model
+) -> None:
+    told = np.where(data.y < 2, data.y, -1)
+    labels = UserLabels(told, ("a", "b"))
+    merged = model.merge([1, 2]).rename(1, "both")
+    p = merged.predict_proba(data.graph)
+    rows = labels.rows(merged, p)
+    assert {merged.classes[r].name for r in rows[told == 1]} == {"both"}
+    split = model.split(0, data.graph, 2)
+    p = split.predict_proba(data.graph)
+    rows, agrees = labels.rows(split, p), labels.agrees(split, p)
+    parts = {c.id for c in split.classes} - {1, 2, 3}
+    assert {split.classes[r].id for r in rows[told == 0]} == parts
+    mine = np.flatnonzero(told == 0)
+    inside = [split.classes[r].id in parts for r in p[mine].argmax(axis=1)]
+    assert [agrees[i] == "yes" for i in mine] == inside
+
+
+def info(number: int, kind: str, labelled: int | None) -> ClassInfo:
+    stage = int(kind == "new")
+    return ClassInfo(number, f"c{number}", f"c{number}", kind, stage, size=99, labelled=labelled)
+
+
+def test_labels_in_discovered_classes_are_said_above_one_in_twenty() -> None:
+    few = [info(0, "old", 95), info(1, "new", 5)]
+    assert labels_in_new_classes(few) == ""
+    many = [info(0, "old", 1023), info(1, "new", 10), info(2, "new", 83), info(3, "new", 7)]
+    many += [info(4, "new", 0), info(5, "new", 1)]
+    said = labels_in_new_classes(many)
+    assert said.startswith(
+        "101 of your 1,124 labelled nodes look like discovered classes, "
+        "most in 'c2' (83), 'c1' (10), 'c3' (7); "
+    )
+    assert labels_in_new_classes([replace(each, labelled=None) for each in many]) == ""
+
+
+def test_class_info_counts_labelled_nodes(data: nova.LabelledGraph, model: nova.Model) -> None:
+    labelled = np.arange(120) < 50
+    rows = model.predict_proba(data.graph).argmax(axis=1)
+    infos = model.class_info(data.graph, labelled=labelled)
+    assert [each.labelled for each in infos] == np.bincount(rows[:50], minlength=4).tolist()
+    assert [each.labelled for each in model.class_info(data.graph)] == [None] * 4

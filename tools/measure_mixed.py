@@ -1,0 +1,249 @@
+"""Measure discovery in a mixture.
+
+    python tools/measure_mixed.py run|show|time ROWS
+
+run   for each graph, class split and share of known nodes among the unlabelled, appends a JSON line
+      to ROWS: All, H and the accuracy of old against new (block matching) of Prism on the mixture,
+      of Prism told which nodes are new, and of GCD's semi-supervised k-means, the number of new
+      classes given. What is there already is not run again.
+show  prints the table; --page docs/open-world.md and --log docs/experiments/open-world.md put its
+      means and all of it into these pages.
+time  measures seconds on a planted graph.
+
+Half of the classes are known, 20 labelled nodes each. Half of the other nodes are held out of
+discovery and graded; of the rest as many are unlabelled as keep the share ("as is": all of them),
+at most 3,000. Nothing is chosen here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import into_page
+import numpy as np
+import torch
+from learn_counting import load
+
+import nodenova as nova
+from nodenova.bench.rivals import GCDKMeans
+from nodenova.data.labels import LabelledGraph, OldTask
+from nodenova.evaluation import metrics
+from nodenova.methods import Method, get_method
+from nodenova.model.model import Model
+from nodenova.nn.memory import Memory
+from nodenova.nn.passes import encode, shared_passes
+from nodenova.nn.seeding import repeatable
+from nodenova.prism.classifier import fit_joint_classifier
+
+SHARES = (None, 0.3, 0.5, 0.7, 0.95)
+MIN_CLASS, MAX_CLASSES = 15, 16
+PER_CLASS = 20
+MAX_UNLABELLED = 3_000
+HOW = ("mixed", "told", "gcd")
+
+
+def classes_of(labelled: LabelledGraph, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Known and new classes."""
+    size = np.bincount(labelled.y[labelled.y >= 0], minlength=labelled.num_classes)
+    rng = np.random.default_rng([split, 5])
+    order = rng.permutation(np.flatnonzero(size >= MIN_CLASS))[:MAX_CLASSES]
+    return order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
+
+
+def divided(
+    labelled: LabelledGraph, split: int
+) -> tuple[OldTask, np.ndarray, np.ndarray, np.ndarray]:
+    """Phase 1, the nodes for discovery, those held out, (N,) classes numbered as a model does."""
+    old, new = classes_of(labelled, split)
+    rng = np.random.default_rng([split, 6])
+    number = np.full(labelled.num_classes + 1, -1)
+    number[np.concatenate([old, new])] = np.arange(len(old) + len(new))
+    y = number[labelled.y]
+    train = np.zeros(len(y), dtype=bool)
+    for c in range(len(old)):
+        mine = rng.permutation(np.flatnonzero(y == c))
+        train[mine[: min(PER_CLASS, len(mine) // 2)]] = True
+    rest = rng.permutation(np.flatnonzero((y >= 0) & ~train))
+    ids, none = np.flatnonzero(train), np.zeros(0, dtype=np.int64)
+    names = tuple(labelled.class_names[c] for c in old)
+    first = OldTask(labelled.graph, ids, y[ids], none, none, names)
+    return first, rest[: len(rest) // 2], rest[len(rest) // 2 :], y
+
+
+def unlabelled(pool: np.ndarray, is_old: np.ndarray, share: float | None, least: int) -> np.ndarray:
+    """Nodes of which `share` are known, ascending."""
+    if share is None:
+        return np.sort(pool[:MAX_UNLABELLED])
+    known, new = pool[is_old], pool[~is_old]
+    total = min(MAX_UNLABELLED, len(known) / share, len(new) / (1 - share))
+    return np.sort(
+        np.concatenate([known[: int(total * share)], new[: max(int(total * (1 - share)), least)]])
+    )
+
+
+def told(model: Model, task: nova.NewTask) -> np.ndarray:
+    """(N,) what Prism says when it is told which nodes are new.
+
+    Statistics are taken at the ranks in use only, as in a mixture: the package takes them at all,
+    in many times the time.
+    """
+    g, old, lda = model.frozen_encoder(), model.memory, model.lda
+    multirank = g.spec.multirank
+    used = lda.ranks_for(multirank, model.num_columns + task.number)
+    small = Memory(old.replay, old.classes.at(multirank.columns_of(used)))
+    z = encode(g, task.graph)
+    with repeatable(0, "told"), torch.no_grad():
+        ids = torch.from_numpy(task.ids)
+        _, head = fit_joint_classifier(used, small, z, ids, task.number, lda=lda)
+        said: np.ndarray = head(z).argmax(dim=1).numpy()
+    return said
+
+
+def score(
+    said: np.ndarray, y: np.ndarray, held: np.ndarray, o: int, k: int, found_new: int
+) -> dict[str, float]:
+    confusion = metrics.confusion_matrix(y[held], said[held], o + k, o + found_new)
+    matched = metrics.match_block(confusion, (o, k), (o, found_new))
+    scores = metrics.accuracies(confusion, o, matched)
+    old_new = metrics.old_new_accuracy(confusion, o, o)
+    return {"all": scores["all"], "h": scores["h"], "old_new_accuracy": old_new}
+
+
+def lines(
+    labelled: LabelledGraph, name: str, split: int, done: set[Any], method: Method | None
+) -> Any:
+    first, pool, held, y = divided(labelled, split)
+    o = len(first.class_names)
+    k = int(y.max()) + 1 - o
+    wanted = [share for share in SHARES if (name, split, share) not in done]
+    if not wanted:
+        return
+    with shared_passes():
+        model = nova.fit(first, seed=split)
+        for share in wanted:
+            ids = unlabelled(pool, y[pool] < o, share, 3 * k)
+            task = nova.NewTask(labelled.graph, ids, k, mixed=True)
+            strict = nova.NewTask(labelled.graph, ids[y[ids] >= o], k)
+            line: dict[str, Any] = {
+                "graph": name,
+                "split": split,
+                "share": share,
+                "n": len(ids),
+                "o": o,
+                "k": k,
+            }
+            begin = time.perf_counter()
+            mixed = nova.discover(model, task, method).predict(labelled.graph)
+            line["seconds"] = time.perf_counter() - begin
+            with repeatable(0, "gcd"):
+                gcd = GCDKMeans().assign(model, first, task)
+            for how, said in zip(HOW, (mixed, told(model, strict), gcd), strict=True):
+                line[how] = score(said, y, held, o, k, k)
+            yield line
+
+
+def run(rows: Path, graphs: list[str], splits: range, method: Method | None = None) -> None:
+    done = set()
+    if rows.exists():
+        done = {
+            (r["graph"], r["split"], r["share"])
+            for r in map(json.loads, rows.read_text().splitlines())
+        }
+    for split in splits:
+        for path in graphs:
+            name = Path(path).stem
+            with rows.open("a") as file:
+                for line in lines(load(path), name, split, done, method):
+                    file.write(json.dumps(line) + "\n")
+                    file.flush()
+
+
+def table(rows: Path, graphs: bool) -> str:
+    """Means over class splits, and over graphs; with a line for each graph, or without."""
+    made = [json.loads(line) for line in rows.read_text().splitlines()]
+    said = [
+        "| known | graph | tasks | mixed | told | difference | GCD |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for share in SHARES:
+        mine = [r for r in made if r["share"] == share]
+        means = []
+        for graph in sorted({r["graph"] for r in mine}):
+            these = [r for r in mine if r["graph"] == graph]
+            mean = {
+                (how, s): float(np.mean([r[how][s] for r in these]))
+                for how in HOW
+                for s in ("all", "h")
+            }
+            means.append(mean)
+            if graphs:
+                said.append(row(share, graph, len(these), mean))
+        if means:
+            mean = {key: float(np.mean([m[key] for m in means])) for key in means[0]}
+            said.append(row(share, f"**mean of {len(means)}**", len(mine), mean))
+    return "\n".join(said)
+
+
+def seconds(nodes: int) -> str:
+    """Processor time of a mixed and a strict discovery, the same nodes unlabelled."""
+    data = nova.synthetic(nodes=nodes + 200, classes=8, words=2000)
+    first, _, _ = nova.split(data, range(4), per_class=50)
+    model = nova.fit(first)
+    ids = np.setdiff1d(np.arange(nodes + 200), first.train_ids)[:nodes]
+    took = []
+    for mixed in (True, False):
+        begin = time.process_time()
+        nova.discover(model, nova.NewTask(data.graph, ids, 4, mixed=mixed))
+        took.append(time.process_time() - begin)
+    begin = time.process_time()
+    nova.count_new(model, nova.NewTask(data.graph, ids, None, mixed=True))
+    took.append(time.process_time() - begin)
+    return (
+        f"{len(ids):,} unlabelled nodes: {took[0]:.0f} s mixed, {took[1]:.0f} s strict, "
+        f"{took[2]:.0f} s counting (processor time, one core)."
+    )
+
+
+def row(share: float | None, graph: str, count: int, mean: dict[tuple[str, str], float]) -> str:
+    both = {how: f"{mean[how, 'all']:.1f}/{mean[how, 'h']:.1f}" for how in HOW}
+    gap = "/".join(f"{mean['mixed', s] - mean['told', s]:+.1f}" for s in ("all", "h"))
+    said = "as is" if share is None else f"{100 * share:.0f} %"
+    return (
+        f"| {said} | {graph} | {count} | {both['mixed']} | {both['told']} | {gap} | {both['gcd']} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["run", "show", "time"])
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
+    parser.add_argument("--splits", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
+    parser.add_argument("--setting", nargs="*", default=[], help="of Prism, as name=value")
+    parser.add_argument("--nodes", type=int, default=100_000, help="of `time`")
+    parser.add_argument("--page", type=Path, help="a page to put the means into")
+    parser.add_argument("--log", type=Path, help="a page to put the whole table into")
+    arguments = parser.parse_args()
+    if arguments.what == "run":
+        settings = dict(pair.split("=", 1) for pair in arguments.setting)
+        method = get_method("prism", settings)
+        run(arguments.rows, arguments.graphs, range(*arguments.splits), method)
+    elif arguments.what == "time":
+        print(seconds(arguments.nodes))
+    else:
+        whole = table(arguments.rows, graphs=True)
+        print(whole)
+        if arguments.page is not None:
+            into_page.put(arguments.page, "mixed", table(arguments.rows, graphs=False))
+        if arguments.log is not None:
+            into_page.put(arguments.log, "mixed", whole)
+
+
+if __name__ == "__main__":
+    main()
