@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from nodenova.errors import SettingError
 from nodenova.nn.training import minimize, rampup, watched_by
 
 
@@ -118,3 +119,27 @@ def test_the_watcher_sees_every_epoch_and_only_within_its_block() -> None:
         minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
     minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
     assert calls == [(1, 2, ["a"]), (2, 2, ["a"])]
+
+
+def test_training_that_breaks_down_says_when_and_by_which_term() -> None:
+    point = Point(1.0)
+
+    def broken(epoch: int) -> dict[str, torch.Tensor]:
+        return {"good": point.at**2} if epoch < 3 else {"bad": point.at * float("inf")}
+
+    with pytest.raises(
+        SettingError, match="broke down in epoch 3 of 5: bad is not a finite number"
+    ):
+        minimize(broken, [point], epochs=5)
+
+
+def test_training_that_breaks_down_after_its_best_epoch_ends_in_that() -> None:
+    point = Point(1.0)
+    scores = iter([(1.0,), (2.0,)])
+
+    def terms(epoch: int) -> dict[str, torch.Tensor]:
+        return {"a": -point.at if epoch < 3 else point.at * float("inf")}
+
+    history = minimize(terms, [point], epochs=5, lr=0.1, validate=lambda: next(scores))
+    assert len(history["a"]) == 3
+    assert torch.isfinite(point.at)

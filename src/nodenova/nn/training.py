@@ -12,6 +12,8 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor, nn
 
+from nodenova.errors import SettingError
+
 History: TypeAlias = "dict[str, list[float]]"
 Watcher: TypeAlias = "Callable[[int, int, Mapping[str, float]], None]"
 
@@ -70,6 +72,9 @@ def minimize(
 
     Returns:
         What each term was in each epoch.
+
+    Raises:
+        SettingError: A term is not a finite number, and there is no better state to end in.
     """
     optimizer = torch.optim.Adam(
         [p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay
@@ -92,6 +97,14 @@ def minimize(
             history.setdefault(name, []).append(value)
         if watcher is not None:
             watcher(epoch, epochs, values)
+        lost = [name for name, value in values.items() if not math.isfinite(value)]
+        if lost and best is not None:
+            break  # the best state is from before
+        if lost:
+            raise SettingError(
+                f"training broke down in epoch {epoch} of {epochs}: {', '.join(lost)} is not a finite "
+                "number; a smaller lr or fewer layers may help"
+            )
         if validate is not None:
             for module in modules:
                 module.eval()
