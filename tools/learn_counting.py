@@ -14,8 +14,8 @@ learn    fits the weights to ROWS, each graph judged by weights learnt without i
          be collected again afterwards.
 
 A task: o known classes with 20 to 50 labelled nodes each, k new ones, 500 to 2,000 unlabelled
-nodes (fewer where classes are small), class sizes uneven, 30, 50, 70 or 90 % of them known; all of them (nothing new); none of them
-(strict).
+nodes (fewer where classes are small), class sizes uneven, 30, 50, 70 or 90 % of them known; all of
+them (nothing new); none of them (strict).
 """
 
 from __future__ import annotations

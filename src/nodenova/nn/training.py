@@ -102,8 +102,8 @@ def minimize(
             break  # the best state is from before
         if lost:
             raise SettingError(
-                f"training broke down in epoch {epoch} of {epochs}: {', '.join(lost)} is not a finite "
-                "number; a smaller lr or fewer layers may help"
+                f"training broke down in epoch {epoch} of {epochs}: {', '.join(lost)} is not a "
+                "finite number; a smaller lr or fewer layers may help"
             )
         if validate is not None:
             for module in modules:
