@@ -92,16 +92,13 @@ def half(data: nova.LabelledGraph) -> np.ndarray:
 def test_unlabelled_nodes_may_be_of_known_classes_unless_all_are_said_to_be_new(
     data: nova.LabelledGraph, half: np.ndarray
 ) -> None:
-    mixed = NodeDiscoverer(2).fit(data.graph, half)
-    strict = NodeDiscoverer(2, mixed=False).fit(data.graph, half)
+    mixed = NodeDiscoverer(5, method=QUICK).fit(data.graph, half)  # a wrong number, on purpose
+    strict = NodeDiscoverer(5, method=QUICK, mixed=False).fit(data.graph, half)
     assert [each.model_.stages[-1].mixed for each in (mixed, strict)] == [True, False]
     hidden = (data.y < 3) & (half < 0)
     known = (mixed.labels_[hidden] == data.y[hidden]).mean()
     assert known > 0.8
-    assert known > (strict.labels_[hidden] == data.y[hidden]).mean()
-    for c in (3, 4):
-        mine = mixed.labels_[data.y == c].tolist()
-        assert mine.count(max(set(mine), key=mine.count)) > 0.6 * len(mine)
+    assert (strict.labels_[hidden] == data.y[hidden]).mean() < 0.5
     assert ("Unlabelled nodes" in mixed.run_.facts, "New nodes" in strict.run_.facts) == (
         True,
         True,
@@ -147,12 +144,12 @@ def test_a_count_is_that_of_the_functions(data: nova.LabelledGraph, half: np.nda
 def test_a_method_that_cannot_do_mixtures_takes_all_for_new_and_says_so(
     data: nova.LabelledGraph, half: np.ndarray
 ) -> None:
-    method = nova.FrozenKMeans()
-    found = NodeDiscoverer(2, method=method, encoder="prism").fit(data.graph, half)
+    asked = {"method": nova.FrozenKMeans(), "fit_settings": {"hidden": 8, "epochs": 3}}
+    found = NodeDiscoverer(2, **asked).fit(data.graph, half)
     assert not found.model_.stages[-1].mixed
     said = "frozen_kmeans takes every unlabelled node for new; prism tells those of known classes"
     assert [note for note in found.notes_ if note.startswith(said)]
-    quiet = NodeDiscoverer(2, method=method, encoder="prism", mixed=False).fit(data.graph, half)
+    quiet = NodeDiscoverer(2, mixed=False, **asked).fit(data.graph, half)
     assert not [note for note in quiet.notes_ if note.startswith(said)]
 
 

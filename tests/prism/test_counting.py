@@ -146,6 +146,12 @@ def test_the_likely_numbers_are_the_fewest_with_four_fifths() -> None:
     assert (count.low, count.high) == (1, 4)
 
 
+def test_there_are_never_more_classes_than_nodes() -> None:
+    count = Count(3, (0.0, 0.1, 0.2, 0.7), 1.0, 0.01, 0.5, 2)
+    assert count.capped(2).number == 2
+    assert count.capped(3) == count
+
+
 @pytest.mark.parametrize(
     ("count", "sentence"),
     [

@@ -34,7 +34,7 @@ STEPS = 30  # of k-means
 class Cells:
     """What phase 1 keeps of where the labelled nodes are: sums over nodes, no node.
 
-    ranks:         (q,) the ranks of the ladder that cells are found on.
+    ranks:         (q,) the ranks that cells are found on.
     basis, shift:  (D, r), (r,) of the `Directions` in which they are found.
     center:        (T, M, r) of T cellings with M cells each.
     table:         (T, M, C) how many labelled nodes of each class lie in each cell; one or two are

@@ -1,4 +1,4 @@
-"""Measures of n_resamples: how alike groups are, how well nodes lie in them."""
+"""Measures of groupings: how alike groups are, how well nodes lie in them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Scene:
     """Unlabelled nodes and known classes in the space where they are grouped.
 
     used, old: the ranks in use and what is known of the old classes at them.
-    u:        (n, D) ladder of the nodes.
+    u:        (n, D) multi-rank features of the nodes.
     points:   (n, r) the same whitened, in its main directions, at unit length, and
     anchors:  (o, r) the old means there.
     white:    (D, D) the whitening.

@@ -110,6 +110,6 @@ def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
     most = ", ".join(f"{info.name!r} ({info.labelled:,})" for info in new[:MAX_NAMED])
     return (
         f"{inside:,} of your {count(total, 'labelled node looks', 'labelled nodes look')} "
-        f"like discovered classes, most in {most}; a class with many labels in it may be no new "
-        "one: merge it with the known class, reject it, or look for fewer (--num-new)"
+        f"like discovered classes, most in {most}; either such a class is a known one (merge or "
+        "reject it, or look for fewer with --num-new), or these labels are wrong"
     )

@@ -42,7 +42,7 @@ def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> 
         >>> import nodenova as nova
         >>> world = world_of(nova.synthetic(nodes=400, classes=4), "mixed-95", number=0, seed=0)
         >>> world.classes
-        ((1, 2), (0, 3))
+        ((0, 2), (1, 3))
     """
     if protocol not in PROTOCOLS:
         raise one_of("protocol", protocol, PROTOCOLS)
