@@ -150,7 +150,7 @@ def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
         "New",
         "All",
         "H",
-        "Gate",
+        "Old-new accuracy",
         "NMI",
         "ARI",
         "Old-N",
