@@ -127,9 +127,7 @@ def test_training_that_breaks_down_says_when_and_by_which_term() -> None:
     def broken(epoch: int) -> dict[str, torch.Tensor]:
         return {"good": point.at**2} if epoch < 3 else {"bad": point.at * float("inf")}
 
-    with pytest.raises(
-        SettingError, match="epoch 3 of 5: bad is not a finite number"
-    ):
+    with pytest.raises(SettingError, match="epoch 3 of 5: bad is not a finite number"):
         minimize(broken, [point], epochs=5)
 
 
