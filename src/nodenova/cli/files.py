@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
+    from nodenova.io.table_encoder import TableEncoder
 
 GraphPath = Annotated[
     Path | None,
@@ -112,6 +113,23 @@ Encoding = Annotated[
 ]
 
 
+class FileOptions(TypedDict, total=False):
+    """Options of `load_graph` that are handed on as they are."""
+
+    id_column: str | None
+    label_column: str | None
+    new_nodes: Path | None
+    new_column: str | None
+    source_column: str | None
+    target_column: str | None
+    weight_column: str | None
+    min_weight: float | None
+    drop_unknown_edges: bool
+    delimiter: str | None
+    encoding: str | None
+    recipe: TableEncoder | None
+
+
 def load_files(
     graph: Path | None,
     nodes: Path | None,
@@ -120,7 +138,7 @@ def load_files(
     text_columns: list[str] | None = None,
     features: str | None = None,
     show: bool = False,
-    **options: Any,
+    **options: Unpack[FileOptions],
 ) -> UserGraph:
     """The graph that the options above describe.
 

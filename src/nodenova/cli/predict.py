@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 from rich.markup import escape
@@ -142,7 +142,7 @@ def _model_and_graph(
     nodes: Path | None,
     edges: Path | None,
     quiet: bool,
-    **options: Any,
+    **options: Unpack[files.FileOptions],
 ) -> tuple[Model, Graph, Sequence[str], UserLabels | None, list[str]]:
     """The saved model, the graph to use it on, what its classes are called, what did not match.
 

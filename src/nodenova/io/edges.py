@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import chain
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from nodenova.io.columns import clipped
 from nodenova.io.foreign import is_edge_list, open_edge_list
 from nodenova.io.frames import is_frame
 from nodenova.io.nodes import LONGEST_ID, Nodes, id_of, pick, without_point
-from nodenova.io.tables import Rows, Table, is_missing, open_rows
+from nodenova.io.tables import ReadingOptions, Rows, Table, is_missing, open_rows
 
 SOURCE_NAMES = ("source", "src", "from", "u", "head", "citing", "node1")
 TARGET_NAMES = ("target", "dst", "to", "v", "tail", "cited", "node2")
@@ -31,7 +31,7 @@ def read_edges(
     min_weight: float | None,
     drop_unknown: bool,
     notes: list[str],
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> tuple[np.ndarray, Nodes]:
     """Read a table of edges, or an edge list.
 
@@ -83,7 +83,7 @@ def read_edges(
     return ends, nodes
 
 
-def _open(edges: Any, reading: dict[str, Any]) -> Rows:
+def _open(edges: Any, reading: ReadingOptions) -> Rows:
     if is_edge_list(edges):
         return open_edge_list(edges, reading["encoding"])
     return open_rows(edges, source="edges" if is_frame(edges) else "", **reading)

@@ -18,7 +18,7 @@ from nodenova.io.edges import read_edges
 from nodenova.io.frames import is_frame
 from nodenova.io.nodes import read_nodes
 from nodenova.io.table_encoder import MAX_WORDS, TableEncoder
-from nodenova.io.tables import Progress, Table, no_progress
+from nodenova.io.tables import Progress, ReadingOptions, Table, no_progress
 from nodenova.io.text_files import check_file, text_file
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -113,7 +113,11 @@ def load_graph(
             )
         return _marked(ready, _listed(new_nodes, ready.graph.node_ids, ready.name), [], None)
 
-    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "progress": progress}
+    reading: ReadingOptions = {
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "progress": progress,
+    }
     notes: list[str] = []
     table = None
     if nodes is not None:

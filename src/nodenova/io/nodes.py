@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nodenova.data.labels import UNKNOWN
 from nodenova.errors import GraphError
 from nodenova.io.columns import YES, YES_NO, clipped
 from nodenova.io.frames import is_frame
-from nodenova.io.tables import Table, is_missing, read_table
+from nodenova.io.tables import ReadingOptions, Table, is_missing, read_table
 
 ID_NAMES = ("id", "node_id", "node", "nodeid")
 LABEL_NAMES = ("label", "class", "category", "y")
@@ -52,7 +52,7 @@ def read_nodes(
     label_column: str | None,
     new_column: str | None,
     notes: list[str],
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> Nodes:
     """Read a table of nodes and check every cell that stands for an id, a label or "new".
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from nodenova.errors import GraphError
 from nodenova.io.frames import Cells, Frame, header_of, is_frame, open_frame, open_parquet
@@ -23,6 +23,15 @@ Progress: TypeAlias = (
     "Callable[[str, float], None]"  # what is being done, and which share of it is done
 )
 T = TypeVar("T")
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How a file is read, as `open_rows` and `read_table` take it."""
+
+    delimiter: str | None
+    encoding: str | None
+    progress: Progress
+
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "pipe"}
 SNIFFED_LINES = 50
