@@ -71,10 +71,11 @@ def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatch
     """Phase 1 alone. It does not depend on the plan's method."""
     ready = drawn(labelled, plan, seed)
     old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    return _fit(old, plan, seed, watch)
+    return fit_plan(old, plan, seed, watch)
 
 
-def _fit(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Fitted:
+def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Fitted:
+    """Phase 1 as a plan has it, on labelled nodes that were chosen already."""
     clock = time.perf_counter()
     model = fit(
         old,
@@ -114,7 +115,7 @@ def run_one(
     method = plan.method
     ready = drawn(labelled, plan, seed)
     old, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    fitted = fitted or _fit(old, plan, seed, watch)
+    fitted = fitted or fit_plan(old, plan, seed, watch)
     before = fitted.model
     with shared_passes():  # phase 2 and both exams read the same z where the encoder stays
         clock = time.perf_counter()

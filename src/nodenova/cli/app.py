@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -117,6 +117,12 @@ def check_probability(min_confidence: float) -> None:
     """Refuse what is no probability."""
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """What was repaired or assumed, a line each, on standard error."""
+    for note in notes:
+        err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
 
 
 def renamed_option(old: str, new: str) -> None:

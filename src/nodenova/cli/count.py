@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from nodenova.cli import files
-from nodenova.cli.app import OWN, Quiet, app, err, fail, out
+from nodenova.cli.app import OWN, Quiet, app, err, fail, out, print_notes
 
 if TYPE_CHECKING:
     from nodenova.prism.count import Count
@@ -62,8 +61,7 @@ def count(
         encoding=encoding, show=shown,
     )  # fmt: skip
     if not quiet:
-        for note in loaded.notes:
-            err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+        print_notes(loaded.notes)
     old, new, _ = tasks_from_labels(loaded, mixed=mixed, seed=seed)
     try:
         with shared_passes(), Bars(err, show=shown) as bars:

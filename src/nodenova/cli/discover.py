@@ -14,7 +14,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from nodenova.cli import files
-from nodenova.cli.app import OWN, Quiet, app, check_probability, err, fail, out, settings_of
+from nodenova.cli.app import (
+    OWN,
+    Quiet,
+    app,
+    check_probability,
+    err,
+    fail,
+    out,
+    print_notes,
+    settings_of,
+)
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -97,8 +107,7 @@ def discover(
         encoding=encoding, show=shown,
     )  # fmt: skip
     if not quiet:
-        for note in loaded.notes:
-            err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+        print_notes(loaded.notes)
     try:
         with Bars(err, show=shown) as bars:
             found = NodeDiscoverer(
@@ -146,8 +155,7 @@ def number_of(text: str) -> int | None:
 
 def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:
     """How many new classes there seem to be, and what speaks against them."""
-    for note in notes:
-        err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+    print_notes(notes)
     if run.verdict is not None:
         out.print(f"{escape(run.verdict.sure)}\n", highlight=False, soft_wrap=True)
     if run.warning:

@@ -11,7 +11,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from nodenova.cli import files
-from nodenova.cli.app import OWN, DataRoot, Quiet, app, check_probability, err, fail, out
+from nodenova.cli.app import (
+    OWN,
+    DataRoot,
+    Quiet,
+    app,
+    check_probability,
+    err,
+    fail,
+    out,
+    print_notes,
+)
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -190,6 +200,5 @@ def _model_and_graph(
     data, unmatched = with_known_features(loaded.graph, known)
     notes = [*loaded.notes, *unmatched]
     if not quiet:
-        for note in notes:
-            err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
+        print_notes(notes)
     return model, data, called, None, notes

@@ -5,6 +5,7 @@ A module that turns a graph into z, and a description of it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
@@ -50,7 +51,7 @@ class EncoderSpec(Protocol):
         """What a stage of a model says of it."""
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module, ABC):
     """g: Graph -> z of shape (nodes, spec.hidden).
 
     Attributes:
@@ -59,6 +60,6 @@ class Encoder(nn.Module):
 
     spec: EncoderSpec
 
+    @abstractmethod
     def forward(self, graph: Graph) -> Tensor:
         """(nodes, spec.hidden) z of all nodes."""
-        raise NotImplementedError

@@ -13,7 +13,7 @@ from nodenova.bench.league.worlds import world_of
 from nodenova.bench.plan import Plan
 from nodenova.bench.rivals import Rival
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
-from nodenova.bench.run import Fitted, Watch, unwatched
+from nodenova.bench.run import Fitted, Watch, fit_plan, unwatched
 from nodenova.data.labels import Exam, LabelledGraph
 from nodenova.data.open_world import OpenWorld
 from nodenova.discovery import SEES, discover
@@ -22,7 +22,6 @@ from nodenova.evaluation.detection import detection_scores
 from nodenova.evaluation.grade import Grade, grade
 from nodenova.evaluation.graded import Seconds, counts_of
 from nodenova.evaluation.provenance import commit, versions
-from nodenova.fitting import fit
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
 from nodenova.nn.seeding import repeatable
@@ -54,12 +53,7 @@ def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatch
     Returns:
         The model of the old classes, and how long it took.
     """
-    clock = time.perf_counter()
-    world = _world(labelled, plan, seed)
-    settings = schedules.fit_settings(plan)
-    watcher = watch(seed, "fit")
-    model = fit(world.old, plan.encoder, seed=seed, device=plan.device, watcher=watcher, **settings)
-    return Fitted(model, time.perf_counter() - clock)
+    return fit_plan(_world(labelled, plan, seed).old, plan, seed, watch)
 
 
 def play(
@@ -91,7 +85,7 @@ def play(
         ('mixed-30', 'mixed', (2, 2))
     """
     world = _world(labelled, plan, seed)
-    fitted = fitted or learn(labelled, plan, seed, watch)
+    fitted = fitted or fit_plan(world.old, plan, seed, watch)
     clock = time.perf_counter()
     if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
         played = _count(world, plan, seed, fitted.model)
