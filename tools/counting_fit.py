@@ -169,6 +169,11 @@ def fit_odds(rows: Sequence[Row]) -> list[float]:
     return [float(v) for v in minimize(loss, np.zeros(rows_x.shape[1]), jac=True).x]
 
 
+def odds_without_each(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """graph -> the odds of cells learnt on all other graphs."""
+    return {g: fit_odds([r for r in rows if r["graph"] != g]) for g in graphs_of(rows)}
+
+
 def stretched(logit: Logit, by: float) -> Logit:
     """The same, surer or less sure of itself."""
     return Logit({n: (m, s, by * w) for n, (m, s, w) in logit.features.items()}, by * logit.bias)

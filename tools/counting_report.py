@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,11 @@ from counting_fit import (
 )
 
 from nodenova.prism.count import HELD, Count
-from nodenova.prism.counting import Logit, judge
-from nodenova.prism.weights import ODDS
+from nodenova.prism.counting import Logit, best_number, judge
 
 FALSE_ALARMS = 0.05
+STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
+KINDS = ("mixed", "strict")
 HEAD = 3  # lines of a table up to its mean
 
 
@@ -40,28 +41,40 @@ class Report:
     whole: str
 
 
-def learn(rows: Path, write: Path | None, odds: bool) -> Report:
+def learn(rows: Path, cells: Path, write: Path | None, fresh: int) -> Report:
+    """How many: tasks with a seed from `fresh` on are judged by weights learnt on the others, after
+    which the form of it all was chosen; those that are written are learnt on all."""
     made = read(rows)
-    weights: dict[str, Any] = {"odds": ODDS}
-    if odds:
-        weights["odds"] = fit_odds([r for r in made if r["k"] and r.get("cells")])
     new, judged, threshold, anything = learn_new(made)
     means, whole = [*anything], [*anything]
-    for kind in ("mixed", "strict"):
-        these = [r for r in made if r["k"] and (r["share"] > 0) == (kind == "mixed")]
-        weights[kind], counts = learn_number(these, judged, threshold)
-        table = number_table(kind, these, counts)
+    for kind in KINDS:
+        these = of_kind(made, kind)
+        others = [r for r in these if r["seed"] >= fresh]
+        earlier = [r for r in these if r["seed"] < fresh]
+        _, counts = learn_number(earlier, others, judged, threshold)
+        table = number_table(kind, others, counts)
         means += ["", *table[:HEAD]]
         whole += ["", *table]
     if write is not None:
-        write.write_text(as_module(weights, new, len(made), len(graphs_of(made))))
+        weights: dict[str, Any] = {"odds": fit_odds(read(cells))}
+        for kind in KINDS:
+            weights[kind], _ = learn_number(of_kind(made, kind), [], judged, threshold)
+        write.write_text(as_module(weights, new, made))
     return Report("\n".join(means), "\n".join(whole))
 
 
+def of_kind(made: Sequence[Row], kind: str) -> list[Row]:
+    """The tasks in which something is new."""
+    return [r for r in made if r["k"] and (r["share"] > 0) == (kind == "mixed")]
+
+
 def learn_number(
-    rows: Sequence[Row], judged: Mapping[str, Logit], threshold: Mapping[str, float]
+    rows: Sequence[Row],
+    others: Sequence[Row],
+    judged: Mapping[str, Logit],
+    threshold: Mapping[str, float],
 ) -> tuple[Logit, list[Count]]:
-    """Weights learnt on all, and what those learnt without its graph say of each task."""
+    """Weights learnt on `rows`, and what those learnt without its graph say of each of `others`."""
     names = [name for name in NUMBER_SIGNS if name in rows[0]["by_number"]]
     if not rows[0]["of_new"]:
         names.remove("off_covered")  # the same as another count where all nodes are new
@@ -69,26 +82,32 @@ def learn_number(
         g: strongest(fit_number, [r for r in rows if r["graph"] != g], names)
         for g in graphs_of(rows)
     }
-    found = [evidence(r) for r in rows]
 
-    def counted(by: float) -> list[Count]:
-        stretch = {g: stretched(logit, by) for g, logit in held.items()}
+    def counted(these: Sequence[Row], by: Mapping[str, float]) -> list[Count]:
+        stretch = {g: stretched(logit, by[g]) for g, logit in held.items()}
         return [
-            judge(one, stretch[r["graph"]], judged[r["graph"]], threshold[r["graph"]])
-            for one, r in zip(found, rows, strict=True)
+            judge(evidence(r), stretch[r["graph"]], judged[r["graph"]], threshold[r["graph"]])
+            for r in these
         ]
 
-    by = surest(rows, counted)
-    return stretched(strongest(fit_number, rows, names), by), counted(by)
+    tried = {by: counted(rows, dict.fromkeys(held, by)) for by in STRETCHES}
+    without = {g: surest(rows, tried, without=g) for g in held}
+    shipped = stretched(strongest(fit_number, rows, names), surest(rows, tried))
+    return shipped, counted(others, without)
 
 
-def surest(rows: Sequence[Row], counted: Callable[[float], Sequence[Count]]) -> float:
-    """How far to stretch: as sure of itself as it can be while four fifths of its sets are true."""
-    for by in np.arange(1.5, 0.45, -0.05).tolist():
-        inside = [r["k"] in count.likely for r, count in zip(rows, counted(by), strict=True)]
-        if np.average(inside, weights=graph_weights(rows)) >= HELD:
-            return float(by)
-    return 0.5
+def surest(
+    rows: Sequence[Row], tried: Mapping[float, Sequence[Count]], without: str | None = None
+) -> float:
+    """How far to stretch: as sure of itself as it can be while four fifths of its sets are true,
+    on all graphs but one."""
+    some = [i for i, r in enumerate(rows) if r["graph"] != without]
+    weight = graph_weights([rows[i] for i in some])
+    for by, counts in tried.items():
+        inside = [rows[i]["k"] in counts[i].likely for i in some]
+        if np.average(inside, weights=weight) >= HELD:
+            return by
+    return min(tried)
 
 
 def learn_new(
@@ -106,14 +125,21 @@ def learn_new(
         scores = sorted(score[id(r)] for r in these)
         return scores[min(math.ceil((len(scores) + 1) * (1 - level)), len(scores)) - 1]
 
-    def limits(level: float) -> dict[str, float]:
-        return {g: limit([r for r in null if r["graph"] != g], level) for g in held}
+    def level_of(graphs: Sequence[str]) -> float:
+        """Graphs differ: what keeps false alarms down on some does not quite do so on another. The
+        level that does, each of `graphs` judged by the others."""
+        mine = [r for r in null if r["graph"] in graphs]
+        for level in np.arange(FALSE_ALARMS, 0.005, -0.005).tolist():
+            limits = {g: limit([r for r in mine if r["graph"] != g], level) for g in graphs}
+            if np.mean([score[id(r)] > limits[r["graph"]] for r in mine]) <= FALSE_ALARMS:
+                break
+        return float(level)
 
-    # Graphs differ: what keeps false alarms down on some does not quite do so on another.
-    for level in np.arange(FALSE_ALARMS, 0, -0.005).tolist():
-        threshold = limits(level)
-        if np.mean([score[id(r)] > threshold[r["graph"]] for r in null]) <= FALSE_ALARMS:
-            break
+    every = graphs_of(made)
+    threshold = {}
+    for g in every:
+        others = [other for other in every if other != g]
+        threshold[g] = limit([r for r in null if r["graph"] != g], level_of(others))
     said = [
         "| known | tasks | said to be new | coverage test, p at most 0.05 |",
         "|---|---|---|---|",
@@ -125,7 +151,8 @@ def learn_new(
         both = [100 * float(np.average(v, weights=graph_weights(these))) for v in (new, test)]
         what = f"{100 * share:.0f} %" + (", nothing new" if share == 1 else "")
         said.append(f"| {what} | {len(these)} | {both[0]:.0f} % | {both[1]:.0f} % |")
-    return (fit_new(rows, names), limit(null, level)), held, threshold, said
+    limit_of_all = limit(null, level_of(every))
+    return (fit_new(rows, names), limit_of_all), held, threshold, said
 
 
 def number_table(kind: str, rows: Sequence[Row], counts: Sequence[Count]) -> list[str]:
@@ -133,11 +160,11 @@ def number_table(kind: str, rows: Sequence[Row], counts: Sequence[Count]) -> lis
 
     def line(name: str, some: Sequence[int], weight: np.ndarray) -> str:
         k = np.array([rows[i]["k"] for i in some])
-        mode = np.array([1 + int(np.argmax(counts[i].probabilities[1:])) for i in some])
-        number = np.array([counts[i].number for i in some])
+        number = np.array([best_number(np.array(counts[i].probabilities[1:])) for i in some])
+        or_none = np.array([counts[i].number for i in some])
         inside = np.array([rows[i]["k"] in counts[i].likely for i in some])
         size = np.array([len(counts[i].likely) for i in some])
-        off, off_zero = np.abs(mode - k), np.abs(number - k)
+        off, off_zero = np.abs(number - k), np.abs(or_none - k)
 
         def mean(values: np.ndarray) -> float:
             return float(np.average(values, weights=weight))
@@ -147,7 +174,7 @@ def number_table(kind: str, rows: Sequence[Row], counts: Sequence[Count]) -> lis
             str(len(some)),
             *(f"{100 * mean(values):.0f}" for values in (off == 0, off <= 1)),
             f"{mean(off):.2f}",
-            f"{mean(mode - k):+.2f}",
+            f"{mean(number - k):+.2f}",
             f"{100 * mean(inside):.0f} % with {mean(size):.1f}",
             f"{100 * mean(off_zero <= 1):.0f}, {mean(off_zero):.2f}",
         ]
@@ -166,7 +193,7 @@ def number_table(kind: str, rows: Sequence[Row], counts: Sequence[Count]) -> lis
     return said
 
 
-def as_module(weights: Mapping[str, Any], new: tuple[Logit, float], tasks: int, graphs: int) -> str:
+def as_module(weights: Mapping[str, Any], new: tuple[Logit, float], rows: Sequence[Row]) -> str:
     def table(logit: Logit) -> str:
         inside = "".join(
             f'    "{name}": ({mean:.4g}, {spread:.4g}, {weight:.4g}),\n'
@@ -178,8 +205,8 @@ def as_module(weights: Mapping[str, Any], new: tuple[Logit, float], tasks: int, 
     odds = ", ".join(f"{value:.4g}" for value in weights["odds"])
     return f'''"""What the evidence for a number of new classes is worth, by learn_counting.py.
 
-Learnt on {tasks} tasks of {graphs} graphs. A feature has its mean, its spread, and what a spread
-from the mean is worth.
+Learnt on {len(rows):,} tasks of {len(graphs_of(rows))} graphs. A feature has its mean, its spread,
+and what a spread from the mean is worth.
 """
 
 from __future__ import annotations

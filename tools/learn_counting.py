@@ -1,17 +1,20 @@
 """Learn what the evidence for a number of new classes is worth.
 
-    python tools/learn_counting.py collect|learn ROWS
+    python tools/learn_counting.py cells|collect|learn ROWS --cells CELLS
 
-collect  makes tasks from class subsets of graphs, gathers the evidence in each, and appends a JSON
-         line a task to ROWS. What is there already is not made again. --graphs: names, or paths of
-         .npz files (tools/make_further.py).
-learn    fits the weights to ROWS, each graph judged by weights learnt without it, and prints how
-         that went. --write src/nodenova/prism/weights.py writes those learnt on all graphs,
+cells    makes tasks from class subsets of graphs, and appends a JSON line a task to CELLS: how many
+         labelled, unlabelled and new nodes lie in each cell.
+collect  gathers the evidence in the same tasks, a line a task in ROWS. The odds of cells to be new,
+         of which some of it is made, are learnt on CELLS of all other graphs.
+learn    fits the odds to CELLS and the weights to ROWS, and prints how that went: whatever judges a
+         graph (odds, weights, how sure of themselves they are, threshold) was learnt without it.
+         How many there are is judged on tasks with a seed from --fresh on, which took no part.
+         --write src/nodenova/prism/weights.py writes those learnt on all of ROWS,
          --page docs/open-world.md and --log docs/experiments/open-world.md put the means and all
          of it into these pages.
 
-         --odds learns the odds of cells as well; some of the evidence is made of them, so it has to
-         be collected again afterwards.
+What is there already is not made again. --graphs: names, or paths of .npz files
+(tools/make_further.py).
 
 A task: o known classes with 20 to 50 labelled nodes each, k new ones, 500 to 2,000 unlabelled
 nodes (fewer where classes are small), class sizes uneven, 30, 50, 70 or 90 % of them known; all of
@@ -22,7 +25,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -37,9 +42,14 @@ import nodenova as nova
 from nodenova import fitting
 from nodenova.data.labels import LabelledGraph, OldTask
 from nodenova.io.load import load_graph
+from nodenova.nn.multirank import MultiRank
 from nodenova.nn.passes import encode
 from nodenova.nn.seeding import repeatable
+from nodenova.nn.statistics import ClassStatistics
+from nodenova.prism import coverage
 from nodenova.prism.calibration import TEMPERATURE
+from nodenova.prism.cells import Cells
+from nodenova.prism.classifier import LDASettings
 from nodenova.prism.counting import gather
 from nodenova.prism.coverage import Coverage, coverages
 from nodenova.prism.encoder import PrismEncoder
@@ -108,7 +118,10 @@ def tasks(
         yield what, first, unlabelled[order], is_new[order]
 
 
-def collect(graphs: list[str], rows: Path, seeds: range) -> None:
+def collect(
+    graphs: list[str], rows: Path, seeds: range, made_of: Callable[[Task], dict[str, Any]]
+) -> None:
+    """A line for each task that has none yet."""
     made = counting_fit.read(rows) if rows.exists() else []
     done = {(row["graph"], row["seed"], row["task"]) for row in made}
     for seed in seeds:
@@ -117,18 +130,37 @@ def collect(graphs: list[str], rows: Path, seeds: range) -> None:
             wanted = [i for i in range(len(SHARES)) if (stem, seed, i) not in done]
             if wanted:
                 with rows.open("a") as file:
-                    for line in evidence(load(name), name, seed, wanted):
-                        file.write(json.dumps(line) + "\n")
+                    for task in prepared(load(name), name, seed, wanted):
+                        file.write(json.dumps(task.what | made_of(task)) + "\n")
                         file.flush()
                 print(seed, name, flush=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a task is, the model of phase 1, its unlabelled nodes, which of them are new."""
+
+    what: dict[str, Any]
+    model: nova.Model
+    z: torch.Tensor
+    is_new: np.ndarray
+
+    @property
+    def mixed(self) -> bool:
+        return bool(self.what["share"] > 0)
+
+    @property
+    def known(self) -> tuple[MultiRank, ClassStatistics, Cells, LDASettings]:
+        model = self.model
+        assert model.cells is not None
+        multirank = model.frozen_encoder().spec.multirank
+        return multirank, model.memory.classes, model.cells, model.lda
 
 
 _ENCODERS: dict[str, PrismEncoder] = {}  # of each graph, before whitening
 
 
-def evidence(
-    labelled: LabelledGraph, name: str, seed: int, wanted: list[int]
-) -> Iterator[dict[str, Any]]:
+def prepared(labelled: LabelledGraph, name: str, seed: int, wanted: list[int]) -> Iterator[Task]:
     if name not in _ENCODERS:
         _ENCODERS[name] = PrismEncoder.fit(labelled.graph, torch.device("cpu"))
     model = None
@@ -144,22 +176,30 @@ def evidence(
             ):
                 model = nova.fit(first, seed=seed)
             z = encode(model.frozen_encoder(), labelled.graph)
-        multirank, lda = model.frozen_encoder().spec.multirank, model.lda
-        known, cells = model.memory.classes, model.cells
-        assert cells is not None
-        z_u, mixed = z[torch.from_numpy(unlabelled)], what["share"] > 0
-        with repeatable(seed, f"count-{what['task']}"):
-            found = gather(multirank, known, cells, z_u, mixed, lda)
-        line = what | {
-            "by_number": {key: rounded(value) for key, value in found.by_number.items()},
-            "of_new": {key: rounded(value) for key, value in found.of_new.items()},
-            "p_value": found.p_value,
-            "share_said": found.share,
-        }
-        if mixed:
-            each = coverages(multirank, known, cells, lda, z_u)
-            line["cells"] = [cells_of(one, is_new) for one in each]
-        yield line
+        yield Task(what, model, z[torch.from_numpy(unlabelled)], is_new)
+
+
+def cells_of_task(task: Task) -> dict[str, Any]:
+    if not (task.mixed and task.what["k"]):
+        return {"cells": []}
+    multirank, known, cells, lda = task.known
+    each = coverages(multirank, known, cells, lda, task.z)
+    return {"cells": [cells_of(one, task.is_new) for one in each]}
+
+
+def evidence_of(odds: Mapping[str, Sequence[float]], task: Task) -> dict[str, Any]:
+    multirank, known, cells, lda = task.known
+    with (
+        patch.object(coverage, "ODDS", tuple(odds[task.what["graph"]])),
+        repeatable(task.what["seed"], f"count-{task.what['task']}"),
+    ):
+        found = gather(multirank, known, cells, task.z, task.mixed, lda)
+    return {
+        "by_number": {key: rounded(value) for key, value in found.by_number.items()},
+        "of_new": {key: rounded(value) for key, value in found.of_new.items()},
+        "p_value": found.p_value,
+        "share_said": found.share,
+    }
 
 
 def cells_of(one: Coverage, is_new: np.ndarray) -> dict[str, Any]:
@@ -181,19 +221,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["collect", "learn"])
+    parser.add_argument("what", choices=["cells", "collect", "learn"])
     parser.add_argument("rows", type=Path)
+    parser.add_argument("--cells", type=Path, required=True)
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"))
+    parser.add_argument("--fresh", type=int, default=8, help="seed from which on tasks are judged")
     parser.add_argument("--write", type=Path, help="where to write the weights")
-    parser.add_argument("--odds", action="store_true", help="learn those of cells too")
     parser.add_argument("--page", type=Path, help="a page to put the means into")
     parser.add_argument("--log", type=Path, help="a page to put all tables into")
     arguments = parser.parse_args()
-    if arguments.what == "collect":
-        collect(arguments.graphs, arguments.rows, range(*arguments.seeds))
+    seeds = range(*arguments.seeds)
+    if arguments.what == "cells":
+        collect(arguments.graphs, arguments.cells, seeds, cells_of_task)
+    elif arguments.what == "collect":
+        odds = counting_fit.odds_without_each(counting_fit.read(arguments.cells))
+        collect(arguments.graphs, arguments.rows, seeds, partial(evidence_of, odds))
     else:
-        report = counting_report.learn(arguments.rows, arguments.write, arguments.odds)
+        report = counting_report.learn(
+            arguments.rows, arguments.cells, arguments.write, arguments.fresh
+        )
         print(report.whole)
         for page, text in ((arguments.page, report.means), (arguments.log, report.whole)):
             if page is not None:

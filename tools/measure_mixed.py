@@ -5,7 +5,7 @@
 run   for each graph, class split and share of known nodes among the unlabelled, appends a JSON line
       to ROWS: All, H and the accuracy of old against new (block matching) of Prism on the mixture,
       of Prism told which nodes are new, and of GCD's semi-supervised k-means, the number of new
-      classes given. What is there already is not run again.
+      classes given; and of Prism that has to count them. What is there already is not run again.
 show  prints the table; --page docs/open-world.md and --log docs/experiments/open-world.md put its
       means and all of it into these pages.
 time  measures seconds on a planted graph.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ SHARES = (None, 0.3, 0.5, 0.7, 0.95)
 MIN_CLASS, MAX_CLASSES = 15, 16
 PER_CLASS = 20
 MAX_UNLABELLED = 3_000
-HOW = ("mixed", "told", "gcd")
+HOW = ("mixed", "told", "gcd", "counted")
 
 
 def classes_of(labelled: LabelledGraph, split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,12 +115,17 @@ def score(
 
 
 def lines(
-    labelled: LabelledGraph, name: str, split: int, done: set[Any], method: Method | None
+    labelled: LabelledGraph,
+    name: str,
+    split: int,
+    shares: list[float | None],
+    done: set[Any],
+    method: Method | None,
 ) -> Any:
     first, pool, held, y = divided(labelled, split)
     o = len(first.class_names)
     k = int(y.max()) + 1 - o
-    wanted = [share for share in SHARES if (name, split, share) not in done]
+    wanted = [share for share in shares if (name, split, share) not in done]
     if not wanted:
         return
     with shared_passes():
@@ -141,12 +147,25 @@ def lines(
             line["seconds"] = time.perf_counter() - begin
             with repeatable(0, "gcd"):
                 gcd = GCDKMeans().assign(model, first, task)
-            for how, said in zip(HOW, (mixed, told(model, strict), gcd), strict=True):
-                line[how] = score(said, y, held, o, k, k)
+            number = nova.count_new(model, replace(task, num_new=None)).number
+            counted = mixed
+            if number != k:
+                open_task = replace(task, num_new=number) if number else None
+                found = nova.discover(model, open_task, method) if open_task else model
+                counted = found.predict(labelled.graph)
+            line["number"] = number
+            for how, said in zip(HOW, (mixed, told(model, strict), gcd, counted), strict=True):
+                line[how] = score(said, y, held, o, k, number if how == "counted" else k)
             yield line
 
 
-def run(rows: Path, graphs: list[str], splits: range, method: Method | None = None) -> None:
+def run(
+    rows: Path,
+    graphs: list[str],
+    splits: range,
+    shares: list[float | None],
+    method: Method | None = None,
+) -> None:
     done = set()
     if rows.exists():
         done = {
@@ -157,7 +176,7 @@ def run(rows: Path, graphs: list[str], splits: range, method: Method | None = No
         for path in graphs:
             name = Path(path).stem
             with rows.open("a") as file:
-                for line in lines(load(path), name, split, done, method):
+                for line in lines(load(path), name, split, shares, done, method):
                     file.write(json.dumps(line) + "\n")
                     file.flush()
 
@@ -166,8 +185,8 @@ def table(rows: Path, graphs: bool) -> str:
     """Means over class splits, and over graphs; with a line for each graph, or without."""
     made = [json.loads(line) for line in rows.read_text().splitlines()]
     said = [
-        "| known | graph | tasks | mixed | told | difference | GCD |",
-        "|---|---|---|---|---|---|---|",
+        "| known | graph | tasks | mixed | told | difference | GCD | counted |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for share in SHARES:
         mine = [r for r in made if r["share"] == share]
@@ -212,9 +231,8 @@ def row(share: float | None, graph: str, count: int, mean: dict[tuple[str, str],
     both = {how: f"{mean[how, 'all']:.1f}/{mean[how, 'h']:.1f}" for how in HOW}
     gap = "/".join(f"{mean['mixed', s] - mean['told', s]:+.1f}" for s in ("all", "h"))
     said = "as is" if share is None else f"{100 * share:.0f} %"
-    return (
-        f"| {said} | {graph} | {count} | {both['mixed']} | {both['told']} | {gap} | {both['gcd']} |"
-    )
+    cells = [said, graph, str(count), both["mixed"], both["told"], gap, both["gcd"]]
+    return f"| {' | '.join([*cells, both['counted']])} |"
 
 
 def main() -> None:
@@ -225,6 +243,7 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--splits", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
+    parser.add_argument("--shares", nargs="+", default=["as_is", "0.3", "0.5", "0.7", "0.95"])
     parser.add_argument("--setting", nargs="*", default=[], help="of Prism, as name=value")
     parser.add_argument("--nodes", type=int, default=100_000, help="of `time`")
     parser.add_argument("--page", type=Path, help="a page to put the means into")
@@ -233,7 +252,8 @@ def main() -> None:
     if arguments.what == "run":
         settings = dict(pair.split("=", 1) for pair in arguments.setting)
         method = get_method("prism", settings)
-        run(arguments.rows, arguments.graphs, range(*arguments.splits), method)
+        shares = [None if share == "as_is" else float(share) for share in arguments.shares]
+        run(arguments.rows, arguments.graphs, range(*arguments.splits), shares, method)
     elif arguments.what == "time":
         print(seconds(arguments.nodes))
     else:

@@ -84,6 +84,17 @@ def test_directions_are_those_of_plain_principal_components() -> None:
     assert torch.allclose(found.abs(), plain.abs(), atol=1e-3)
 
 
+def test_a_row_that_counts_thrice_is_three_rows() -> None:
+    torch.manual_seed(0)
+    rows, white = torch.randn(20, 5), torch.eye(5, dtype=torch.float64)
+    times = torch.ones(20, dtype=torch.int64)
+    times[:4] = 3
+    weighted = Directions.of(rows, white, 2, times.double())
+    repeated = Directions.of(rows.repeat_interleave(times, dim=0), white, 2)
+    assert torch.allclose(weighted(rows).abs(), repeated(rows).abs(), atol=1e-5)
+    assert not torch.allclose(weighted(rows).abs(), Directions.of(rows, white, 2)(rows).abs())
+
+
 def test_sums_and_distances_are_the_loops() -> None:
     rng = np.random.default_rng(0)
     rows, groups = rng.random((9, 3)), np.array([0, 2, 2, -1, 0, 2, 0, -1, 2])

@@ -11,7 +11,9 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, get_method
+from nodenova.nn.passes import encode
 from nodenova.prism import mixture
+from nodenova.prism.coverage import node_odds
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,21 @@ def test_nodes_count_by_their_odds_of_being_new() -> None:
     )
     h = [nova.grade(found, exam).scores()["h"] for found in (heavy, even)]
     assert h[0] > h[1] + 10
+
+
+def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new() -> None:
+    model, task, _ = mostly_known()
+    g, known = model.frozen_encoder(), model.memory.classes
+    z = encode(g, task.graph)[torch.from_numpy(task.ids)]
+    is_new = nova.synthetic(nodes=900, classes=6, words=60, seed=1).y[task.ids] >= 3
+    odds = node_odds(g.spec.multirank, known, model.cells, model.lda, z)
+    apart = []
+    for given in (odds, None):
+        scene = mixture.Scene.of(g.spec.multirank, known, z, 3, model.lda, given)
+        anchors = scene.anchors / np.linalg.norm(scene.anchors, axis=1, keepdims=True)
+        alike = (scene.points @ anchors.T).max(axis=1)
+        apart.append(alike[~is_new].mean() - alike[is_new].mean())
+    assert apart[0] > 1.1 * apart[1]
 
 
 def test_of_many_nodes_a_part_is_grouped_and_all_are_classified(world, monkeypatch) -> None:

@@ -50,12 +50,15 @@ class Directions:
     shift: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, white: Tensor, components: int) -> Directions:
-        """Those of (n, D) rows, by the whitening (D, D)."""
-        mean = rows.double().mean(dim=0)
-        centered = rows.double() - mean
-        centered = centered @ white
-        total = centered.t() @ centered
+    def of(
+        cls, rows: Tensor, white: Tensor, components: int, weight: Tensor | None = None
+    ) -> Directions:
+        """Those of (n, D) rows, by the whitening (D, D); rows count by (n,) `weight`, or alike."""
+        share = torch.ones(len(rows)) if weight is None else weight * len(rows) / weight.sum()
+        share = share.to(white)[:, None]
+        mean = (share * rows).mean(dim=0)
+        centered = (rows.double() - mean) @ white
+        total = centered.t() @ (share * centered)
         count = min(components, *rows.shape)
         basis = white @ largest_eigenvectors(total, count, len(rows) - 1)
         return cls(basis.float(), (mean @ basis).float())

@@ -15,8 +15,8 @@ UNSEEN = "one of under 10 % of the nodes would be missed more often than not"
 class Count:
     """How many new classes there seem to be among some unlabelled nodes.
 
-    number:        the answer: 0 if there is no evidence of anything new, else the likeliest number
-                   from 1 on.
+    number:        the answer: 0 if there is no evidence of anything new, else the number from 1 on
+                   with most of the probability at it and, counting by half, one beside it.
     probabilities: of 0, 1, 2, ... new classes.
     p_new:         the probability that anything is new: 1 where every node was said to be.
     p_value:       of the coverage test: how often cells as empty of labelled nodes as these would

@@ -8,7 +8,7 @@ logits together give a probability for each number from 0 on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from nodenova.prism.coverage import (
     chance_of_new,
     coverage_test,
     coverages,
+    odds_of_new,
     simes_test,
 )
 from nodenova.prism.mixture import Scene
@@ -37,6 +38,7 @@ from nodenova.prism.weights import MIXED, NEW, NEW_BIAS, STRICT, THRESHOLD
 MAX_COVERED = 20_000  # nodes whose cells are looked at
 MAX_COUNTED = 1_500  # of them, nodes that are grouped
 SURE = 0.7  # chance of being new from which on a node is
+PATHS = range(3)  # times that they are, each from other starting points
 CLIP = 4.0  # spreads from the mean beyond which a feature says no more
 
 
@@ -88,16 +90,24 @@ def gather(
     o, n, rng = len(known.center), len(z), generator()
     z = z[sample(n, MAX_COVERED, z.device)]
     some = sample(len(z), MAX_COUNTED, z.device)
-    scene = Scene.of(multirank, known, z[some], max(2 * o, o + 4, 6), lda)
-    candidates = Candidates.of(scene, mixed, rng)
+    wanted = max(o, 4, 6 - o)
     if not mixed:
-        return Evidence(candidate_features(candidates, None, rng), {}, None, 1.0, n)
+        scene = Scene.of(multirank, known, z[some], wanted, lda)
+        each = [candidate_features(Candidates.of(scene, mixed, rng), None, rng) for _ in PATHS]
+        return Evidence(_mean(each), {}, None, 1.0, n)
     assert cells is not None
     found = coverages(multirank, known, cells, lda, z)
-    chance = chance_of_new(found)
-    by_number = candidate_features(candidates, chance[some.cpu().numpy()], rng)
-    of_new = _of_new(candidates, found, chance)
+    chance, at = chance_of_new(found), some.cpu().numpy()
+    scene = Scene.of(multirank, known, z[some], wanted, lda, odds_of_new(found)[at])
+    made = [Candidates.of(scene, mixed, rng) for _ in PATHS]
+    by_number = _mean([candidate_features(one, chance[at], rng) for one in made])
+    of_new = _mean([_of_new(one, found, chance) for one in made])
     return Evidence(by_number, of_new, coverage_test(found), float(chance.mean()), n)
+
+
+def _mean(each: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Feature by feature."""
+    return {name: np.mean([one[name] for one in each], axis=0) for name in each[0]}
 
 
 def judge(
@@ -114,15 +124,27 @@ def judge(
     each = softmax(number.score(evidence.by_number))
     score = float(new.score(evidence.of_new)) if mixed else np.inf
     p_new = float(expit(score))
-    best = 1 + int(each.argmax())
     return Count(
-        best if score > threshold else 0,
+        best_number(each) if score > threshold else 0,
         (1 - p_new, *(p_new * each).tolist()),
         p_new,
         evidence.p_value,
         evidence.share,
         evidence.nodes,
     )
+
+
+def best_number(probabilities: np.ndarray) -> int:
+    """The best guess, by the probabilities of 1, 2, ...; who is one off is half right.
+
+    Nothing is below 1, so it counts as its own neighbor there.
+
+    Examples:
+        >>> best_number(np.array([0.3, 0.0, 0.3, 0.3, 0.1]))
+        4
+    """
+    beside = np.concatenate([probabilities[:1], probabilities, [0.0]])
+    return 1 + int((probabilities + (beside[:-2] + beside[2:]) / 2).argmax())
 
 
 def _of_new(

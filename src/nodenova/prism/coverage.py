@@ -164,6 +164,13 @@ def odds_of_new(found: list[Coverage]) -> np.ndarray:
     return np.clip(np.exp(logit_of_new), MIN_ODDS, MAX_ODDS)
 
 
+def node_odds(
+    multirank: MultiRank, known: ClassStatistics, cells: Cells, lda: LDASettings, z: Tensor
+) -> np.ndarray:
+    """(n,) `odds_of_new` of the unlabelled nodes z (n, hidden)."""
+    return odds_of_new(coverages(multirank, known, cells, lda, z))
+
+
 def coverage_test(found: list[Coverage]) -> float:
     """The p-value of all cellings together: twice the median of Bonferroni's over the cells of
     each."""

@@ -15,7 +15,7 @@ from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.passes import encode
 from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
-from nodenova.prism.coverage import coverages
+from nodenova.prism.coverage import node_odds
 from nodenova.prism.mixture import fit_mixed_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
@@ -60,7 +60,8 @@ class Prism:
         groups = k-means of x by direction with the old means as anchors, centers that do not move;
                  nodes nearest to one of them are in no group
         weight = odds that a node is new, by how many labelled nodes phase 1 had met in its cell:
-                 see `nodenova.prism.coverage`
+                 see `nodenova.prism.coverage`; principal components too are those of nodes with
+                 this weight, and of the old means
 
     and then the same classifier.
 
@@ -105,16 +106,16 @@ class Prism:
         multirank, old, cells, lda = g.spec.multirank, model.memory, model.cells, model.lda
         ridge = self.ridge if self.refit else None
         if task.mixed:
-            cover = None
+            odds = None
             if cells is not None and self.weigh:
-                cover = partial(coverages, multirank, old.classes, cells, lda)
+                odds = partial(node_odds, multirank, old.classes, cells, lda)
             both, head = fit_mixed_classifier(
                 multirank,
                 old,
                 z,
                 ids,
                 task.number,
-                cover=cover,
+                odds=odds,
                 lda=lda,
                 pool=self.pool,
                 resamples=self.n_resamples,

@@ -18,7 +18,6 @@ from nodenova.nn.statistics import ClassStatistics
 from nodenova.prism.anchored import (
     Directions,
     anchored_kmeans,
-    group_sums,
     nearest_new,
     renumbered,
     whitening,
@@ -31,14 +30,11 @@ from nodenova.prism.classifier import (
     lda_head,
     refit_on_all_nodes,
 )
-from nodenova.prism.coverage import Coverage, odds_of_new
 
 RESTARTS = 8  # of anchored k-means
 RESTARTS_AGAIN = 2  # of each grouping of a part
 MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
 MAX_REGROUPED = 5_000  # of those that are grouped again
-COVERED = 0.1  # chance of being new below which a cell is known,
-MIN_COVERED = 5  # if it has as many nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,36 +61,37 @@ class Scene:
         multirank: MultiRank,
         old: ClassStatistics,
         z: Tensor,
-        num_classes: int,
+        num_new: int,
         lda: LDASettings,
+        odds: np.ndarray | None = None,
     ) -> Scene:
-        """That of nodes z when there are so many classes in all."""
+        """That of nodes z when so many classes are new.
+
+        With (n,) the odds of nodes to be new, directions are those of a balanced world, in which
+        every class counts alike: the known ones by their means, the new ones by the nodes that are
+        likely new. Where most nodes are known, the directions of all of them would be those in
+        which known classes differ, and new ones would lie on top of each other.
+        """
+        num_classes = len(old.center) + num_new
         used = lda.ranks_for(multirank, num_classes)
         small = old.at(multirank.columns_of(used).to(z.device))
         scale = used.per_column(old.view_scale)
         every = torch.ones(len(scale), dtype=torch.bool, device=z.device)
         white = whitening(small.covariance(every, lda.prior, scale))
-        u = used(z) * scale
-        directions = Directions.of(u, white, 3 * num_classes // 2)
+        u, mean = used(z) * scale, small.center * scale
+        rows, weight = u, None
+        if odds is not None:
+            rows = torch.cat([u, mean])
+            weight = torch.from_numpy(np.append(odds * num_new / odds.sum(), np.ones(len(mean))))
+        directions = Directions.of(rows, white, 3 * num_classes // 2, weight)
         points = directions(u).double().cpu().numpy()
-        anchors = directions(small.center * scale).double().cpu().numpy()
+        anchors = directions(mean).double().cpu().numpy()
         return cls(used, small, u, points, anchors, white)
 
     def centers(self, num_new: int, restarts: int, weight: np.ndarray | None) -> np.ndarray:
         """(num_new, r) of new classes beside the anchors."""
         rng = generator()
         return anchored_kmeans(self.points, self.anchors, num_new, restarts, rng, weight)
-
-    def with_covered(self, cells: Coverage) -> Scene:
-        """The same with anchors also at the cells that known classes leave no doubt about.
-
-        A known class has more modes than its mean tells; k-means would spend new centers on them.
-        """
-        covered = (cells.chance() < COVERED) & (cells.size >= MIN_COVERED)
-        total = group_sums(self.points, cells.cell, len(cells.size))[covered]
-        return replace(
-            self, anchors=np.concatenate([self.anchors, total / cells.size[covered, None]])
-        )
 
     def part(self, rows: np.ndarray) -> Scene:
         """That of some of the nodes, in the same space."""
@@ -109,7 +106,7 @@ def fit_mixed_classifier(
     ids: Tensor,
     num_new: int,
     *,
-    cover: Callable[[Tensor], list[Coverage]] | None = None,
+    odds: Callable[[Tensor], np.ndarray] | None = None,
     lda: LDASettings,
     pool: bool = True,
     restarts: int = RESTARTS,
@@ -125,9 +122,8 @@ def fit_mixed_classifier(
         z: (N, hidden) of all visible nodes.
         ids: Unlabelled nodes among them.
         num_new: How many new classes to find.
-        cover: What the cells of phase 1 say of nodes (n, hidden): they count by their odds of
-            being new, and every other grouping has anchors at covered cells too. Without it all
-            count alike.
+        odds: Those of nodes (n, hidden) to be new, by which they count; see
+            `nodenova.prism.coverage`. Without it all count alike.
         lda: As phase 1 was calibrated.
         pool: Whether the scatter of the new nodes counts too.
         restarts: Of k-means.
@@ -138,12 +134,11 @@ def fit_mixed_classifier(
     Returns:
         Statistics of the old classes and the new ones, and one classifier for all of them.
     """
-    n, known = len(old) + num_new, old.classes
+    known = old.classes
     ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
     z_u = z[ids]
-    cells = [] if cover is None else cover(z_u)
-    weight = odds_of_new(cells) if cells else None
-    scene = Scene.of(multirank, known, z_u, n, lda)
+    weight = None if odds is None else odds(z_u)
+    scene = Scene.of(multirank, known, z_u, num_new, lda, weight)
     groups = nearest_new(scene.points, scene.anchors, scene.centers(num_new, restarts, weight))
 
     def head_of(u: Tensor, mine: np.ndarray) -> UnitLinearHead:
@@ -156,14 +151,12 @@ def fit_mixed_classifier(
     if ridge is None:
         return both, head_of(wide, groups)
     some = sample(len(z_u), MAX_REGROUPED, z_u.device).cpu().numpy()
-    scenes = [scene.part(some)]
-    for one in cells:
-        scenes += [scene.with_covered(one).part(some), scenes[0]]
+    again = scene.part(some)
     part_weight = None if weight is None else weight[some]
     rows = wide[torch.from_numpy(some).to(z_u.device)]
     heads = [
-        head_of(rows, _regrouped(scenes[i % len(scenes)], groups[some], num_new, part_weight))
-        for i in range(resamples)
+        head_of(rows, _regrouped(again, groups[some], num_new, part_weight))
+        for _ in range(resamples)
     ]
     return both, refit_on_all_nodes(heads or [head_of(wide, groups)], z, known.view_scale, ridge)
 

@@ -1,0 +1,170 @@
+"""Choose how Prism groups a mixture, on classes that no published figure is about.
+
+    python tools/choose_mixed.py run|show ROWS
+
+run   appends a JSON line to ROWS for each graph, draw of classes, share of known nodes and way of
+      grouping: All and H (block matching) on nodes held out. What is there is not run again.
+show  prints the means; --log docs/experiments/open-world.md puts them into the page.
+
+Of graphs that tools/measure_mixed.py measures (--measured), only classes that are known in its
+split take part: half of them are hidden. Of all others (--others, tools/make_further.py) every
+class may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import into_page
+import numpy as np
+from learn_counting import load
+from measure_mixed import MIN_CLASS, divided, score, told, unlabelled
+from measure_mixed import classes_of as measured_classes
+
+import nodenova as nova
+from nodenova.data.labels import LabelledGraph
+from nodenova.nn.passes import shared_passes
+from nodenova.prism import coverage
+from nodenova.prism.mixture import Scene
+
+SHARES = (0.3, 0.5, 0.7, 0.95)
+MAX_CLASSES = 16
+
+Change = Callable[[], AbstractContextManager[Any]]
+
+
+def of_all_nodes() -> AbstractContextManager[Any]:
+    """Directions of all unlabelled nodes, known ones as they come."""
+    balanced = Scene.of.__func__  # type: ignore[attr-defined]
+
+    def plain(cls: Any, *given: Any) -> Scene:
+        scene: Scene = balanced(cls, *given[:5])
+        return scene
+
+    return patch.object(Scene, "of", classmethod(plain))
+
+
+def node_likeness(value: float) -> Change:
+    return lambda: patch.object(coverage, "NODE_LIKENESS", value)
+
+
+def squared_odds() -> AbstractContextManager[Any]:
+    both = ExitStack()
+    both.enter_context(patch.object(coverage, "MAX_ODDS", coverage.MAX_ODDS**2))
+    plain = coverage.odds_of_new
+    both.enter_context(patch.object(coverage, "odds_of_new", lambda found: plain(found) ** 2))
+    return both
+
+
+WAYS: dict[str, Change] = {
+    "as shipped": ExitStack,
+    "all nodes alike": lambda: patch.object(coverage, "odds_of_new", _even),
+    "directions of all nodes": of_all_nodes,
+    "odds squared": squared_odds,
+    "a node's own likeness 0": node_likeness(0.0),
+    "a node's own likeness 1.5": node_likeness(1.5),
+}
+
+
+def _even(found: list[coverage.Coverage]) -> np.ndarray:
+    return np.ones(len(found[0].cell))
+
+
+def hidden(measured: bool) -> Callable[[LabelledGraph, int], tuple[np.ndarray, np.ndarray]]:
+    """How known and hidden classes are drawn."""
+
+    def draw(labelled: LabelledGraph, split: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([split, 77])
+        size = np.bincount(labelled.y[labelled.y >= 0], minlength=labelled.num_classes)
+        large = np.flatnonzero(size >= MIN_CLASS)
+        mine = rng.permutation(measured_classes(labelled, split)[0] if measured else large)
+        mine = mine[:MAX_CLASSES]
+        return mine[: (len(mine) + 1) // 2], mine[(len(mine) + 1) // 2 :]
+
+    return draw
+
+
+def lines(labelled: LabelledGraph, name: str, split: int, measured: bool) -> Iterator[Any]:
+    with patch("measure_mixed.classes_of", hidden(measured)):
+        first, pool, held, y = divided(labelled, split)
+    o = len(first.class_names)
+    k = int(y.max()) + 1 - o
+    with shared_passes():
+        model = nova.fit(first, seed=split)
+        for share in SHARES:
+            ids = unlabelled(pool, y[pool] < o, share, 3 * k)
+            task = nova.NewTask(labelled.graph, ids, k, mixed=True)
+            said = {"told": told(model, nova.NewTask(labelled.graph, ids[y[ids] >= o], k))}
+            for way, change in WAYS.items():
+                with change():
+                    said[way] = nova.discover(model, task).predict(labelled.graph)
+            for way, predicted in said.items():
+                what = {"graph": name, "split": split, "share": share, "way": way}
+                yield what | score(predicted, y, held, o, k, k)
+
+
+def run(rows: Path, graphs: list[tuple[str, bool]], splits: range) -> None:
+    made = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
+    done = {(row["graph"], row["split"]) for row in made}
+    for split in splits:
+        for path, measured in graphs:
+            name = Path(path).stem
+            if (name, split) not in done:
+                found = [json.dumps(line) for line in lines(load(path), name, split, measured)]
+                with rows.open("a") as file:
+                    file.write("\n".join(found) + "\n")
+
+
+def table(rows: Path) -> str:
+    made = [json.loads(line) for line in rows.read_text().splitlines()]
+    graphs, splits = ({row[key] for row in made} for key in ("graph", "split"))
+    said = [
+        f"| {len(graphs)} graphs, {len(splits)} draws | "
+        + " | ".join(f"{100 * share:.0f} %" for share in SHARES)
+        + " | mean |",
+        "|---" * (len(SHARES) + 2) + "|",
+    ]
+    for way in [*WAYS, "told"]:
+        means = [
+            np.mean([mean_of(made, way, share, graph) for graph in graphs], axis=0)
+            for share in SHARES
+        ]
+        cells = [f"{both[0]:.1f}/{both[1]:.1f}" for both in [*means, np.mean(means, axis=0)]]
+        said.append(f"| {way} | {' | '.join(cells)} |")
+    return "\n".join(said)
+
+
+def mean_of(made: list[Any], way: str, share: float, graph: str) -> np.ndarray:
+    """All and H."""
+    mine = [r for r in made if (r["way"], r["share"], r["graph"]) == (way, share, graph)]
+    return np.mean([[r["all"], r["h"]] for r in mine], axis=0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["run", "show"])
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("--measured", nargs="*", default=["cora", "citeseer", "wordnet"])
+    parser.add_argument("--others", nargs="*", default=[])
+    parser.add_argument("--splits", type=int, nargs=2, default=(0, 2), metavar=("FIRST", "END"))
+    parser.add_argument("--log", type=Path, help="a page to put the table into")
+    arguments = parser.parse_args()
+    if arguments.what == "run":
+        graphs = [(g, True) for g in arguments.measured] + [(g, False) for g in arguments.others]
+        run(arguments.rows, graphs, range(*arguments.splits))
+    else:
+        print(table(arguments.rows))
+        if arguments.log is not None:
+            into_page.put(arguments.log, "chosen", table(arguments.rows))
+
+
+if __name__ == "__main__":
+    main()
