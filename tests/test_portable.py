@@ -53,6 +53,30 @@ def test_no_module_needs_what_only_posix_has() -> None:
     } == {}
 
 
+def without_encoding(source: str) -> list[int]:
+    """Lines that read or write text in whatever encoding the system has."""
+    place = {"read_text": 0, "write_text": 1}  # where the encoding stands, if it has no name
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in place
+        and len(node.args) <= place[node.func.attr]
+        and "encoding" not in {keyword.arg for keyword in node.keywords}
+    ]
+
+
+def test_text_is_utf_8_on_every_system() -> None:
+    wrong = 'a.read_text()\nb.write_text("x")\n'
+    right = 'c.read_text("utf-8")\nd.write_text("y", encoding="utf-8")\n'
+    assert without_encoding(wrong + right) == [1, 2]
+    found = {
+        str(path): without_encoding(path.read_text(encoding="utf-8")) for path in SRC.rglob("*.py")
+    }
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
 @pytest.fixture
 def without_fcntl(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module of row files as it is where there is no fcntl."""
