@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,7 @@ class Graph:
     edge_index: np.ndarray
     node_ids: np.ndarray
     feature_names: tuple[str, ...] | None = None
+    is_mapped: ClassVar[bool] = False  # arrays are on disk, as those of a graph folder are
 
     @classmethod
     def of(
@@ -110,6 +111,15 @@ class Graph:
         """Where `nn.sparse.once` keeps the operators of this graph, so that each is built once."""
         return {}
 
+    def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
+        """The same nodes and edges with other features."""
+        names = None if feature_names is None else tuple(feature_names)
+        return Graph(x, self.edge_index, self.node_ids, names)
+
+    def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
+        """(size,) an array for what is derived from the graph, where the graph itself is."""
+        return np.empty(size, dtype=dtype)
+
     def subgraph(self, ids: np.ndarray) -> Graph:
         """The induced subgraph of some nodes, renumbered 0..len(ids)-1.
 
@@ -149,8 +159,8 @@ class Graph:
         entries = (np.ones(len(there), dtype=np.float32), (place[there], there))
         moved = sp.csr_array(entries, shape=(self.num_features, len(feature_names)))
         dense = isinstance(self.x, np.ndarray)
-        x = Graph.of(self.x @ moved, self.edge_index[:, :0], dense=dense).x
-        graph = Graph(x, self.edge_index, self.node_ids, tuple(feature_names))
+        x = Graph.of(self.x @ moved, np.zeros((2, 0), dtype=np.int64), dense=dense).x
+        graph = self.with_features(x, feature_names)
         return graph, self.num_features - len(there), len(feature_names) - len(there)
 
     def k_hop_subgraph(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:

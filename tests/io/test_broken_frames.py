@@ -78,40 +78,30 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
         {},
         "nodes: row 2: column 'is_new' says whether a node is new: yes or no, not '3'",
     ),
-    "lists, polars": (
-        pl.DataFrame(frame(v=[[1.0], [2.0], [3.0]])),
-        {},
-        "nodes: column 'v' has several values in a cell (its type is List(Float64))",
+    "lists of lists as a feature": (
+        pa.table(frame(v=[[[1]], [[2]], [[3]]])),
+        {"features": ["v"]},
+        "nodes: column 'v' has several values in a cell (its type is List(List(Int64)))",
     ),
-    "lists, Arrow": (
-        pa.table(frame(v=[[1], [2, 3], None])),
-        {},
-        "nodes: column 'v' has several values in a cell (its type is List(Int64))",
-    ),
-    "vectors": (
-        pl.DataFrame(frame(v=np.eye(3))),
-        {},
-        "nodes: column 'v' has several values in a cell",
-    ),
-    "records": (
+    "records as a feature": (
         pa.table(frame(v=[{"p": 1}] * 3)),
-        {},
+        {"features": ["v"]},
         "nodes: column 'v' has several values in a cell",
     ),
-    "lists, pandas": (
-        pd.DataFrame(frame(v=[None, [2], "x"])),
-        {},
-        "nodes: column 'v' has several values in a cell (row 2 has a list)",
-    ),
-    "arrays, pandas": (
-        pd.DataFrame(frame(v=[np.ones(2)] * 3)),
-        {},
-        "nodes: column 'v' has several values in a cell (row 1 has a ndarray)",
-    ),
-    "lists as text": (
-        pl.DataFrame(frame(v=[["a b"]] * 3)),
+    "vectors as text": (
+        pl.DataFrame(frame(v=np.eye(3))),
         {"text_columns": ["v"]},
         "nodes: column 'v' has several values in a cell",
+    ),
+    "lists as labels, polars": (
+        pl.DataFrame(frame(label=[["a"], ["b"], ["a"]])),
+        {},
+        "nodes: column 'label' has several values in a cell (its type is List(String))",
+    ),
+    "lists as labels, pandas": (
+        pd.DataFrame(frame(label=[None, ["a"], "x"])),
+        {},
+        "nodes: column 'label' has several values in a cell (row 2 has a list)",
     ),
     "lists as ids": (
         pl.DataFrame({"v": [[1], [2]]}),

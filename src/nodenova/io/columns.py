@@ -11,8 +11,6 @@ stay numbers, each centered and divided by its spread, as first seen.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,15 +19,10 @@ import scipy.sparse as sp
 
 from nodenova.errors import GraphError
 from nodenova.io.frames import Cells
-from nodenova.io.tables import Table, is_missing
+from nodenova.io.lists import vectors_in
+from nodenova.io.streamed import THOUSANDS, WITH_COMMAS, StreamedCells
+from nodenova.io.tables import is_missing
 
-RANGES = 5  # equally many nodes lie between two cuts of a number
-MAX_VALUES = 50  # of a category; the others share one feature
-LONGEST_NAME = 100  # characters of a category's value
-NUMERIC_FROM = 0.9  # share of cells that are numbers, for a column to be of numbers
-MOSTLY_ZERO = 0.75  # a column of numbers with more zeros than that is of counts, and stays as it is
-DENSE_ENOUGH = 0.5  # features stay numbers from this share of non-zero entries on
-WORDS_OF_A_TEXT = 3  # on average, in a column that nobody called text
 YES_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"}, {"t", "f"}, {"y", "n"}, {"0.0", "1.0"})
 YES = {"true", "yes", "1", "t", "y", "1.0"}
 
@@ -40,13 +33,18 @@ class Column:
 
     Attributes:
         name: Of the column.
-        kind: "number", "count" (mostly zero), "yes/no" or "category".
+        kind: "number", "count" (mostly zero), "yes/no", "category" or "vector".
         cuts: Of a number, its quintiles.
         centre: Of a number, its mean over the nodes first seen.
-        spread: Of a number, its standard deviation over the nodes first seen.
+        spread: Of a number, its standard deviation over the nodes first seen; of a vector the one
+            that its numbers have on average, so that distances between vectors stay what they are.
         values: Of a category, those with a feature of their own.
         has_other: The other values of a category share a feature.
         has_missing: An empty cell is a feature.
+        width: Of a vector, how many numbers it has.
+        means: Of a vector, (width,) the means of its numbers; none where they are mostly zero, and
+            stay as they are.
+        part_cuts: Of a vector, the quintiles of each of its numbers.
     """
 
     name: str
@@ -57,6 +55,9 @@ class Column:
     values: tuple[str, ...] = ()
     has_other: bool = False
     has_missing: bool = False
+    width: int = 0
+    means: tuple[float, ...] = ()
+    part_cuts: tuple[tuple[float, ...], ...] = ()
 
     def feature_names(self, cut: bool) -> list[str]:
         """Names of the features in `block`; with `cut`, a number has one for each of its cuts."""
@@ -65,6 +66,11 @@ class Column:
             names += [f"{self.name}=other"] * self.has_other
         elif self.kind == "number" and cut:
             names = [f"{self.name}>={value:.12g}" for value in self.cuts]
+        elif self.kind == "vector" and cut and self.means:
+            parts = enumerate(self.part_cuts)
+            names = [f"{self.name}[{i}]>={value:.12g}" for i, cuts in parts for value in cuts]
+        elif self.kind == "vector":
+            names = [f"{self.name}[{i}]" for i in range(self.width)]
         else:
             names = [self.name]
         return names + [f"{self.name} is missing"] * self.has_missing
@@ -90,6 +96,16 @@ class Column:
             else:
                 missing = np.isnan(values)
                 own = _column(values == 1)
+        elif self.kind == "vector":
+            matrix = vectors_in(cells, self.name, source, self.width)
+            missing = np.isnan(matrix[:, 0])
+            if cut and self.means:
+                part = np.repeat(np.arange(self.width), [len(cuts) for cuts in self.part_cuts])
+                own = sp.csr_array(matrix[:, part] >= np.concatenate(self.part_cuts))
+            else:
+                if self.means:
+                    matrix = (matrix - np.array(self.means)) / self.spread
+                own = sp.csr_array(np.where(missing[:, None], 0, matrix).astype(np.float32))
         else:
             value = numbers(cells, self.name, source)[0]
             missing = np.isnan(value)
@@ -136,6 +152,10 @@ def numbers(
         GraphError: A number is infinite.
     """
     typed = values_of(cells)
+    if typed is None and isinstance(cells, StreamedCells):
+        values, odd_cells, said = cells.numbers
+        _refuse_infinite(values, cells, name, source, lines, unit)
+        return values, odd_cells, said
     odd = []
     said = ""
     values = np.full(len(cells), np.nan) if typed is None else typed
@@ -145,131 +165,27 @@ def numbers(
                 values[row] = float(cell)
             except ValueError:
                 odd.append(row)
-    if odd and all(re.fullmatch(r"\s*[+-]?\d+(,\d+)+\s*", cells[row]) for row in odd):
-        thousands = all(re.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", cells[row]) for row in odd)
+    if odd and all(WITH_COMMAS.fullmatch(cells[row]) for row in odd):
+        thousands = all(THOUSANDS.fullmatch(cells[row]) for row in odd)
         if thousands or all(cells[row].count(",") == 1 for row in odd):
             values[odd] = [float(cells[row].replace(",", "" if thousands else ".")) for row in odd]
             said = "commas between thousands" if thousands else "decimal commas"
             odd = []
+    _refuse_infinite(values, cells, name, source, lines, unit)
+    return values, len(odd), said
+
+
+def _refuse_infinite(
+    values: np.ndarray,
+    cells: Sequence[str],
+    name: str,
+    source: str,
+    lines: Sequence[int] | None,
+    unit: str,
+) -> None:
     if np.isinf(values).any():
         row = int(np.isinf(values).argmax())
         where = f"{unit} {row + 1 if lines is None else lines[row]}"
         raise GraphError(
             f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number"
         )
-    return values, len(odd), said
-
-
-def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
-    """Infer how a column is to be used.
-
-    Args:
-        table: Where it stands.
-        name: Of the column.
-        chosen: By the user: used if it can be. One that was only found is left out when it looks
-            like names.
-        notes: Gets a sentence on what was assumed or left out.
-
-    Returns:
-        The column's use; "text" for a column of sentences; None when it says nothing of a node.
-    """
-    cells = table.columns[name]
-    source = table.source
-    where = f"{source}: column {name!r}"
-    if isinstance(cells, Cells) and cells.values is not None:
-        return _measured(name, cells, cells.values, chosen, notes)
-    present = [cell.strip() for cell in cells if not is_missing(cell)]
-    counts = Counter(present)
-    missing = len(present) < len(cells)
-    if not counts or (len(counts) == 1 and not missing):
-        notes.append(f"{where} is {'the same in every row' if counts else 'empty'}; not used")
-        return None
-    if any({value.lower() for value in counts} <= pair for pair in YES_NO):
-        return Column(name, "yes/no", has_missing=missing)
-    if not (isinstance(cells, Cells) and cells.is_category):
-        values, odd, commas = numbers(cells, name, source, table.lines, table.unit)
-        if odd <= (1 - NUMERIC_FROM) * len(present):
-            if commas:
-                notes.append(f"{where}: numbers with {commas}")
-            if odd:
-                unread = zip(cells, values, strict=True)
-                first = next(cell for cell, v in unread if np.isnan(v) and not is_missing(cell))
-                said = f"{odd:,} cells are not numbers and count as missing"
-                notes.append(f"{where}: {said}, first: {clipped(first)}")
-            return _number(name, values, chosen, where, notes)
-        words = sum(len(cell.split()) for cell in present)
-        is_text = words >= WORDS_OF_A_TEXT * len(present) and len(counts) > len(present) / 2
-        if is_text and not chosen:
-            notes.append(f"{where} holds sentences; used as text")
-            return "text"
-    kept = [value for value, _ in counts.most_common(MAX_VALUES) if len(value) <= LONGEST_NAME]
-    rest = len(counts) - len(kept)
-    if rest and not chosen and len(counts) > len(present) / 2:
-        notes.append(
-            f"{where} looks like names ({len(counts):,} different values); "
-            "not used, unless given as text or feature"
-        )
-        return None
-    if rest:
-        notes.append(
-            f"{where}: the {len(kept)} most frequent of {len(counts):,} values "
-            "have a feature each, the rest share one"
-        )
-    return Column(
-        name, "category", values=tuple(sorted(kept)), has_other=rest > 0, has_missing=missing
-    )
-
-
-def _measured(
-    name: str,
-    cells: Cells,
-    values: np.ndarray,
-    chosen: bool,
-    notes: list[str],
-) -> Column | None:
-    """How a column is to be used whose type says that it holds numbers or truth values."""
-    where = f"{cells.source}: column {name!r}"
-    known = values[~np.isnan(values)]
-    missing = len(known) < len(values)
-    if not len(known) or (not missing and cells.is_constant):
-        notes.append(f"{where} is {'the same in every row' if len(known) else 'empty'}; not used")
-        return None
-    if np.isin(known, (0, 1)).all():
-        return Column(name, "yes/no", has_missing=missing)
-    return _number(name, numbers(cells, name, cells.source)[0], chosen, where, notes)
-
-
-def _number(
-    name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]
-) -> Column | None:
-    known = values[~np.isnan(values)]
-    missing = len(known) < len(values)
-    whole = bool((known == np.rint(known)).all())
-    if whole and len(np.unique(known)) == len(values) > 2:
-        if not chosen and np.ptp(known) + 1 == len(values):
-            notes.append(f"{where} only numbers the rows; not used")
-            return None
-        notes.append(
-            f"{where} has another whole number in every row, as ids have; used nevertheless"
-        )
-    if (known == 0).mean() > MOSTLY_ZERO:
-        return Column(name, "count", has_missing=missing)
-    # Quantiles that are values of the column; every node is above the lowest.
-    cuts = np.unique(np.quantile(known, np.arange(1, RANGES) / RANGES, method="higher"))
-    cuts = cuts[cuts > known.min()]
-    cuts = cuts if len(cuts) else np.array([known.max()])
-    spread = float(known.std()) or 1.0
-    return Column(
-        name, "number", tuple(cuts.tolist()), float(known.mean()), spread, has_missing=missing
-    )
-
-
-def stays_numbers(columns: Sequence[Column], blocks: Sequence[sp.csr_array]) -> bool:
-    """Whether features are kept as numbers: most entries are non-zero when they are."""
-    entries = sum(block.nnz for block in blocks)
-    size = sum(block.shape[0] * block.shape[1] for block in blocks)
-    return bool(columns) and entries >= DENSE_ENOUGH * size
-
-
-def clipped(text: str, most: int = 40) -> str:
-    return repr(text if len(text) <= most else text[: most - 3] + "...")

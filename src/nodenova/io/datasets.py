@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-
-from torch_geometric.data import InMemoryDataset
-from torch_geometric.datasets import Planetoid, WikiCS
+from typing import TYPE_CHECKING
 
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.synthetic import synthetic
@@ -23,6 +21,9 @@ from nodenova.errors import DatasetError, SettingError, one_of
 from nodenova.io.npz import load_graph
 from nodenova.io.pyg import from_pyg
 from nodenova.io.raw_npz import read_raw_npz
+
+if TYPE_CHECKING:
+    from torch_geometric.data import InMemoryDataset
 
 DATA_ROOT = "NODENOVA_DATA"
 
@@ -227,6 +228,7 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
 
 def _open(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryDataset:
     """PyG's own loader, its processed files in a scratch folder: the data root stays as it was."""
+    from torch_geometric.datasets import Planetoid, WikiCS
 
     def in_scratch(loader: type) -> type:
         return type(loader.__name__, (loader,), {"processed_dir": property(lambda self: scratch)})

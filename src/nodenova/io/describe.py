@@ -119,7 +119,7 @@ def _features_by_kind(loaded: UserGraph) -> tuple[tuple[str, int], ...]:
 
 
 def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
-    label = "label_column"
+    label = "label_column (--label-column)"
     sizes = [count for _, count in d.old_classes]
     labelled = sum(sizes)
     if not sizes:
@@ -155,8 +155,8 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
     if not d.new:
         yield (
             "every node has a label: nothing is left to discover",
-            "name the nodes to discover in with new_nodes or new_column, "
-            "or leave their labels empty",
+            "name the nodes to discover in with new_nodes (--new-nodes) or new_column "
+            "(--new-column), or leave their labels empty",
         )
     if not d.edges:
         yield (

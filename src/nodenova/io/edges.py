@@ -6,21 +6,22 @@ Pairs of ids become pairs of numbers at once, so that a long table costs little.
 from __future__ import annotations
 
 from array import array
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Unpack
 
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN
 from nodenova.errors import GraphError
-from nodenova.io.columns import clipped
+from nodenova.io.edge_notes import count_repeated, no_counts, say
 from nodenova.io.foreign import is_edge_list, open_edge_list
 from nodenova.io.frames import is_frame
-from nodenova.io.nodes import LONGEST_ID, Nodes, id_of, pick, without_point
-from nodenova.io.tables import ReadingOptions, Rows, Table, is_missing, open_rows
+from nodenova.io.names import SOURCE_NAMES, TARGET_NAMES, guess_ends, pick, without_point
+from nodenova.io.nodes import LONGEST_ID, Nodes, id_of
+from nodenova.io.tables import ReadingOptions, Rows, Table, clipped, is_missing, open_rows
 
-SOURCE_NAMES = ("source", "src", "from", "u", "head", "citing", "node1")
-TARGET_NAMES = ("target", "dst", "to", "v", "tail", "cited", "node2")
+FIRST_EDGES = 100  # that say which column of nodes holds the ids, where its name does not
 
 
 def read_edges(
@@ -55,41 +56,58 @@ def read_edges(
         assert nodes is not None
         notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
         return np.zeros((2, 0), dtype=np.int64), nodes
-    rows = edges if isinstance(edges, Rows) else _open(edges, reading)
+    rows = edges if isinstance(edges, Rows) else open_edges(edges, reading)
     place: dict[str, int] = {}
     if nodes is not None:
         place = {node: number for number, node in enumerate(nodes.ids)}
-    chosen, has_header = _columns(rows, columns, place, notes)
+    chosen, has_header = end_columns(rows, columns, place, notes)
     ends, counts = _ends(rows, chosen, has_header, place, nodes, min_weight)
     source = rows.source
     notes += rows.notes
-    if counts["unknown"]:
-        known = nodes.table.source if nodes is not None else ""
-        first = " -> ".join(map(clipped, counts["first"]))
-        said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
-        if not drop_unknown:
-            raise GraphError(f"{said}, first: {first} ({rows.unit} {counts['line']})")
-        notes.append(f"{said}; dropped, first: {first}")
-    _say(source, ends, counts, len(chosen) == 3, min_weight, notes)
+    count_repeated(ends, counts)
+    say(rows, nodes, counts, len(chosen) == 3, min_weight, drop_unknown, notes)
     if nodes is None:
-        if not place:
-            raise GraphError(f"{source}: a header and no edges")
-        n = len(place)
-        table = Table(source, {}, list(range(1, n + 1)))
-        nodes = Nodes(table, list(place), np.full(n, UNKNOWN), ())
-        notes.append(
-            f"{source}: an edge list; the {n:,} nodes are those that it names, and have no labels"
-        )
+        nodes = named_nodes(source, list(place), notes)
     return ends, nodes
 
 
-def _open(edges: Any, reading: ReadingOptions) -> Rows:
+def named_nodes(source: str, ids: Sequence[str], notes: list[str]) -> Nodes:
+    """The nodes of a graph of which there are only edges.
+
+    Raises:
+        GraphError: There are none.
+    """
+    n = len(ids)
+    if not n:
+        raise GraphError(f"{source}: a header and no edges")
+    notes.append(
+        f"{source}: an edge list; the {n:,} nodes are those that it names, and have no labels"
+    )
+    return Nodes(Table(source, {}, range(1, n + 1)), ids, np.full(n, UNKNOWN), ())
+
+
+def open_edges(edges: Any, reading: ReadingOptions) -> Rows:
+    """Rows of a table of edges, or of an edge list."""
     if is_edge_list(edges):
         return open_edge_list(edges, reading["encoding"])
     return open_rows(edges, source="edges" if is_frame(edges) else "", **reading)
 
 
-def _columns(
+def first_ids(
+    edges: Any, columns: tuple[str | None, str | None, str | None], reading: ReadingOptions
+) -> list[str]:
+    """Ids that the first edges name; none where that cannot be told."""
+    if edges is None or isinstance(edges, Rows):
+        return []
+    try:
+        rows = open_edges(edges, reading)
+        chosen, _ = end_columns(rows, columns, {}, [])
+        return [id_of(a) for _, cells in islice(rows.read(chosen[:2]), FIRST_EDGES) for a in cells]
+    except GraphError:  # said when edges are read
+        return []
+
+
+def end_columns(
     rows: Rows,
     columns: tuple[str | None, str | None, str | None],
     place: dict[str, int],
@@ -106,8 +124,14 @@ def _columns(
     if is_edge and not rows.is_numbered and columns[:2] == (None, None):
         notes.append(f"{rows.source}: there is no header, the first line is an edge")
         return [0, 1, *([] if columns[2] is None else [header.index(columns[2])])], False
-    source = pick(rows, columns[0], SOURCE_NAMES, "source_column", notes)
-    target = pick(rows, columns[1], TARGET_NAMES, "target_column", notes, besides=[source])
+    pair = guess_ends(header) if columns[:2] == (None, None) else None
+    if pair is None:
+        source = pick(rows, columns[0], SOURCE_NAMES, "source_column", notes)
+        target = pick(rows, columns[1], TARGET_NAMES, "target_column", notes, besides=[source])
+    else:
+        source, target = pair
+        for name, option in ((source, "source_column"), (target, "target_column")):
+            notes.append(f"{rows.source}: column {name!r} is taken as {option}")
     weight = pick(rows, columns[2], (), "weight_column", notes)
     if source is None or target is None:
         free = [name for name in header if name not in (source, target, weight)]
@@ -133,9 +157,28 @@ def _ends(
     least: float | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     found = array("q")
+    counts = no_counts()
+    for line, pair in kept_edges(rows, columns, has_header, least, counts):
+        ends = [_number(node, place, nodes is None, rows, line, counts) for node in pair]
+        if -1 in ends:
+            if not counts["unknown"]:
+                counts["first"] = pair
+                counts["line"] = line
+            counts["unknown"] += 1
+            continue
+        found.extend(ends)
+    return np.array(found, dtype=np.int64).reshape(-1, 2).T, counts
+
+
+def kept_edges(
+    rows: Rows, columns: list[int], has_header: bool, least: float | None, counts: dict[str, Any]
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """The line and the two ids of every edge that weighs enough.
+
+    Raises:
+        GraphError: An edge lacks an end, or a weight is no number.
+    """
     first = [] if has_header else [(1, [rows.header[column] for column in columns])]
-    counts: dict[str, Any] = dict.fromkeys(("rows", "unknown", "light", "repaired", "line"), 0)
-    counts["first"] = ()
     for line, (a, b, *weight) in chain(first, rows.read(columns)):
         counts["rows"] += 1
         pair = (id_of(a), id_of(b))
@@ -146,15 +189,18 @@ def _ends(
             if heavy <= 0 or (least is not None and heavy < least):
                 counts["light"] += 1
                 continue
-        ends = [_number(node, place, nodes is None, rows, line, counts) for node in pair]
-        if -1 in ends:
-            if not counts["unknown"]:
-                counts["first"] = pair
-                counts["line"] = line
-            counts["unknown"] += 1
-            continue
-        found.extend(ends)
-    return np.array(found, dtype=np.int64).reshape(-1, 2).T, counts
+        yield line, pair
+
+
+def check_length(node: str, rows: Rows, line: int) -> None:
+    """Refuse what is too long for an id.
+
+    Raises:
+        GraphError: It is.
+    """
+    if len(node) > LONGEST_ID:
+        said = f"an id of {len(node):,} characters; is this a table of edges?"
+        raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
 
 
 def _number(
@@ -169,9 +215,7 @@ def _number(
     if number >= 0:
         return number
     if grows:
-        if len(node) > LONGEST_ID:
-            said = f"an id of {len(node):,} characters; is this a table of edges?"
-            raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
+        check_length(node, rows, line)
         place[node] = len(place)
         return len(place) - 1
     number = place.get(without_point(node), place.get(node + ".0", -1))
@@ -188,40 +232,3 @@ def _weight(cell: str, rows: Rows, line: int) -> float:
         said = f"the weight of an edge must be a number, it is {clipped(cell)}"
         raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
     return value
-
-
-def _say(
-    source: str,
-    ends: np.ndarray,
-    counts: dict[str, Any],
-    weighted: bool,
-    least: float | None,
-    notes: list[str],
-) -> None:
-    if counts["repaired"]:
-        notes.append(f"{source}: {counts['repaired']:,} ids like '12.0' are read as '12'")
-    if counts["light"]:
-        limit = "no positive weight"
-        if least is not None:
-            limit += f", or one below {least:g},"
-        notes.append(f"{source}: {counts['light']:,} edges with {limit} were dropped")
-    if weighted:
-        notes.append(f"{source}: weights decide which edges are kept; the kept ones count alike")
-    a, b = ends
-    loops = a == b
-    if loops.any():
-        notes.append(f"{source}: {loops.sum():,} self-loops were dropped")
-    low = np.minimum(a, b)[~loops]
-    high = np.maximum(a, b)[~loops]
-    n = int(ends.max(initial=0)) + 1
-    distinct = len(np.unique(low * n + high))
-    directed = len(np.unique(a[~loops] * n + b[~loops]))
-    if len(low) > directed:
-        notes.append(
-            f"{source}: {len(low) - directed:,} edges are there more than once; each is kept once"
-        )
-    if directed > distinct:
-        notes.append(
-            f"{source}: {directed - distinct:,} edges are there in both directions; "
-            "edges have no direction here"
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
+from nodenova.io.csv_files import DELIMITERS
 from nodenova.io.frames import is_frame, text_of
-from nodenova.io.tables import DELIMITERS, Rows, Table, reading
-from nodenova.io.text_files import check_file, text_file
+from nodenova.io.prepared import is_prepared
+from nodenova.io.tables import Rows, Table, reading
+from nodenova.io.text_files import check_file, ending_of, text_file
+from nodenova.io.values import column_of
 
 EDGE_LISTS = (".edgelist", ".edges")
 
@@ -28,7 +31,7 @@ def is_networkx(source: Any) -> bool:
 def is_table(source: Any) -> bool:
     """Whether features are made of the columns of a table, and not there already."""
     if isinstance(source, (str, PathLike)):
-        return Path(source).suffix.lower() != ".npz"
+        return Path(source).suffix.lower() != ".npz" and not is_prepared(Path(source))
     is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
     return is_networkx(source) or is_pair_of_frames
 
@@ -62,12 +65,13 @@ def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
         raise GraphError(f"{source}: a graph without nodes")
     names = dict.fromkeys(str(name) for _, values in graph.nodes(data=True) for name in values)
     id_name = "id" if "id" not in names else "node_id" if "node_id" not in names else "networkx_id"
-    columns: dict[str, list[str]] = {id_name: [], **{name: [] for name in names}}
-    for node, values in graph.nodes(data=True):
-        columns[id_name].append(str(node))
-        cells = {str(name): text_of(value) for name, value in values.items()}
+    found: dict[str, list[object]] = {name: [] for name in names}
+    for _, values in graph.nodes(data=True):
+        cells = {str(name): value for name, value in values.items()}
         for name in names:
-            columns[name].append(cells.get(name, ""))
+            found[name].append(cells.get(name))
+    columns: dict[str, Sequence[str]] = {id_name: [str(node) for node in graph.nodes]}
+    columns |= {name: column_of(cells, source, name, "node") for name, cells in found.items()}
     weights = sorted({str(name) for _, _, values in graph.edges(data=True) for name in values})
 
     def edges() -> Iterator[tuple[int, list[str]]]:
@@ -87,9 +91,7 @@ def is_edge_list(edges: Any) -> bool:
     if not isinstance(edges, (str, PathLike)):
         return False
     path = Path(edges)
-    ending = next(
-        (suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), ""
-    )
+    ending = ending_of(path)
     if ending != ".txt" or not path.is_file():
         return ending in EDGE_LISTS
     with text_file(path, "latin-1", []) as (text, _):

@@ -22,6 +22,7 @@ from nodenova.errors import GraphError
 Series: TypeAlias = "nw.Series[Any]"
 
 BATCH_ROWS = 20_000  # of a table that is read piece by piece
+MAX_COLUMNS = 100_000  # of a table; what has more is none
 EMPTY_TYPES = ("NAType", "NaTType")  # of what pandas puts into empty cells, next to NaN and None
 
 
@@ -179,6 +180,9 @@ def header_of(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
     """Names of columns without the spaces around them; a column without a name gets one."""
     if not cells:
         raise GraphError(f"{source}: a table without columns")
+    if len(cells) > MAX_COLUMNS:
+        said = f"a header of {len(cells):,} columns, first: {cells[0][:40]!r}; is this a table?"
+        raise GraphError(f"{source}: {said}")
     names = [cell.strip() for cell in cells]
     times = Counter(names)
     unnamed = times.pop("", 0)
@@ -212,10 +216,22 @@ def _texts(series: Series, source: str, name: str, before: int = 0) -> list[str]
         raise _several(source, name, f"its type is {series.dtype}")
     values = series.to_list()
     if series.dtype == nw.Object:
-        for row, value in enumerate(values, start=before + 1):
-            if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
-                raise _several(source, name, f"row {row} has a {type(value).__name__}")
+        refuse_several(values, source, name, before=before)
     return [text_of(value) for value in values]
+
+
+def is_several(value: object) -> bool:
+    """Whether a value is a list, a vector or a record, and not one value."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+def refuse_several(
+    values: Sequence[object], source: str, name: str, *, unit: str = "row", before: int = 0
+) -> None:
+    """Raise if a cell of a column that is to be read as text holds several values."""
+    for row, value in enumerate(values, start=before + 1):
+        if is_several(value):
+            raise _several(source, name, f"{unit} {row} has a {type(value).__name__}")
 
 
 def _several(source: str, name: str, what: str) -> GraphError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,18 @@ from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import Graph
 from nodenova.io import foreign, npz
-from nodenova.io.edges import read_edges
+from nodenova.io.edges import first_ids, read_edges
 from nodenova.io.frames import is_frame
+from nodenova.io.json_files import ENDINGS as JSON_ENDINGS
+from nodenova.io.lists import with_lists
+from nodenova.io.marking import listed, marked
 from nodenova.io.nodes import read_nodes
+from nodenova.io.prepared import Prepared, is_prepared, read_prepared
 from nodenova.io.table_encoder import MAX_WORDS, TableEncoder
 from nodenova.io.tables import Progress, ReadingOptions, Table, no_progress
-from nodenova.io.text_files import check_file, text_file
+from nodenova.io.text_files import check_file, ending_of
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", *JSON_ENDINGS)
 
 
 def load_graph(
@@ -50,17 +54,21 @@ def load_graph(
     """Read a graph from whatever a user has: files, data frames, objects of other libraries.
 
     Args:
-        source: An npz file; a folder with nodes.* and edges.*; a GraphML or GML file; an edge list;
+        source: An npz file; a folder with nodes.* and edges.*, or one that `nodenova prepare` has
+            written, which is not read into memory; a GraphML or GML file; an edge list;
             a PyG `Data`; a NetworkX graph; a pair (nodes, edges) of data frames (pandas, polars,
             Arrow), or of matrices (features, adjacency) or (features, edge_index); a `Graph` or a
             `LabelledGraph`.
-        nodes: With `edges`, instead of `source`: a CSV or TSV file, gzipped or not, a Parquet file
-            or a data frame. Without it, the nodes are those that edges name.
+        nodes: With `edges`, instead of `source`: a CSV, TSV or JSON file (an array of records, or
+            a record a line), gzipped or not, a Parquet file or a data frame. Without it, the nodes
+            are those that edges name.
         edges: A table as `nodes` is, or an edge list. Edges have no direction.
         id_column: By its usual name or place unless given (`notes` says which); so are the others.
         label_column: Classes; an empty label means unlabelled.
         text_columns: Columns of words to make features from.
         features: Other columns to make features from; by default all that say something of a node.
+            A column of vectors of one length, lists, arrays or texts like "[0.1, 0.2]", is as many
+            features: v[0], v[1], ...
         new_nodes: Ids of the nodes to discover in, in a file (one a line) or a list. Without it and
             `new_column`, every unlabelled node is new. A label that a new node has is for grading.
         new_column: Says yes or no, instead of `new_nodes`.
@@ -99,8 +107,12 @@ def load_graph(
     if isinstance(features, str) or isinstance(text_columns, str):
         raise SettingError("features and text_columns are lists of names")
     ready: LabelledGraph | None = None
-    if source is not None:
-        nodes, edges, ready = _opened(source, name)
+    prepared = Prepared()
+    if isinstance(source, (str, PathLike)) and is_prepared(Path(source)):
+        ready, prepared = read_prepared(Path(source))
+        ready = ready if name is None else replace(ready, name=name)
+    elif source is not None:
+        nodes, edges, ready = opened(source, name)
     if ready is not None:
         unused = {"text_columns": text_columns, "features": features, "id_column": id_column,
                   "new_column": new_column, "label_column": label_column,
@@ -111,43 +123,60 @@ def load_graph(
                 f"{ready.name}: {given[0]} is for tables; "
                 "this graph has its features and labels already"
             )
-        return _marked(ready, _listed(new_nodes, ready.graph.node_ids, ready.name), [], None)
+        new = listed(new_nodes, ready.graph.node_ids, prepared.source or ready.name)
+        if new is not None and prepared.new is not None:
+            raise SettingError(f"{ready.name}: it says already which nodes are new; no new_nodes")
+        new = prepared.new if new is None else new
+        return marked(ready, new, list(prepared.notes), prepared.recipe)
 
     reading: ReadingOptions = {
         "delimiter": delimiter,
         "encoding": encoding,
         "progress": progress,
     }
+    columns = (source_column, target_column, weight_column)
     notes: list[str] = []
     table = None
     if nodes is not None:
-        table = read_nodes(nodes, id_column, label_column, new_column, notes, **reading)
+        used = (*(features or ()), *text_columns) if recipe is None else recipe.column_names
+        table = read_nodes(
+            nodes,
+            id_column,
+            label_column,
+            new_column,
+            notes,
+            used,
+            is_later=recipe is not None,
+            linked=lambda: first_ids(edges, columns, reading),
+            **reading,
+        )
     ends, table = read_edges(
         edges,
         table,
-        (source_column, target_column, weight_column),
+        columns,
         min_weight=min_weight,
         drop_unknown=drop_unknown_edges,
         notes=notes,
         **reading,
     )
+    taken = (table.id_column, table.label_column, table.new_column)
+    content = with_lists(table.table, table.ids, taken)
     if recipe is None:
-        taken = (table.id_column, table.label_column, table.new_column)
-        _check_columns(table.table, (*(features or ()), *text_columns), taken)
+        check_columns(table.table, (*(features or ()), *text_columns), taken)
         recipe, bag = TableEncoder.fit(
-            table.table,
+            content,
             ends,
             table.ids,
             columns=features,
             text_columns=tuple(text_columns),
-            not_features=[column for column in taken if column],
+            not_features=[*(column for column in taken if column), *table.not_features],
             max_words=max_words,
             notes=notes,
             progress=progress,
         )
-        x, _ = recipe.transform(table.table, ends, table.ids, bag, progress)
+        x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
-        x, said = recipe.transform(table.table, ends, table.ids, None, progress)
+        x, said = recipe.transform(content, ends, table.ids, None, progress)
         notes += said
     source_name = table.table.source
     graph = Graph.of(
@@ -159,15 +188,15 @@ def load_graph(
         source=source_name,
     )
     labelled = LabelledGraph(
-        graph, table.y, table.class_names, name=name or _short_name(source, nodes, source_name)
+        graph, table.y, table.class_names, name=name or short_name(source, nodes, source_name)
     )
-    new = table.new if new_nodes is None else _listed(new_nodes, graph.node_ids, source_name)
+    new = table.new if new_nodes is None else listed(new_nodes, graph.node_ids, source_name)
     if new_nodes is not None and table.new is not None:
         raise SettingError("give either new_nodes or new_column, not both")
-    return _marked(labelled, new, notes, recipe)
+    return marked(labelled, new, notes, recipe)
 
 
-def _opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:
+def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:
     """Tables of nodes and edges, or a graph that is ready."""
     if isinstance(source, Graph):
         source = LabelledGraph(source, np.full(source.num_nodes, UNKNOWN), ())
@@ -177,9 +206,7 @@ def _opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | No
         path = Path(source)
         if path.is_dir():
             return _one_of(path, "nodes"), _one_of(path, "edges"), None
-        ending = next(
-            (suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), ""
-        )
+        ending = ending_of(path)
         if ending == ".npz":
             labelled = npz.load_graph(path)
             return None, None, labelled if name is None else replace(labelled, name=name)
@@ -190,7 +217,7 @@ def _opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | No
             return None, path, None
         raise GraphError(
             f"{path.name}: unknown kind of file; "
-            "known: npz, graphml, gml, edgelist, csv, tsv, parquet, a folder"
+            "known: npz, graphml, gml, edgelist, csv, tsv, parquet, jsonl, json, a folder"
         )
     if foreign.is_networkx(source):
         return *foreign.tables_of(source, name or "networkx graph"), None
@@ -222,14 +249,20 @@ def _one_of(folder: Path, stem: str) -> Path:
     return found[0]
 
 
-def _short_name(source: Any, nodes: Any, fallback: str) -> str:
+def short_name(source: Any, nodes: Any, fallback: str) -> str:
+    """What a graph is called after its file."""
     for given in (source, nodes):
         if isinstance(given, (str, PathLike)):
             return Path(given).name
     return fallback
 
 
-def _check_columns(table: Table, wanted: Sequence[str], taken: Sequence[str | None]) -> None:
+def check_columns(table: Table, wanted: Sequence[str], taken: Sequence[str | None]) -> None:
+    """Refuse features that are not there, or say the class.
+
+    Raises:
+        GraphError: A column is such.
+    """
     for column in wanted:
         if column not in table.columns:
             raise GraphError(
@@ -240,61 +273,3 @@ def _check_columns(table: Table, wanted: Sequence[str], taken: Sequence[str | No
                 f"{table.source}: column {column!r} says the class of a node "
                 "and cannot be a feature too"
             )
-
-
-def _listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
-    """(N,) which nodes a file or list of ids names."""
-    if new_nodes is None:
-        return None
-    if isinstance(new_nodes, (str, PathLike)):
-        path = Path(new_nodes)
-        check_file(path)
-        with text_file(path, None, []) as (text, _):
-            wanted = [line.strip() for line in text if line.strip()]
-        where = path.name
-    else:
-        wanted = [str(node) for node in new_nodes]
-        where = "new_nodes"
-    if not wanted:
-        raise GraphError(f"{where}: names no node")
-    known = {str(node) for node in ids.tolist()}
-    strange = [node for node in wanted if node not in known]
-    if strange:
-        raise GraphError(
-            f"{where}: {len(strange):,} of {len(wanted):,} ids are not in {source}, "
-            f"first: {strange[0]!r}"
-        )
-    return np.isin(ids.astype(str), wanted)
-
-
-def _marked(
-    labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
-) -> UserGraph:
-    """The graph with its new nodes marked; classes that only new nodes have come last."""
-    y = labelled.y
-    names = labelled.class_names
-    labels = y != UNKNOWN
-    new_named = new is not None
-    if new is None:
-        new = ~labels
-        if labels.any() and new.any():
-            notes.append(f"{new.sum():,} unlabelled nodes are to discover in, as none were named")
-    elif (labels & new).any():
-        said = "new nodes have a label: it is kept for grading and never used to discover"
-        notes.append(f"{(labels & new).sum():,} {said}")
-    if (~labels & ~new).any():
-        said = "have no label and are not new: they are seen, and nothing is asked of them"
-        notes.append(f"{(~labels & ~new).sum():,} nodes {said}")
-    only_new = np.setdiff1d(y[labels & new], y[labels & ~new])
-    if len(only_new):
-        order = np.concatenate([np.setdiff1d(np.arange(len(names)), only_new), only_new])
-        number = np.empty(len(names) + 1, dtype=np.int64)
-        number[order] = np.arange(len(names))
-        number[-1] = UNKNOWN
-        y = number[y]
-        names = tuple(names[c] for c in order)
-        listed = ", ".join(names[-len(only_new) :])
-        notes.append(f"{len(only_new)} classes occur among new nodes only: {listed}")
-    values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
-    values |= {"y": y, "class_names": names, "new_ids": np.flatnonzero(new)}
-    return UserGraph(**values, notes=tuple(notes), recipe=recipe, new_named=new_named)

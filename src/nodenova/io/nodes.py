@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -11,13 +11,20 @@ import numpy as np
 
 from nodenova.data.labels import UNKNOWN
 from nodenova.errors import GraphError
-from nodenova.io.columns import YES, YES_NO, clipped
+from nodenova.io.columns import YES, YES_NO
+from nodenova.io.exported import added_to, earlier_labels
 from nodenova.io.frames import is_frame
-from nodenova.io.tables import ReadingOptions, Table, is_missing, read_table
+from nodenova.io.names import (
+    ID_NAMES,
+    LABEL_NAMES,
+    NEW_NAMES,
+    guess_id,
+    guess_label,
+    pick,
+    without_point,
+)
+from nodenova.io.tables import ReadingOptions, Table, clipped, is_missing, read_table
 
-ID_NAMES = ("id", "node_id", "node", "nodeid")
-LABEL_NAMES = ("label", "class", "category", "y")
-NEW_NAMES = ("is_new", "new")
 LONGEST_ID = 1000  # characters; a longer cell is a text in the wrong column
 
 
@@ -34,16 +41,18 @@ class Nodes:
         id_column: The one the ids are from, if a table was given.
         label_column: The one the labels are from, if any.
         new_column: The one that says which nodes are new, if any.
+        not_features: Columns that say the class of a node as well.
     """
 
     table: Table
-    ids: list[str]
+    ids: Sequence[str]
     y: np.ndarray
     class_names: tuple[str, ...]
     new: np.ndarray | None = None
     id_column: str | None = None
     label_column: str | None = None
     new_column: str | None = None
+    not_features: tuple[str, ...] = ()
 
 
 def read_nodes(
@@ -52,6 +61,10 @@ def read_nodes(
     label_column: str | None,
     new_column: str | None,
     notes: list[str],
+    features: Collection[str] = (),
+    is_later: bool = False,
+    linked: Callable[[], Sequence[str]] = tuple,
+    read_ids: Callable[[Table, str, list[str]], Sequence[str]] | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Nodes:
     """Read a table of nodes and check every cell that stands for an id, a label or "new".
@@ -62,6 +75,10 @@ def read_nodes(
         label_column: By a usual name unless given; there may be none.
         new_column: By a usual name unless given; there may be none.
         notes: Gets a sentence on every repair.
+        features: Columns that are features, hence not guessed to be labels.
+        is_later: These are features because an earlier file says so.
+        linked: Gives ids that some edges name: they decide where several columns could be the ids.
+        read_ids: Reads the ids of a table that is not in memory.
         **reading: How to read the file, as in `read_table`.
 
     Returns:
@@ -76,47 +93,43 @@ def read_nodes(
     source = table.source
     if not len(table):
         raise GraphError(f"{source}: a header and no rows")
-    id_column = pick(table, id_column, ID_NAMES, "id_column", notes) or _first(table, notes)
-    label_column = pick(
-        table, label_column, LABEL_NAMES, "label_column", notes, besides=[id_column]
-    )
+    added = added_to(table)
+    taken = [label_column, new_column, *(added.all if added else ())]
+    id_column = pick(table, id_column, ID_NAMES, "id_column", notes)
+    if id_column is None:
+        id_column = guess_id(table, taken, linked(), notes)
+    if added is not None and label_column is None:
+        label_column = added.columns["class"]
+        said = f"{', '.join(added.columns.values())} are what nodenova found"
+        notes.append(f"{source}: {said}; {label_column!r} is taken as label_column")
+    known = [id_column, *(features if is_later else ())]
+    label_column = pick(table, label_column, LABEL_NAMES, "label_column", notes, besides=known)
     new_column = pick(
         table, new_column, NEW_NAMES, "new_column", notes, besides=[id_column, label_column]
     )
+    if label_column is None:
+        besides = [id_column, new_column, *features]
+        label_column = guess_label(table, besides, [] if is_later else notes)
+        if is_later and label_column is not None:
+            notes.append(f"{source}: column {label_column!r} is taken as label_column")
     if label_column == id_column:
         raise GraphError(
             f"{source}: column {id_column!r} cannot be both the id and the label of a node"
         )
-    ids = _ids(table, id_column, notes)
+    ids = (read_ids or _ids)(table, id_column, notes)
     y, names = _labels(table, label_column, notes)
     new = None if new_column is None else _yes_no(table, new_column)
-    return Nodes(table, ids, y, names, new, id_column, label_column, new_column)
-
-
-def pick(
-    table: Any,
-    given: str | None,
-    usual: Sequence[str],
-    option: str,
-    notes: list[str],
-    besides: Sequence[str | None] = (),
-) -> str | None:
-    """The column that was asked for, or one by its usual name (which is noted), or None."""
-    names = list(table.columns if isinstance(table, Table) else table.header)
-    if given is not None:
-        if given not in names:
-            hint = ""
-            if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
-                hint = "; is the delimiter another one?"
-            listed = ", ".join(map(clipped, names[:20]))
-            raise GraphError(f"{table.source}: no column {given!r}; it has {listed}{hint}")
-        return given
-    for name in usual:
-        for column in names:
-            if column.lower() == name and column not in besides:
-                notes.append(f"{table.source}: column {column!r} is taken as {option}")
-                return column
-    return None
+    not_features: list[str] = []
+    if added is not None:
+        if label_column == added.columns["class"]:
+            names = tuple(added.class_names.get(name, name) for name in names)
+        earlier = list(earlier_labels(table, added, (id_column, label_column, new_column)))
+        for name in earlier:
+            said = f"says the same as {added.columns['class']!r} where it says something"
+            notes.append(f"{source}: column {name!r} {said}; not used")
+        not_features = [*added.all, *earlier]
+    columns = (id_column, label_column, new_column)
+    return Nodes(table, ids, y, names, new, *columns, tuple(not_features))
 
 
 def id_of(cell: str) -> str:
@@ -124,38 +137,47 @@ def id_of(cell: str) -> str:
     return cell.strip()
 
 
-def without_point(cell: str) -> str:
-    """'12.0', as pandas writes a whole number in a column with gaps, is 12."""
-    return cell[:-2] if cell.endswith(".0") and cell[:-2].isdecimal() else cell
-
-
-def _first(table: Table, notes: list[str]) -> str:
-    name = next(iter(table.columns))
-    notes.append(f"{table.source}: column {name!r}, the first, is taken as id_column")
-    return name
-
-
 def _ids(table: Table, column: str, notes: list[str]) -> list[str]:
-    source, cells = table.source, table.columns[column]
+    cells = table.columns[column]
     ids = [id_of(cell) for cell in cells]
-    spaced = sum(a != b for a, b in zip(ids, cells, strict=True))
-    if spaced:
-        notes.append(f"{source}: spaces around {spaced:,} ids were removed")
+    say_spaced(sum(a != b for a, b in zip(ids, cells, strict=True)), table, notes)
     for line, node in zip(table.lines, ids, strict=True):
-        if not node:
-            raise GraphError(f"{source}: {table.unit} {line}: no id in column {column!r}")
-        if len(node) > LONGEST_ID:
-            said = f"an id of {len(node):,} characters; is {column!r} really the id column?"
-            raise GraphError(f"{source}: {table.unit} {line}: {said}")
+        check_id(node, table, column, line)
     if len(set(ids)) < len(ids):
         twice, count = Counter(ids).most_common(1)[0]
         lines = [line for line, node in zip(table.lines, ids, strict=True) if node == twice]
-        raise GraphError(
-            f"{source}: ids must be unique, {clipped(twice)} appears {count} times "
-            f"({table.unit}s {lines[0]} and {lines[1]})"
-            + ("" if count < len(ids) / 10 else f"; is {column!r} really the id column?")
-        )
+        raise twice_there(table, column, twice, count, lines)
     return ids
+
+
+def say_spaced(spaced: int, table: Table, notes: list[str]) -> None:
+    """Note that ids had spaces around them, if some had."""
+    if spaced:
+        notes.append(f"{table.source}: spaces around {spaced:,} ids were removed")
+
+
+def check_id(node: str, table: Table, column: str, line: int) -> None:
+    """Refuse what cannot be an id.
+
+    Raises:
+        GraphError: It is empty, or too long.
+    """
+    if not node:
+        raise GraphError(f"{table.source}: {table.unit} {line}: no id in column {column!r}")
+    if len(node) > LONGEST_ID:
+        said = f"an id of {len(node):,} characters; is {column!r} really the id column?"
+        raise GraphError(f"{table.source}: {table.unit} {line}: {said}")
+
+
+def twice_there(
+    table: Table, column: str, twice: str, count: int, lines: Sequence[int]
+) -> GraphError:
+    """The error for an id that several rows have."""
+    return GraphError(
+        f"{table.source}: ids must be unique, {clipped(twice)} appears {count} times "
+        f"({table.unit}s {lines[0]} and {lines[1]})"
+        + ("" if count < len(table) / 10 else f"; is {column!r} really the id column?")
+    )
 
 
 def _labels(
@@ -164,8 +186,9 @@ def _labels(
     source = table.source
     if column is None:
         return np.full(len(table), UNKNOWN), ()
-    cells = [cell.strip() for cell in table.columns[column]]
-    counts = Counter(cells)
+    cells = table.columns[column]
+    counts = Counter(cell.strip() for cell in cells)
+    is_pointed = False
     for cell in [value for value in counts if is_missing(value)]:
         if cell:
             notes.append(
@@ -179,20 +202,22 @@ def _labels(
         )
         counts = Counter({value: counts[value] for value in rest})
     if counts and all(value.endswith(".0") and _is_whole(value) for value in counts):
-        cells = [without_point(cell) for cell in cells]
+        is_pointed = True
         counts = Counter({without_point(value): count for value, count in counts.items()})
         notes.append(f"{source}: labels like '1.0' are read as '1'")
     too_long = next((value for value in counts if len(value) > LONGEST_ID), None)
     if too_long is not None:
-        line = table.lines[cells.index(too_long)]
+        rows = zip(table.lines, cells, strict=True)
+        line = next(line for line, cell in rows if cell.strip() == too_long)
         raise GraphError(
             f"{source}: {table.unit} {line}: a label of {len(too_long):,} characters; "
             f"is {column!r} really the label column?"
         )
     is_numbered = all(map(str.isdecimal, counts))
     names = sorted(counts, key=lambda value: (int(value), "") if is_numbered else (0, value))
-    number = {name: c for c, name in enumerate(names)}
-    return np.array([number.get(cell, UNKNOWN) for cell in cells]), tuple(names)
+    number = {f"{name}.0" if is_pointed else name: c for c, name in enumerate(names)}
+    y = (number.get(cell.strip(), UNKNOWN) for cell in cells)
+    return np.fromiter(y, dtype=np.int64, count=len(table)), tuple(names)
 
 
 def _is_whole(text: str) -> bool:
@@ -200,13 +225,14 @@ def _is_whole(text: str) -> bool:
 
 
 def _yes_no(table: Table, column: str) -> np.ndarray:
-    cells = [cell.strip().lower() for cell in table.columns[column]]
     known = {word for pair in YES_NO for word in pair} | {""}
-    for line, cell in zip(table.lines, cells, strict=True):
+    new = np.zeros(len(table), dtype=bool)
+    for row, (line, raw) in enumerate(zip(table.lines, table.columns[column], strict=True)):
+        cell = raw.strip().lower()
         if cell not in known:
             said = f"says whether a node is new: yes or no, not {clipped(cell)}"
             raise GraphError(f"{table.source}: {table.unit} {line}: column {column!r} {said}")
-    new = np.array([cell in YES for cell in cells])
+        new[row] = cell in YES
     if not new.any():
         raise GraphError(f"{table.source}: column {column!r} marks no node as new")
     return new

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch_geometric.data import Data
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 def from_pyg(
@@ -37,6 +40,7 @@ def from_pyg(
     Examples:
         >>> import nodenova as nova
         >>> import torch
+        >>> from torch_geometric.data import Data
         >>> edge_index = torch.tensor([[0, 1], [1, 2]])
         >>> data = Data(x=torch.eye(3), edge_index=edge_index, y=torch.tensor([0, 1, -1]))
         >>> nova.from_pyg(data, class_names=["cell", "gene"]).y.tolist()

@@ -5,7 +5,7 @@ Learned once, used on later files too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,13 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
-from nodenova.io.columns import Column, infer_column, stays_numbers
+from nodenova.io.columns import Column
+from nodenova.io.inference import infer_column, stays_numbers
 from nodenova.io.tables import Progress, Table, no_progress
+from nodenova.io.words import bag_of_words, joined, worth_a_feature
 
 MAX_WORDS = 20_000
 MAX_NEIGHBORS = 2_000  # nodes of highest degree that serve as features when a graph has no others
-LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
-COMMON = 0.5  # a word that more than this share of the nodes have says nothing
+MAX_DENSE = 2**26  # entries of features that are kept as numbers for the sake of vectors: 256 MiB
+VECTOR_FIELDS = ("width", "means", "part_cuts")  # of a column
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class TableEncoder:
     words: tuple[str, ...] = ()
     cut: bool = True
     neighbors: tuple[str, ...] = ()
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Columns of the table that features are made of."""
+        return (*(column.name for column in self.columns), *self.text_columns)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -93,7 +100,7 @@ class TableEncoder:
         if self.words and bag is not None:
             blocks.append(bag)
         elif self.words:
-            block, unknown = _bag_of_words(joined(table, self.text_columns), self.words, progress)
+            block, unknown = bag_of_words(joined(table, self.text_columns), self.words, progress)
             blocks.append(block)
             if unknown:
                 notes.append(
@@ -108,6 +115,10 @@ class TableEncoder:
     def as_json(self) -> dict[str, Any]:
         """Plain values, for `TableEncoder.from_json`."""
         document = asdict(self)
+        for column in document["columns"]:
+            if column["kind"] != "vector":  # as files without vectors always were
+                for key in VECTOR_FIELDS:
+                    del column[key]
         return {**document, "neighbours": document.pop("neighbors")}  # as the first files have it
 
     @classmethod
@@ -121,7 +132,13 @@ class TableEncoder:
             lists = {key: tuple(document[key]) for key in ("text_columns", "words")}
             made = [Column(**column) for column in document["columns"]]
             columns = tuple(
-                replace(column, cuts=tuple(column.cuts), values=tuple(column.values))
+                replace(
+                    column,
+                    cuts=tuple(column.cuts),
+                    values=tuple(column.values),
+                    means=tuple(column.means),
+                    part_cuts=tuple(map(tuple, column.part_cuts)),
+                )
                 for column in made
             )
             neighbors = tuple(document["neighbours"])
@@ -169,101 +186,60 @@ class TableEncoder:
         bag = None
         if texts:
             text = joined(table, texts)
-            words, bag = _worth_a_feature(text, max_words, table.source, notes, progress)
+            words, bag = worth_a_feature(text, max_words, table.source, notes, progress)
         if used or words:
             as_numbers = [
                 column.block(table.columns[column.name], False, table.source)[0] for column in used
             ]
-            cut = bool(words) or not stays_numbers(used, as_numbers)
+            entries = sum(block.nnz for block in as_numbers)
+            width = sum(block.shape[1] for block in as_numbers)
+            cut = is_cut(table, used, entries, width, len(words), notes)
             return cls(used, texts, words, cut=cut), bag
         degree = np.bincount(edges.ravel(), minlength=len(ids))
-        linked = max(int((degree > 0).sum()), 1)
-        top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, linked)])
-        notes.append(
-            f"{table.source}: no column to make features from; structure only: "
-            f"the features of a node are which of the {len(top):,} nodes with most edges it is, "
-            "or is linked to"
-        )
+        top = most_linked(degree, table.source, notes)
         return cls(neighbors=tuple(str(ids[node]) for node in top)), None
 
 
-def joined(table: Table, names: Sequence[str]) -> list[str]:
-    """(N,) the text of a node: its text columns, one after the other.
+def is_cut(
+    table: Table,
+    columns: Sequence[Column],
+    entries: int,
+    width: int,
+    num_words: int,
+    notes: list[str],
+) -> bool:
+    """Whether numbers are cut at their quintiles.
 
-    A word is the same word in any of them.
+    Args:
+        table: Of nodes.
+        columns: Those used.
+        entries: Of their features as numbers, how many are not zero.
+        width: How many features these are.
+        num_words: How many words have a feature.
+        notes: Gets a sentence where vectors are cut.
     """
-    columns = [table.columns[name] for name in names if name in table.columns]
-    if len(columns) == 1:
-        return list(columns[0])
-    return [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
+    cut = bool(num_words) or not stays_numbers(columns, entries, len(table) * width)
+    vectors = [column.name for column in columns if column.means]
+    if cut and vectors:
+        cut = len(table) * (width + num_words) > MAX_DENSE
+        if cut:
+            notes.append(
+                f"{table.source}: beside {width + num_words:,} other features the numbers of "
+                f"{', '.join(vectors)} are cut at their quintiles"
+            )
+    return cut
 
 
-def _worth_a_feature(
-    texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
-) -> tuple[tuple[str, ...], sp.csr_array | None]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    progress("choosing words", 0.0)
-    least = 5 if len(texts) >= LARGE else 2
-    vectorizer = TfidfVectorizer(min_df=1, sublinear_tf=True, dtype=np.float32)
-    try:
-        weights = vectorizer.fit_transform(texts)
-    except ValueError:  # no word at all
-        notes.append(f"{source}: the text columns hold no words")
-        return (), None
-    df = np.bincount(weights.indices, minlength=weights.shape[1])
-    total = np.asarray(weights.sum(axis=0)).ravel()
-    fit = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
-    kept = fit[np.argsort(-total[fit], kind="stable")[:most]]
-    rare = int((df < least).sum())
-    common = int((df > COMMON * len(texts)).sum())
-    rest = len(fit) - len(kept)
-    reasons = [
-        f"{rare:,} in fewer than {least} nodes",
-        f"{common:,} in more than half of them",
-        f"{rest:,} of least weight",
-    ]
-    left = [reason for count, reason in zip((rare, common, rest), reasons, strict=True) if count]
+def most_linked(degree: np.ndarray, source: str, notes: list[str]) -> np.ndarray:
+    """Numbers of the nodes that serve as features where there are no others, ascending."""
+    linked = max(int((degree > 0).sum()), 1)
+    top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, linked)])
     notes.append(
-        f"{source}: text gives {len(kept):,} words of {len(df):,}"
-        + (f"; left out: {', '.join(left)}" if left else "")
+        f"{source}: no column to make features from; structure only: "
+        f"the features of a node are which of the {len(top):,} nodes with most edges it is, "
+        "or is linked to"
     )
-    kept = np.sort(kept)
-    bag = sp.csr_array(weights[:, kept])
-    bag.data[:] = 1.0
-    return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
-
-
-def _bag_of_words(
-    texts: Sequence[str], words: Sequence[str], progress: Progress
-) -> tuple[sp.csr_array, int]:
-    """(N, words) one where a node has a word, and how many different words are not among them."""
-    analyse = words_of()
-    place = {word: number for number, word in enumerate(words)}
-    unknown: set[str] = set()
-    columns: list[int] = []
-    ends = [0]
-    for row, text in enumerate(texts):
-        own = set(analyse(text))
-        known = own & place.keys()
-        unknown |= own - known
-        columns += sorted(place[word] for word in known)
-        ends.append(len(columns))
-        if row % 5000 == 0:
-            progress("counting words", row / len(texts))
-    entries = (
-        np.ones(len(columns), dtype=np.float32),
-        np.array(columns, dtype=np.int32),
-        np.array(ends),
-    )
-    return sp.csr_array(entries, shape=(len(texts), len(words))), len(unknown)
-
-
-def words_of() -> Callable[[str], list[str]]:
-    """How a text is cut into words: scikit-learn's way, lower case, two letters or more."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer().build_analyzer()
+    return top
 
 
 def _next_to(edges: np.ndarray, ids: Sequence[str], neighbors: Sequence[str]) -> sp.csr_array:

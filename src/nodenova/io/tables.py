@@ -1,28 +1,32 @@
-"""Tables as users bring them: text files (CSV, TSV, gzipped or not), Parquet files and data frames.
-
-Python's own csv module reads text: it is as fast as is needed (a million rows in a second or two),
-it never guesses a type, and it knows the line of every row, so that an error can name it.
-"""
+"""Tables as users bring them: CSV, TSV and JSON, gzipped or not, Parquet files and data frames."""
 
 from __future__ import annotations
 
-import csv
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict
 
 from nodenova.errors import GraphError
-from nodenova.io.frames import Cells, Frame, header_of, is_frame, open_frame, open_parquet
-from nodenova.io.text_files import check_file, text_file
+from nodenova.io.csv_files import open_csv
+from nodenova.io.frames import (
+    Cells,
+    Frame,
+    header_of,
+    is_frame,
+    open_frame,
+    open_parquet,
+    refuse_several,
+    text_of,
+)
+from nodenova.io.json_files import Records, is_json, open_json
+from nodenova.io.text_files import check_file, ending_of
+from nodenova.io.values import column_of
 
 Progress: TypeAlias = (
     "Callable[[str, float], None]"  # what is being done, and which share of it is done
 )
-T = TypeVar("T")
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -33,10 +37,6 @@ class ReadingOptions(TypedDict, total=False):
     progress: Progress
 
 
-DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "pipe"}
-SNIFFED_LINES = 50
-LONGEST_CELL = 2**31 - 1
-REPORT_EVERY = 20_000  # rows between two calls of a progress function
 MISSING = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "<na>"}
 )  # what spreadsheets write for an empty cell
@@ -101,6 +101,8 @@ def open_rows(
     frame = _frame(table, source, progress)
     if frame is None:
         path = Path(table)
+        if is_json(path):
+            return _json_rows(open_json(path, source or path.name, encoding, progress))
         return _delimited(path, source or path.name, delimiter, encoding, progress)
     return Rows(frame.source, frame.header, frame.rows, frame.notes, "row", frame.is_numbered)
 
@@ -117,6 +119,8 @@ def read_table(
     frame = _frame(table, source, progress)
     if frame is None:
         path = Path(table)
+        if is_json(path):
+            return _json_table(open_json(path, source or path.name, encoding, progress))
         return whole(_delimited(path, source or path.name, delimiter, encoding, progress))
     named = zip(frame.header, frame.whole(), strict=True)
     columns = {name: Cells(series, frame.source, name) for name, series in named}
@@ -148,6 +152,11 @@ def is_missing(cell: str) -> bool:
     return len(cell) <= 4 and cell.strip().lower() in MISSING
 
 
+def clipped(text: str, most: int = 40) -> str:
+    """A cell as messages quote it."""
+    return repr(text if len(text) <= most else text[: most - 3] + "...")
+
+
 def _frame(table: Any, source: str, progress: Progress) -> Frame | None:
     """A table with types; None if this is a file of text."""
     if is_frame(table):
@@ -160,112 +169,36 @@ def _frame(table: Any, source: str, progress: Progress) -> Frame | None:
         )
     path = Path(table)
     check_file(path)
-    is_parquet = path.suffix.lower() in (".parquet", ".pq")
+    is_parquet = ending_of(path) in (".parquet", ".pq")
     return open_parquet(path, source or path.name, progress) if is_parquet else None
+
+
+def _json_rows(records: Records) -> Rows:
+    keys = records.first_keys()
+    header = header_of(keys, records.source, records.notes)
+
+    def read(places: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
+        wanted = [(keys[place], header[place]) for place in places]
+        for number, record in records.read():
+            for key, name in wanted:
+                value, before = record.get(key), number - 1
+                refuse_several([value], records.source, name, unit=records.unit, before=before)
+            yield number, [text_of(record.get(key)) for key, _ in wanted]
+
+    return Rows(records.source, header, read, records.notes, records.unit)
+
+
+def _json_table(records: Records) -> Table:
+    lines, columns = records.columns()
+    source, unit = records.source, records.unit
+    header = header_of(list(columns), source, records.notes)
+    named = zip(header, columns.values(), strict=True)
+    made = {name: column_of(values, source, name, unit) for name, values in named}
+    return Table(source, made, lines, records.notes, unit)
 
 
 def _delimited(
     path: Path, source: str, delimiter: str | None, encoding: str | None, progress: Progress
 ) -> Rows:
-    notes: list[str] = []
-    if delimiter is not None and len(delimiter) != 1:
-        named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t"}
-        if delimiter not in named:
-            raise GraphError(
-                f"{source}: a delimiter is one character (or comma, tab, semicolon, pipe), "
-                f"not {delimiter!r}"
-            )
-        delimiter = named[delimiter]
-    with text_file(path, encoding, notes) as (text, _):
-        try:
-            start = list(islice(text, SNIFFED_LINES))
-        except UnicodeError as error:
-            raise GraphError(f"{source}: cannot be decoded as {encoding} ({error})") from None
-    if not any(line.strip() for line in start):
-        raise GraphError(f"{source}: empty, there is not even a header")
-    sign = delimiter or sniff(start, path)
-    if delimiter is None and sign != ("\t" if ".tsv" in path.suffixes else ","):
-        notes.append(f"{source}: columns are separated by {DELIMITERS[sign]}s")
-    rows = _csv_rows(path, source, sign, encoding, notes, progress)
-    header = header_of(next(rows)[1], source, notes)
+    header, rows, notes = open_csv(path, source, delimiter, encoding, progress)
     return Rows(source, header, reading(rows), notes)
-
-
-def sniff(lines: Sequence[str], path: Path | None = None) -> str:
-    """The delimiter that cuts the header into most columns, and most lines into as many."""
-    if path is not None and ".tsv" in path.suffixes and "\t" in lines[0]:
-        return "\t"
-
-    def quality(sign: str) -> tuple[int, int]:
-        rows = _any_length(lambda: list(csv.reader(lines, delimiter=sign)))
-        counts = [len(cells) for cells in rows if cells]
-        alike = sum(count == counts[0] for count in counts) / len(counts) if counts[0] > 1 else 0
-        return round(5 * alike), counts[0]
-
-    # A line cut off in the middle of a quoted cell must not decide: shares in steps of a fifth.
-    return max(DELIMITERS, key=quality)
-
-
-def _any_length(read: Callable[[], T]) -> T:
-    """What `read` returns, with Python's limit on the length of a cell lifted meanwhile."""
-    before = csv.field_size_limit(LONGEST_CELL)
-    try:
-        return read()
-    finally:
-        csv.field_size_limit(before)
-
-
-def _csv_rows(
-    path: Path,
-    source: str,
-    delimiter: str,
-    encoding: str | None,
-    notes: list[str],
-    progress: Progress,
-) -> Iterator[tuple[int, list[str]]]:
-    """The header first, then every row; blank lines are left out."""
-    width, short, number = 0, 0, 0
-    with text_file(path, encoding, []) as (text, share):
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
-        while True:
-            line = reader.line_num + 1
-            try:
-                cells = _any_length(reader.__next__)
-            except StopIteration:
-                break
-            except csv.Error as error:
-                what = (
-                    "a quote is opened and never closed"
-                    if "end of data" in str(error)
-                    else str(error)
-                )
-                raise GraphError(f"{source}: line {line}: {what}") from None
-            except UnicodeError as error:
-                raise GraphError(
-                    f"{source}: line {line}: cannot be decoded as {encoding} ({error})"
-                ) from None
-            except (OSError, EOFError, zlib.error) as error:
-                raise GraphError(
-                    f"{source}: damaged or cut off after line {line - 1} ({error})"
-                ) from None
-            if not cells or (len(cells) == 1 and not cells[0].strip() and width != 1):
-                continue
-            if not width:
-                width = len(cells)
-            elif len(cells) > width:
-                if any(cell.strip() for cell in cells[width:]):
-                    raise GraphError(
-                        f"{source}: line {line} has {len(cells)} cells, the header has {width}; "
-                        "a cell that holds the delimiter must stand in quotes"
-                    )
-                del cells[width:]
-            elif len(cells) < width:
-                short += 1
-                cells += [""] * (width - len(cells))
-            yield line, cells
-            number += 1
-            if number % REPORT_EVERY == 0:
-                progress(f"reading {source}", share())
-    if short:
-        said = "rows are shorter than the header; the cells they lack count as empty"
-        notes.append(f"{source}: {short:,} {said}")

@@ -17,6 +17,17 @@ BLOCK = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 
 
+def ending_of(path: Path) -> str:
+    """What a name ends in, whether the file is gzipped or not.
+
+    Examples:
+        >>> ending_of(Path("nodes.CSV.gz"))
+        '.csv'
+    """
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return endings[-1] if endings else ""
+
+
 def check_file(path: Path) -> None:
     """Refuse what is no file, or cannot be read, with a sentence."""
     if path.is_dir():

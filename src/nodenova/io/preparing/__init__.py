@@ -1,0 +1,1 @@
+"""Graph folders are made here: tables of any size with DuckDB, other graphs by converting them."""

@@ -1,0 +1,227 @@
+"""Edges on disk: ids become numbers by a join, both directions are sorted, each is kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodenova.errors import GraphError
+from nodenova.io.edge_notes import no_counts, say
+from nodenova.io.edges import check_length, end_columns, kept_edges, named_nodes, open_edges
+from nodenova.io.nodes import Nodes
+from nodenova.io.prepared import LINKS, MAX_NODES, ArrayFile
+from nodenova.io.preparing.store import BATCH, Store
+from nodenova.io.tables import Progress, ReadingOptions, Rows
+
+# '12.0', as pandas writes a whole number in a column with gaps, is 12, and the other way round.
+WITHOUT_POINT = r"CASE WHEN regexp_full_match(s, '\p{Nd}+\.0') THEN s[:-3] ELSE s END"
+
+
+class StoredIds(Sequence[str]):
+    """Ids of nodes in the table `ids` of a store, in order.
+
+    Args:
+        store: Where they are.
+        size: N.
+    """
+
+    def __init__(self, store: Store, size: int) -> None:
+        self._store, self._size = store, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: Any) -> Any:
+        asked = [range(self._size)[place]]
+        return self._store.rows("SELECT id FROM ids WHERE number = ?", asked)[0][0]
+
+    def __iter__(self) -> Iterator[str]:
+        for batch in self.batches():
+            yield from batch.tolist()
+
+    def batches(self) -> Iterator[np.ndarray]:
+        """Some at a time."""
+        for batch in self._store.batches("SELECT id FROM ids ORDER BY number"):
+            yield batch["id"]
+
+
+def number_edges(
+    edges: Any,
+    nodes: Nodes | None,
+    columns: tuple[str | None, str | None, str | None],
+    *,
+    min_weight: float | None,
+    drop_unknown: bool,
+    notes: list[str],
+    store: Store,
+    made: Path,
+    reading: ReadingOptions,
+) -> Nodes:
+    """Write the edges of a table into a graph folder, as `read_edges` and `Graph.of` would.
+
+    Afterwards the store has a table `ends` of (x, y), the numbers of both ends of each edge.
+
+    Args:
+        edges: A file; None when there are no edges.
+        nodes: Those that edges may name, whose ids the store has; None when they are those that
+            edges name.
+        columns: Names of source, target and weight, None where they are to be found.
+        min_weight: Edges with a weight below it are left out.
+        drop_unknown: Leave out edges to nodes that are not there, instead of refusing them.
+        notes: Gets a sentence on every repair.
+        store: Where the work is done.
+        made: The graph folder.
+        reading: How to read the file, as in `open_rows`.
+
+    Returns:
+        The nodes: those given, or those that the edges name.
+
+    Raises:
+        GraphError: A column, a line or a node is wrong.
+    """
+    progress = reading["progress"]
+    if edges is None:
+        assert nodes is not None
+        notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
+        store.run("CREATE TABLE ends (x INTEGER, y INTEGER)")
+        _write(store, len(nodes.ids), made, progress, no_counts())
+        return nodes
+    rows = open_edges(edges, reading)
+    place = {} if nodes is None else {"": -1, **_known(rows.header[:2], store)}
+    chosen, has_header = end_columns(rows, columns, place, notes)
+    counts = no_counts()
+    _stage(rows, chosen, has_header, min_weight, counts, nodes is None, store)
+    notes += rows.notes
+    progress("numbering nodes", 0.0)
+    if nodes is None:
+        _number_named(store)
+        ids = StoredIds(store, store.rows("SELECT count(*) FROM ids")[0][0])
+    _join(store, counts)
+    size = len(ids) if nodes is None else len(nodes.ids)
+    if size > MAX_NODES:
+        raise GraphError(f"{rows.source}: {size:,} nodes; a graph folder holds {MAX_NODES:,}")
+    if not counts["unknown"] or drop_unknown:
+        _write(store, size, made, progress, counts)
+    say(rows, nodes, counts, len(chosen) == 3, min_weight, drop_unknown, notes)
+    return named_nodes(rows.source, ids, notes) if nodes is None else nodes
+
+
+def _known(names: Sequence[str], store: Store) -> dict[str, int]:
+    """Which of these are ids of nodes."""
+    asked = "SELECT count(*) FROM ids WHERE id = ?"
+    return {name: 0 for name in names if store.rows(asked, [name])[0][0]}
+
+
+def _stage(
+    rows: Rows,
+    chosen: list[int],
+    has_header: bool,
+    least: float | None,
+    counts: dict[str, Any],
+    grows: bool,
+    store: Store,
+) -> None:
+    store.run("CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR)")
+    lines: list[int] = []
+    sources: list[str] = []
+    targets: list[str] = []
+
+    def flush() -> None:
+        if lines:
+            store.add("raw", {"line": lines, "a": sources, "b": targets})
+        for cells in (lines, sources, targets):
+            cells.clear()
+
+    for line, (a, b) in kept_edges(rows, chosen, has_header, least, counts):
+        if grows:
+            check_length(a, rows, line)
+            check_length(b, rows, line)
+        lines.append(line)
+        sources.append(a)
+        targets.append(b)
+        if len(lines) == BATCH:
+            flush()
+    flush()
+
+
+def _number_named(store: Store) -> None:
+    """Number the nodes that edges name, in the order in which they are named."""
+    store.run("""
+        CREATE TABLE ids AS
+        SELECT (row_number() OVER (ORDER BY first) - 1)::INTEGER AS number, id FROM (
+            SELECT id, min(place) AS first FROM (
+                SELECT a AS id, 2 * rowid AS place FROM raw
+                UNION ALL SELECT b, 2 * rowid + 1 FROM raw
+            ) GROUP BY id
+        )""")
+
+
+def _join(store: Store, counts: dict[str, Any]) -> None:
+    """Make the table `ends` of the numbers of both ends; count what is not known."""
+    store.run("""
+        CREATE TABLE found AS
+        SELECT line, s.number AS x, t.number AS y,
+            CASE WHEN s.number IS NULL OR t.number IS NULL THEN a END AS a,
+            CASE WHEN s.number IS NULL OR t.number IS NULL THEN b END AS b
+        FROM raw LEFT JOIN ids s ON a = s.id LEFT JOIN ids t ON b = t.id""")
+    store.run("DROP TABLE raw")
+    store.run("CREATE TABLE ends AS SELECT x, y FROM found WHERE a IS NULL")
+    store.run(f"""
+        CREATE TABLE mended AS
+        SELECT s, coalesce(p.number, q.number) AS number FROM (
+            SELECT DISTINCT s FROM (
+                SELECT a AS s FROM found WHERE a IS NOT NULL AND x IS NULL
+                UNION ALL SELECT b FROM found WHERE a IS NOT NULL AND y IS NULL
+            )
+        ) LEFT JOIN ids p ON p.id = {WITHOUT_POINT} LEFT JOIN ids q ON q.id = s || '.0'
+        WHERE p.number IS NOT NULL OR q.number IS NOT NULL""")
+    store.run("""
+        CREATE TABLE strange AS
+        SELECT line, a, b, coalesce(x, s.number) AS x, coalesce(y, t.number) AS y,
+            (x IS NULL AND s.number IS NOT NULL)::INTEGER
+            + (y IS NULL AND t.number IS NOT NULL)::INTEGER AS repaired
+        FROM found LEFT JOIN mended s ON a = s.s LEFT JOIN mended t ON b = t.s
+        WHERE a IS NOT NULL""")
+    store.run("DROP TABLE found")
+    store.run("INSERT INTO ends SELECT x, y FROM strange WHERE x IS NOT NULL AND y IS NOT NULL")
+    unknown = "FROM strange WHERE x IS NULL OR y IS NULL"
+    counts["repaired"] = store.rows("SELECT coalesce(sum(repaired), 0)::BIGINT FROM strange")[0][0]
+    counts["unknown"] = store.rows(f"SELECT count(*) {unknown}")[0][0]
+    if counts["unknown"]:
+        first = store.rows(f"SELECT line, a, b {unknown} ORDER BY line LIMIT 1")[0]
+        counts["line"], counts["first"] = first[0], first[1:]
+
+
+def _write(store: Store, n: int, made: Path, progress: Progress, counts: dict[str, Any]) -> None:
+    """Write the CSR of both directions; count loops, repeated edges and those there both ways."""
+    counts["loops"] = store.rows("SELECT count(*) FROM ends WHERE x = y")[0][0]
+    kept = store.rows("SELECT count(*) FROM ends")[0][0] - counts["loops"]
+    # One number a direction, so that one sort does it; odd where the edge was turned around.
+    keys = f"""
+        SELECT (x::BIGINT * {n} + y) * 2 AS k FROM ends WHERE x <> y
+        UNION ALL SELECT (y::BIGINT * {n} + x) * 2 + 1 FROM ends WHERE x <> y"""
+    indices = ArrayFile(made / f"{LINKS[1]}.npy", np.int32)
+    degree = np.zeros(n, dtype=np.int64)
+    last, read, directed = np.int64(-1), 0, 0
+    progress("sorting edges", 0.0)
+    for batch in store.batches(f"SELECT k FROM ({keys}) ORDER BY k"):
+        k = batch["k"]
+        before = np.concatenate([[last], k[:-1]])
+        last = k[-1]
+        first = k // 2 != before // 2  # of a direction; if even, it was given so
+        directed += int((first & (k % 2 == 0)).sum())
+        row, column = np.divmod(k[first] // 2, n)
+        if len(row):
+            degree[row[0] : row[-1] + 1] += np.bincount(row - row[0])
+        indices.add(column)
+        read += len(k)
+        progress("sorting edges", read / max(2 * kept, 1))
+    indices.close()
+    indptr = ArrayFile(made / f"{LINKS[0]}.npy", np.int64)
+    indptr.add(np.concatenate([[0], np.cumsum(degree)]))
+    indptr.close()
+    counts["again"] = kept - directed
+    counts["both_ways"] = directed - indices.length // 2

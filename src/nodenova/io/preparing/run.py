@@ -1,0 +1,280 @@
+"""The entrance for graph folders: tables in bounded memory, other graphs by converting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from nodenova.data.labels import UserGraph
+from nodenova.errors import SettingError
+from nodenova.io.edges import first_ids
+from nodenova.io.foreign import EDGE_LISTS
+from nodenova.io.lists import Vectors
+from nodenova.io.load import TABLES, check_columns, load_graph, opened, short_name
+from nodenova.io.marking import listed
+from nodenova.io.nodes import read_nodes
+from nodenova.io.prepared import check_target, is_prepared, new_folder, write_index
+from nodenova.io.preparing.convert import convert, save
+from nodenova.io.preparing.edges import number_edges
+from nodenova.io.preparing.features import fit_recipe, write_features, write_neighbors
+from nodenova.io.preparing.ids import store_ids, write_ids
+from nodenova.io.preparing.store import MEMORY, Store
+from nodenova.io.preparing.tables import STREAMED, StreamedTable
+from nodenova.io.table_encoder import MAX_WORDS
+from nodenova.io.tables import Progress, ReadingOptions, no_progress
+from nodenova.io.text_files import check_file, ending_of
+
+
+class TableOptions(TypedDict):
+    """Options of `load_graph` for tables."""
+
+    id_column: str | None
+    label_column: str | None
+    text_columns: Sequence[str]
+    features: Sequence[str] | None
+    new_nodes: str | PathLike[str] | Sequence[object] | None
+    new_column: str | None
+    source_column: str | None
+    target_column: str | None
+    weight_column: str | None
+    min_weight: float | None
+    drop_unknown_edges: bool
+    delimiter: str | None
+    encoding: str | None
+    max_words: int
+    name: str | None
+    progress: Progress
+
+
+def prepare_graph(
+    folder: str | PathLike[str],
+    source: Any = None,
+    *,
+    nodes: Any = None,
+    edges: Any = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    text_columns: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    new_nodes: str | PathLike[str] | Sequence[object] | None = None,
+    new_column: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
+    min_weight: float | None = None,
+    drop_unknown_edges: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    max_words: int = MAX_WORDS,
+    name: str | None = None,
+    memory: str = MEMORY,
+    overwrite: bool = False,
+    progress: Progress = no_progress,
+) -> UserGraph:
+    """Write a graph folder: the graph that `load_graph` reads, as arrays that stay on disk.
+
+    Tables of nodes in CSV, TSV and Parquet files, and edges in any file, are not read into memory;
+    other graphs are read by `load_graph` first, which `notes` says.
+
+    Args:
+        folder: Where to; written whole or not at all.
+        source: As of `load_graph`.
+        nodes: As of `load_graph`, as all others down to `name`.
+        edges: A table of edges, or an edge list.
+        id_column: Ids of nodes.
+        label_column: Classes.
+        text_columns: Columns of words.
+        features: Other columns to make features from.
+        new_nodes: Ids of the nodes to discover in.
+        new_column: Says yes or no, instead of `new_nodes`.
+        source_column: One end of an edge.
+        target_column: The other end.
+        weight_column: Numbers of edges.
+        min_weight: Edges with a weight below it are left out.
+        drop_unknown_edges: Leave out edges to nodes that are not there.
+        delimiter: Between cells of a text file.
+        encoding: Of text files.
+        max_words: The most words that become features.
+        name: What messages and results call the graph.
+        memory: Most that DuckDB uses before it goes to disk: 500MB, 2GB.
+        overwrite: Replace a graph folder that is there.
+        progress: Called with what is being done and which share of it is done.
+
+    Returns:
+        The graph of the folder, not in memory.
+
+    Raises:
+        GraphError: As `load_graph`.
+        SettingError: As `load_graph`; or DuckDB is not installed.
+        StorageError: Where to write is something else.
+
+    Examples:
+        >>> import tempfile
+        >>> import nodenova as nova
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     pair = nova.Graph.of([[1, 0], [0, 1]], [[0], [1]])
+        ...     prepare_graph(Path(place) / "graph", pair).graph
+        Graph(2 nodes, 2 edges, 2 dense features)
+    """
+    if (source is None) == (nodes is None and edges is None):
+        raise SettingError("give either one source or the tables nodes and edges")
+    if isinstance(features, str) or isinstance(text_columns, str):
+        raise SettingError("features and text_columns are lists of names")
+    folder = Path(folder)
+    check_target(folder, overwrite)
+    options: TableOptions = {
+        "id_column": id_column, "label_column": label_column, "text_columns": text_columns,
+        "features": features, "new_nodes": new_nodes, "new_column": new_column,
+        "source_column": source_column, "target_column": target_column,
+        "weight_column": weight_column, "min_weight": min_weight,
+        "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
+        "max_words": max_words, "name": name, "progress": progress,
+    }  # fmt: skip
+    said: list[str] = []
+    if _is_folder_of_tables(source):
+        nodes, edges, _ = opened(source, name)
+    elif isinstance(source, (str, PathLike)) and _is_edge_file(Path(source)):
+        edges = source
+    if _is_streamed(nodes, edges):
+        _stream(folder, source, nodes, edges, memory, overwrite, options, said)
+    else:
+        tables = {} if source is not None else {"nodes": nodes, "edges": edges}
+        whole = load_graph(source, **tables, **options)
+        if not whole.graph.is_mapped and whole.recipe is not None:
+            said.append(f"{whole.name}: read into memory, as only CSV and Parquet tables are not")
+        convert(whole, folder, overwrite)
+    found = load_graph(folder)
+    return replace(found, notes=(*found.notes, *said))
+
+
+def _stream(
+    folder: Path,
+    source: Any,
+    nodes: Any,
+    edges: Any,
+    memory: str,
+    overwrite: bool,
+    options: TableOptions,
+    said: list[str],
+) -> None:
+    """What `load_graph` does with tables, on disk."""
+    with new_folder(folder, overwrite) as made:
+        store = Store(made / "scratch", memory)
+        try:
+            _write(made, store, source, nodes, edges, options, said)
+        finally:
+            store.close()
+
+
+def _write(
+    made: Path,
+    store: Store,
+    source: Any,
+    nodes: Any,
+    edges: Any,
+    options: TableOptions,
+    said: list[str],
+) -> None:
+    progress, text_columns = options["progress"], tuple(options["text_columns"])
+    columns = (options["source_column"], options["target_column"], options["weight_column"])
+    reading: ReadingOptions = {
+        "delimiter": options["delimiter"],
+        "encoding": options["encoding"],
+        "progress": progress,
+    }
+    notes: list[str] = []
+    wanted = (*(options["features"] or ()), *text_columns)
+    streamed = table = None
+    if nodes is not None:
+        streamed = StreamedTable(Path(nodes), store, reading)
+        table = read_nodes(
+            streamed.table,
+            options["id_column"],
+            options["label_column"],
+            options["new_column"],
+            notes,
+            wanted,
+            linked=lambda: first_ids(edges, columns, reading),
+            read_ids=lambda table, column, notes: store_ids(table, column, notes, store),
+        )
+    table = number_edges(
+        edges,
+        table,
+        columns,
+        min_weight=options["min_weight"],
+        drop_unknown=options["drop_unknown_edges"],
+        notes=notes,
+        store=store,
+        made=made,
+        reading=reading,
+    )
+    ids, called = table.ids, table.table.source
+    write_ids(store, len(ids), made)
+    recipe = None
+    taken = (table.id_column, table.label_column, table.new_column)
+    if streamed is None:
+        check_columns(table.table, wanted, taken)
+    else:
+        check_columns(streamed.table, wanted, taken)
+        streamed.plain = taken
+        recipe = fit_recipe(
+            streamed,
+            ids,
+            columns=options["features"],
+            text_columns=text_columns,
+            not_features=[*(column for column in taken if column), *table.not_features],
+            max_words=options["max_words"],
+            notes=notes,
+            store=store,
+            progress=progress,
+        )
+    if streamed is None or recipe is None:
+        recipe = write_neighbors(store, ids, called, made, notes)
+    else:
+        write_features(streamed, ids, recipe, made, progress)
+        for column in recipe.columns:
+            if streamed.kind(column.name) is Vectors:
+                said.append(f"{called}: the vectors of column {column.name!r} were held in memory")
+    new = table.new
+    if options["new_nodes"] is not None:
+        if new is not None:
+            raise SettingError("give either new_nodes or new_column, not both")
+        new = listed(options["new_nodes"], np.load(made / "node_ids.npy", mmap_mode="r"), called)
+    save(made, {"y": table.y, "new": new})
+    names = recipe.feature_names
+    write_index(
+        made,
+        name=options["name"] or short_name(source, nodes, called),
+        source=called,
+        num_features=len(names),
+        feature_names=names,
+        class_names=table.class_names,
+        notes=notes,
+        recipe=recipe,
+    )
+
+
+def _is_folder_of_tables(source: Any) -> bool:
+    is_path = isinstance(source, (str, PathLike))
+    return is_path and Path(source).is_dir() and not is_prepared(Path(source))
+
+
+def _is_edge_file(path: Path) -> bool:
+    return ending_of(path) in (*TABLES, *EDGE_LISTS)
+
+
+def _is_streamed(nodes: Any, edges: Any) -> bool:
+    """Whether both are files that need not be read into memory."""
+    if nodes is None and edges is None:
+        return False
+    paths = [Path(part) for part in (nodes, edges) if isinstance(part, (str, PathLike))]
+    if len(paths) < (nodes is not None) + (edges is not None):
+        return False
+    for path in paths:
+        check_file(path)
+    return nodes is None or ending_of(Path(nodes)) in STREAMED

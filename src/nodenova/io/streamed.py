@@ -1,0 +1,138 @@
+"""Columns that are not in memory: read piece by piece whenever somebody goes through them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any, overload
+
+import narwhals as nw
+import numpy as np
+
+from nodenova.io.frames import Cells, Series
+from nodenova.io.keys import ADDRESS
+from nodenova.io.tables import is_missing
+
+WITH_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
+THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*")
+LONGEST_VALUE = 100  # characters; what is longer is counted by its hash
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedCells(Cells):
+    """A column that is read piece by piece.
+
+    Attributes:
+        series: None of its cells, with its type.
+        size: N.
+        read: All cells, a piece at a time, as often as it is called.
+        room: Makes an array of N numbers that need not be in memory.
+        tally: Makes something that counts texts, and need not hold them in memory.
+    """
+
+    size: int = 0
+    read: Callable[[], Iterator[Series]] = field(default=lambda: iter(()))
+    room: Callable[[int], np.ndarray] = field(default=np.empty)
+    tally: Callable[[], Any] = field(default=dict)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return list(islice(self, *place.indices(len(self))))
+        place = range(self.size)[place]
+        return next(islice(self, place, None))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[str]:
+        for piece in self.pieces():
+            yield from piece.texts
+
+    def pieces(self) -> Iterator[Cells]:
+        """The column as columns in memory, one after the other."""
+        return (Cells(series, self.source, self.name) for series in self.read())
+
+    @property
+    def texts(self) -> list[str]:
+        """(N,) all cells in memory."""
+        return list(self)
+
+    @cached_property
+    def values(self) -> np.ndarray | None:
+        """(N,) numbers, as of a column in memory."""
+        dtype = self.series.dtype
+        if dtype != nw.Boolean and not dtype.is_numeric():
+            return None
+        values, done = self.room(self.size), 0
+        for piece in self.pieces():
+            values[done : done + len(piece)] = piece.values
+            done += len(piece)
+        return values
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all cells are the same."""
+        seen: set[object] = set()
+        for piece in self.pieces():
+            seen |= set(piece.series.unique().to_list())
+            if len(seen) > 1:
+                return False
+        return len(seen) == 1
+
+    @cached_property
+    def summary(self) -> tuple[int, Any, Counter[str], int]:
+        """What `summaries.summary_of` says: cells that are not empty, values, blanks, words."""
+        tally, blank = self.tally(), Counter[str]()
+        present = words = 0
+        for piece in self.pieces():
+            texts = [cell.strip() for cell in piece if not is_missing(cell)]
+            present += len(texts)
+            words += sum(len(cell.split()) for cell in texts)
+            tally.add(map(short_form, texts))
+            blank.update(filter(is_missing, texts))
+        return present, tally, blank, words
+
+    @cached_property
+    def numbers(self) -> tuple[np.ndarray, int, str]:
+        """As `columns.numbers` reads a column in memory; a second time where there are commas."""
+        values, odd = self.room(self.size), 0
+        commas = thousands = single = True
+        for row, cell in enumerate(self):
+            values[row] = np.nan
+            if not is_missing(cell):
+                try:
+                    values[row] = float(cell)
+                except ValueError:
+                    odd += 1
+                    commas = commas and bool(WITH_COMMAS.fullmatch(cell))
+                    thousands = thousands and bool(THOUSANDS.fullmatch(cell))
+                    single = single and cell.count(",") == 1
+        if not odd or not commas or not (thousands or single):
+            return values, odd, ""
+        for row, cell in enumerate(self):
+            if np.isnan(values[row]) and WITH_COMMAS.fullmatch(cell):
+                values[row] = float(cell.replace(",", "" if thousands else "."))
+        return values, 0, "commas between thousands" if thousands else "decimal commas"
+
+
+def short_form(value: str) -> str:
+    """A value, or what stands for a long one: as long as such, and an address if it is one.
+
+    Examples:
+        >>> short_form("oak"), len(short_form("oak " * 100)) > LONGEST_VALUE
+        ('oak', True)
+    """
+    if len(value) <= LONGEST_VALUE:
+        return value
+    start = "http://" if ADDRESS.fullmatch(value) else "a long text "
+    digest = hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return f"{start}{digest:->{LONGEST_VALUE}}"

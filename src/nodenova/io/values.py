@@ -1,0 +1,70 @@
+"""Columns of values as JSON and NetworkX have them: text to whoever reads them as a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+from nodenova.io.frames import is_several, refuse_several, text_of
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Sequence[str]):
+    """A column in which some cells hold lists or records.
+
+    Attributes:
+        values: (N,) what the cells hold, None where there is nothing.
+        source: What messages call the table.
+        name: What messages call the column.
+        unit: What messages count the cells in.
+    """
+
+    values: Sequence[object]
+    source: str
+    name: str
+    unit: str = "row"
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self.texts[place]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """(N,) cells as text.
+
+        Raises:
+            GraphError: A cell holds several values.
+        """
+        refuse_several(self.values, self.source, self.name, unit=self.unit)
+        return [text_of(value) for value in self.values]
+
+
+def column_of(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
+    """A column as text; as `Values` where a cell holds a list or a record.
+
+    Args:
+        values: (N,) what the cells hold, None where there is nothing.
+        source: What messages call the table.
+        name: What messages call the column.
+        unit: What messages count the cells in.
+
+    Examples:
+        >>> column_of([1, None, "a"], "nodes", "kind", "row")
+        ['1', '', 'a']
+        >>> type(column_of([[0.5, 1.5], None], "nodes", "v", "row")).__name__
+        'Values'
+    """
+    if any(map(is_several, values)):
+        return Values(values, source, name, unit)
+    return [text_of(value) for value in values]

@@ -1,0 +1,251 @@
+"""A graph folder made from tables is the graph that load_graph reads from them, bit for bit."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import nodenova as nova
+from nodenova.errors import GraphError, NodenovaError, SettingError
+from nodenova.io import frames
+from nodenova.io.preparing import edges, store, tables
+from nodenova.io.preparing.features import FeatureFile
+from nodenova.io.preparing.run import prepare_graph
+
+HEADER = ["id", "label", "abstract", "year", "price", "venue", "open", "score", "same", "row",
+          "page", "who"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything comes in several pieces, and what is counted goes to disk."""
+    monkeypatch.setattr(frames, "BATCH_ROWS", 37)
+    monkeypatch.setattr(tables, "STAGED_ROWS", 41)
+    monkeypatch.setattr(store, "MAX_HELD", 40)
+    monkeypatch.setattr(store, "BATCH", 200)
+    monkeypatch.setattr(edges, "BATCH", 200)
+
+
+def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(header)
+        lines.writerows(rows)
+
+
+def write_tables(folder: Path, seed: int, nodes: int = 120) -> list[list[object]]:
+    """Tables with a column of every kind, and edges twice, both ways, to themselves."""
+    rng = np.random.default_rng(seed)
+    ids = [f"p{i}" if seed % 2 else str(i * 7) for i in range(nodes)]
+    words = np.array([f"word{number}" for number in range(200)])
+    rows: list[list[object]] = []
+    for i, node in enumerate(ids):
+        text = " ".join(words[(rng.pareto(0.8, size=8) * 5).astype(int) % 200])
+        label = ["a", "b", "c", ""][rng.integers(4)]
+        year = 1980 + int(rng.integers(40)) if i % 11 else ""
+        venue, is_open = ["KDD", "VLDB", "ICML", "nan"][rng.integers(4)], ["yes", "no", ""][i % 3]
+        address = f"http://x.org/{'a' * 120 if i % 2 else ''}{i}"
+        rows.append([
+            node if i % 17 else f" {node} ", label, text, year, f"{rng.integers(10**6):,}", venue,
+            is_open, round(float(rng.normal()), 3), "same", i, address, f"name {i}",
+        ])  # fmt: skip
+    write(folder / "nodes.csv", HEADER, rows)
+    ends: list[list[object]] = [
+        [ids[a], ids[b]] for a, b in rng.integers(nodes, size=(5 * nodes, 2))
+    ]
+    ends += [*ends[:20], *([b, a] for a, b in ends[20:50]), [ids[3], ids[3]]]
+    if not seed % 2:
+        ends += [[f"{ids[5]}.0", ids[6]], [ids[7], f"{ids[8]}.0"]]
+    write(folder / "edges.csv", ["source", "target"], ends)
+    return ends
+
+
+def assert_same(mine: nova.UserGraph, expected: nova.UserGraph) -> None:
+    a, b = mine.graph, expected.graph
+    assert a.is_mapped
+    assert a.node_ids.dtype == b.node_ids.dtype
+    assert np.array_equal(a.node_ids, b.node_ids)
+    assert np.array_equal(a.edge_index, b.edge_index)
+    assert (a.num_edges, a.feature_names) == (b.num_edges, b.feature_names)
+    assert sp.issparse(a.x) == sp.issparse(b.x)
+    parts = ("data", "indices", "indptr") if sp.issparse(b.x) else ("real",)
+    for part in parts:
+        assert np.array_equal(getattr(a.x, part), getattr(b.x, part)), part
+    assert a.x.dtype == b.x.dtype
+    assert np.array_equal(mine.y, expected.y)
+    assert np.array_equal(mine.new_ids, expected.new_ids)
+    for name in ("class_names", "recipe", "new_named", "name", "notes"):
+        assert getattr(mine, name) == getattr(expected, name), name
+
+
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (0, {}),
+        (1, {"text_columns": ["abstract"], "max_words": 30}),
+        (0, {"features": ["year", "score", "price"]}),
+        (1, {"features": ["who", "page", "venue"]}),
+        (0, {"features": ["same"]}),
+        (1, {"id_column": "who", "drop_unknown_edges": True}),
+        (0, {"new_column": "open", "label_column": "venue"}),
+    ],
+)
+def test_tables_give_the_graph_that_load_graph_reads(
+    tmp_path: Path, seed: int, options: dict[str, object]
+) -> None:
+    write_tables(tmp_path, seed)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    made = prepare_graph(tmp_path / "graph", **files, **options)
+    assert_same(made, nova.load_graph(**files, **options))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("columns", [None, ["vec"], ["flag", "kind", "year"], ["score"]])
+def test_parquet_files_with_types_do_too(tmp_path: Path, columns: list[str] | None) -> None:
+    write_tables(tmp_path, seed=1)
+    table = pd.read_csv(tmp_path / "nodes.csv", dtype={"id": str})
+    table["vec"] = [list(np.arange(3) * i / 7) for i in range(len(table))]
+    table["tags"] = [["red oak", "elm"][: i % 3] for i in range(len(table))]
+    table["flag"], table["kind"] = table["row"] % 2 == 0, pd.Categorical(table["venue"])
+    table["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(table["row"] % 9, unit="D")
+    table.to_parquet(tmp_path / "nodes.parquet")
+    pd.read_csv(tmp_path / "edges.csv", dtype=str).to_parquet(tmp_path / "edges.parquet")
+    files = {"nodes": tmp_path / "nodes.parquet", "edges": tmp_path / "edges.parquet"}
+    texts = ["tags"] if columns == ["score"] else []
+    made = prepare_graph(tmp_path / "graph", **files, features=columns, text_columns=texts)
+    held = [note for note in made.notes if "held in memory" in note]
+    assert len(held) == (columns is None or columns == ["vec"])
+    rest = tuple(note for note in made.notes if note not in held)
+    expected = nova.load_graph(**files, features=columns, text_columns=texts)
+    assert_same(replace(made, notes=rest), expected)
+
+
+def test_the_shop_of_the_walk_through_is_the_same_graph(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "own-graph.md").read_text(encoding="utf-8")
+    script = re.search(r'```python title="shop.py"\n(.*?)```', page, re.DOTALL)
+    assert script is not None
+    command = [sys.executable, "-c", script[1], "spring", "360"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    made = prepare_graph(tmp_path / "graph", tmp_path / "spring")
+    assert_same(made, nova.load_graph(tmp_path / "spring"))
+
+
+def test_an_edge_list_alone_is_the_same_graph(tmp_path: Path) -> None:
+    write_tables(tmp_path, seed=0)
+    made = prepare_graph(tmp_path / "graph", tmp_path / "edges.csv")
+    assert_same(made, nova.load_graph(tmp_path / "edges.csv"))
+
+
+def answer(work: Callable[[], object]) -> str:
+    with pytest.raises(NodenovaError) as caught:
+        work()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"drop_unknown_edges": True},
+     {"drop_unknown_edges": True, "weight_column": "w", "min_weight": 2}],
+)  # fmt: skip
+def test_unknown_ids_are_refused_or_dropped_with_the_same_sentence(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    ends = write_tables(tmp_path, seed=0)
+    ends += [["zz", "0"], ["yy", "xx"], ["0.0", "none"]]
+    weighted = [[*pair, place % 5] for place, pair in enumerate(ends)]
+    write(tmp_path / "edges.csv", ["source", "target", "w"], weighted)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    if options:
+        expected = nova.load_graph(**files, **options)
+        assert_same(prepare_graph(tmp_path / "graph", **files, **options), expected)
+        return
+    said = answer(lambda: prepare_graph(tmp_path / "graph", **files))
+    assert said == answer(lambda: nova.load_graph(**files))
+    assert "3 edges name nodes" in said
+    assert not (tmp_path / "graph").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "content"),
+    [
+        ("nodes", "id,size\na,1\nb,2\na,3\n"),
+        ("nodes", "id,size\na,1\n,2\n"),
+        ("nodes", "id,size\na,1\nb,inf\n"),
+        ("nodes", "id,size\n"),
+        ("nodes", 'id,size\na,"1\n'),
+        ("edges", "source,target\na,\n"),
+        ("edges", "source\na\n"),
+        ("edges", "source,target\nb,a\nmm,a\n"),
+    ],
+)
+def test_broken_tables_get_the_sentence_that_load_graph_has(
+    tmp_path: Path, table: str, content: str
+) -> None:
+    (tmp_path / "nodes.csv").write_text("id,size\na,1\nb,2\n")
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / f"{table}.csv").write_text(content)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    said = answer(lambda: prepare_graph(tmp_path / "graph", **files))
+    assert said == answer(lambda: nova.load_graph(**files))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "nodes.csv"]
+
+
+def test_other_graphs_are_converted_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "nodes.jsonl").write_text('{"id": "a", "size": 1}\n{"id": "b", "size": 2}\n')
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    files = {"nodes": tmp_path / "nodes.jsonl", "edges": tmp_path / "edges.csv"}
+    made = prepare_graph(tmp_path / "graph", **files)
+    assert made.notes[-1].startswith("nodes.jsonl: read into memory")
+    assert_same(replace(made, notes=made.notes[:-1]), nova.load_graph(**files))
+
+
+def test_names_of_new_nodes_are_kept_in_the_folder(tmp_path: Path) -> None:
+    write_tables(tmp_path, seed=1)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    made = prepare_graph(tmp_path / "graph", **files, new_nodes=["p3", "p5"])
+    assert_same(made, nova.load_graph(**files, new_nodes=["p3", "p5"]))
+    with pytest.raises(SettingError, match="says already which nodes are new"):
+        nova.load_graph(tmp_path / "graph", new_nodes=["p4"])
+
+
+def test_without_duckdb_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tables(tmp_path, seed=1)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    with pytest.raises(SettingError, match=r"needs duckdb; pip install 'nodenova\[scale\]'"):
+        prepare_graph(tmp_path / "graph", **files)
+    assert not (tmp_path / "graph").exists()
+    convertible = nova.Graph.of([[1.0], [2.0]], [[0], [1]])
+    assert prepare_graph(tmp_path / "graph", convertible).graph.num_nodes == 2
+
+
+def test_a_memory_that_is_no_size_is_refused(tmp_path: Path) -> None:
+    write_tables(tmp_path, seed=1)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    with pytest.raises(SettingError, match="memory is a size like 500MB"):
+        prepare_graph(tmp_path / "graph", **files, memory="much")
+
+
+def test_numbers_that_are_too_large_for_features_are_named(tmp_path: Path) -> None:
+    file = FeatureFile(tmp_path, 2, dense=False, source="nodes.csv")
+    file.add(sp.csr_array(np.eye(2)))
+    file.add(sp.csr_array([[1.0, np.inf], [np.inf, 0.0]]))
+    said = "nodes.csv: x has 2 entries that are not finite numbers, first: node 2, feature 1 is inf"
+    with pytest.raises(GraphError, match=said):
+        file.close()
+
+
+def test_an_infinite_cell_is_refused_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,size\na,1\nb,-inf\n")
+    with pytest.raises(GraphError, match="column 'size', line 3: '-inf' is not a finite number"):
+        prepare_graph(tmp_path / "graph", nodes=tmp_path / "nodes.csv")
