@@ -7,8 +7,12 @@ from dataclasses import asdict, is_dataclass, replace
 import torch
 
 from nodenova.errors import SettingError
+from nodenova.graph import Graph
+from nodenova.growth.change import change_of, check_refresh, is_met
+from nodenova.growth.refresh import check_refreshable, refreshed
 from nodenova.methods import METHODS, Method
 from nodenova.model.model import Model, Stage
+from nodenova.model.stage import Refresh
 from nodenova.nn.passes import encode
 from nodenova.nn.seeding import repeatable
 from nodenova.nn.training import Watcher, watched_by
@@ -25,6 +29,8 @@ def discover(
     task: NewTask,
     method: Method | None = None,
     *,
+    refresh: bool | str = "auto",
+    before: Graph | None = None,
     seed: int = 0,
     threads: int = 1,
     watcher: Watcher | None = None,
@@ -32,7 +38,8 @@ def discover(
     """Find `task.num_new` new classes among the unlabelled nodes `task.ids`.
 
     The method gets the model and the task, and nothing else: neither type has a field for a label.
-    Call it again on the result for a further stage.
+    Call it again on the result for a further stage, on the same graph or on one that has grown:
+    features are matched by name, and where much has changed the representation is fitted anew.
 
     Args:
         model: What `fit`, or an earlier `discover`, made.
@@ -40,6 +47,12 @@ def discover(
             (`mixed`), and how many new classes there are; with num_new=None as many are looked for
             as `count_new` says, and `model.stages[-1].count` keeps what it said.
         method: How to find them; `Prism()` unless given.
+        refresh: Whether the representation is fitted anew on the graph of the task, and what is
+            known of classes carried over by the nodes that the model is sure of. "auto": where the
+            graph has changed much (see `nodenova.growth.change`) and the encoder is `prism`.
+            `model.stages[-1].refresh` says that it was done, why, and by how many nodes.
+        before: The graph that the model was made on, if it is at hand: a node with the id of one of
+            its nodes is the same, and only such nodes carry classes over.
         seed: The same model, task, method and seed give the same result, bit for bit.
         threads: For the computation; the result may depend on it in the last bits.
         watcher: Called after every epoch with its number, their number and the losses.
@@ -50,8 +63,9 @@ def discover(
 
     Raises:
         SettingError: The method is none, cannot do a mixed task, or returned another number of
-            classes; or the model cannot count.
-        GraphError: The graph has other features than the model was trained on.
+            classes; or the model cannot count, or cannot be refreshed as asked.
+        GraphError: The graph has no feature that the model knows, or no names and another number
+            of features.
 
     Examples:
         >>> import nodenova as nova
@@ -68,7 +82,8 @@ def discover(
     name = method_name(method)
     if task.mixed:
         check_mixed(method)
-    model.check(task.graph)
+    model, done = _up_to_date(model, task, refresh, before, seed, threads)
+    task = replace(task, graph=model.aligned(task.graph))
     count = None
     if task.num_new is None:
         count = count_new(model, task, seed=seed, threads=threads)
@@ -78,8 +93,41 @@ def discover(
     found, before, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != before + wanted:
         raise SettingError(f"{method!r} returned {found} classes for {before} + {wanted}")
-    stage = Stage(name, asdict(method), seed, SEES, count=count, mixed=task.mixed)
+    stage = Stage(name, asdict(method), seed, SEES, count=count, mixed=task.mixed, refresh=done)
     return grown.with_last_stage(stage)
+
+
+def _up_to_date(
+    model: Model,
+    task: NewTask,
+    refresh: bool | str,
+    before: Graph | None,
+    seed: int,
+    threads: int,
+) -> tuple[Model, Refresh | None]:
+    """The model, its representation fitted anew where that is asked for or due; what was done."""
+    check_refresh(refresh)
+    fitted_on = model.fitted_on
+    if refresh is True:
+        check_refreshable(model)
+    elif refresh is False or fitted_on is None or model.frozen_encoder().spec.trainable:
+        return model, None
+    if fitted_on is None:
+        why = "it was asked for"
+    else:
+        change = change_of(fitted_on, task.graph, before)
+        if refresh is not True and not change.is_much:
+            return model, None
+        why = change.why()
+    return refreshed(
+        model,
+        task.graph,
+        why,
+        met=None if before is None else is_met(task.graph, before),
+        all_new=None if task.mixed else task.ids,
+        seed=seed,
+        threads=threads,
+    )
 
 
 def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -> Count:
@@ -106,7 +154,7 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
         >>> len(count.probabilities), round(sum(count.probabilities), 6)
         (16, 1.0)
     """
-    model.check(task.graph)
+    graph = model.aligned(task.graph)
     g, cells = model.frozen_encoder(), model.cells
     check_countable(g.spec.name, g.spec.trainable)
     if task.mixed and cells is None:
@@ -115,7 +163,7 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
             "whether anything is new: fit it again, or give num_new"
         )
     with repeatable(seed, f"count-{len(model.stages)}", threads), torch.no_grad():
-        z = encode(g, task.graph)[torch.from_numpy(task.ids).to(model.device)]
+        z = encode(g, graph)[torch.from_numpy(task.ids).to(model.device)]
         known = model.memory.classes
         count = judge(gather(g.spec.multirank, known, cells, z, task.mixed, model.lda))
     return count.capped(len(task.ids))

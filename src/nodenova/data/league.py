@@ -206,7 +206,7 @@ def stage_sizes(name: str, num_classes: int) -> tuple[int, ...]:
     return (first, *(size for size in later if size))
 
 
-def stages(labelled: LabelledGraph, seed: int) -> OpenWorld:
+def stages(labelled: LabelledGraph, seed: int, setting: str = "transductive") -> OpenWorld:
     """Classes that come session by session, unlabelled, among nodes of every class met before.
 
     The order of the classes is drawn. Of every class 30 % of the nodes are for the exam, which asks
@@ -218,6 +218,7 @@ def stages(labelled: LabelledGraph, seed: int) -> OpenWorld:
     Args:
         labelled: Any graph; a published split is not used.
         seed: Of everything that is drawn.
+        setting: What phases see of the graph; see `open_world`.
 
     Returns:
         As many sessions as `stage_sizes` says.
@@ -254,6 +255,7 @@ def stages(labelled: LabelledGraph, seed: int) -> OpenWorld:
         train_ids=np.concatenate(train),
         unlabelled=[np.concatenate(parts) for parts in comes],
         exam_ids=np.concatenate(exam),
+        setting=setting,
     )
 
 

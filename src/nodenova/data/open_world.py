@@ -10,7 +10,7 @@ import numpy as np
 from nodenova.data.checks import check_groups
 from nodenova.data.division import Division
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, OldTask
-from nodenova.data.splits import check_per_class
+from nodenova.data.splits import SETTINGS, check_per_class
 from nodenova.errors import SettingError, SplitError, one_of
 from nodenova.task import NewTask
 
@@ -76,11 +76,12 @@ def open_world(
     exam_ids: np.ndarray,
     val_ids: np.ndarray | None = None,
     num_new: Sequence[int | None] | None = None,
+    setting: str = "transductive",
 ) -> OpenWorld:
     """Put nodes that were chosen into tasks. Nothing is drawn here.
 
     Args:
-        labelled: The graph; all phases see the whole of it, and no label.
+        labelled: The graph.
         groups: Classes that are old, then those that each session brings. Classes in no group may
             be among the unlabelled nodes; nothing is asked about them.
         train_ids: Labelled nodes of old classes.
@@ -89,6 +90,9 @@ def open_world(
         val_ids: Validation nodes of old classes; none unless given.
         num_new: For each session how many classes to find, None where nobody says; those of its
             group unless given.
+        setting: "transductive" shows all phases the whole graph (never a label); "inductive" shows
+            a phase the nodes of classes met so far and of its own and earlier sessions: phase 1
+            sees no unlabelled node of a session, and no node of a class that comes later.
 
     Returns:
         The tasks and exams.
@@ -96,6 +100,7 @@ def open_world(
     Raises:
         SplitError: A labelled node is not of an old class, or unlabelled too; or a graded node is
             of a class that no session brings.
+        SettingError: `setting` is none.
 
     Examples:
         >>> from nodenova.data.synthetic import synthetic
@@ -107,6 +112,8 @@ def open_world(
         >>> len(world.tasks[0].ids), len(world.new_ids[0])
         (14, 9)
     """
+    if setting not in SETTINGS:
+        raise one_of("setting", setting, SETTINGS)
     groups = [sorted(map(int, group)) for group in groups]
     order = [c for group in groups for c in group]
     number = np.full(labelled.num_classes + 1, UNKNOWN)  # the last entry keeps -1 at -1
@@ -119,6 +126,8 @@ def open_world(
     _check(labelled, (train | val) & ((y < 0) | (y >= ends[0])), "labelled, and of no old class")
     _check(labelled, train & np.any(new, axis=0), "both labelled and unlabelled")
     _check(labelled, test & (y < 0), "graded, and its class is never met")
+    met = [np.isin(labelled.y, order[:end]) for end in ends]
+    seen = _seen(met, new) if setting == "inductive" else None
     divided = Division(
         graph=labelled.graph,
         y=y,
@@ -128,6 +137,7 @@ def open_world(
         val=val,
         new=new,
         test=test,
+        seen=seen,
     )
     wanted = [len(group) for group in groups[1:]] if num_new is None else list(num_new)
     sessions = range(1, len(groups))
@@ -135,12 +145,13 @@ def open_world(
         divided.new_task(session, count, mixed=True, counted=count is None)
         for session, count in zip(sessions, wanted, strict=True)
     ]
-    met = [np.isin(labelled.y, order[:end]) for end in ends]
+    shown = [np.ones_like(train)] * len(new) if seen is None else seen[1:]
+    places = zip(new, met, shown, strict=False)
     return OpenWorld(
         old=divided.old_task(),
         tasks=tuple(tasks),
         exams=tuple(map(divided.exam, sessions)),
-        new_ids=tuple(np.flatnonzero(here & ~known) for here, known in zip(new, met, strict=False)),
+        new_ids=tuple(np.flatnonzero((here & ~known)[part]) for here, known, part in places),
         classes=tuple(map(tuple, groups)),
     )
 
@@ -154,6 +165,7 @@ def split_mixed(
     num_new: int | None = None,
     per_class: int = 20,
     max_unlabelled: int = MAX_UNLABELLED,
+    setting: str = "transductive",
     seed: int = 0,
 ) -> OpenWorld:
     """Labelled nodes of old classes; unlabelled ones of old and new classes, in a stated share.
@@ -170,6 +182,8 @@ def split_mixed(
         num_new: How many classes phase 2 is told to find; the true number unless given.
         per_class: Labelled nodes of each old class, at most half of it.
         max_unlabelled: The most nodes that the mixture has.
+        setting: "transductive" shows both phases the whole graph (never a label); "inductive" hides
+            the mixture, and all nodes of new classes, from phase 1.
         seed: Of everything that is drawn.
 
     Returns:
@@ -217,7 +231,16 @@ def split_mixed(
         unlabelled=[np.concatenate(drawn)],
         exam_ids=np.concatenate(exam),
         num_new=[len(groups[1]) or None if num_new is None else num_new],
+        setting=setting,
     )
+
+
+def _seen(met: Sequence[np.ndarray], new: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """(N,) for each phase the nodes that it is shown."""
+    none = np.zeros_like(met[0])
+    later = [np.any([none, *new[phase:]], axis=0) for phase in range(len(met))]
+    so_far = [np.any([none, *new[:phase]], axis=0) for phase in range(len(met))]
+    return [(m & ~coming) | come for m, coming, come in zip(met, later, so_far, strict=True)]
 
 
 def _mask(labelled: LabelledGraph, ids: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -72,7 +72,11 @@ class Entry:
 
 
 def league_runs(
-    bench: str, graphs: Sequence[LabelledGraph], entrants: Sequence[str], seeds: Sequence[int]
+    bench: str,
+    graphs: Sequence[LabelledGraph],
+    entrants: Sequence[str],
+    seeds: Sequence[int],
+    setting: str = "transductive",
 ) -> list[RunSpec]:
     """The runs of a bench of the league.
 
@@ -82,6 +86,8 @@ def league_runs(
         entrants: Names out of `ENTRANTS`, or a user's own method, path/to/mine.py:Mine, which is
             given the mixture.
         seeds: Of the runs; of `openima` the numbers of its splits.
+        setting: "transductive", or "inductive" for `mixed` and `stages`: unlabelled nodes come to
+            the graph after phase 1.
 
     Returns:
         One for each graph, fold, seed and entrant; those that start from the same phase 1 stand
@@ -102,7 +108,7 @@ def league_runs(
         data = labelled.fingerprint()
         for seed in seeds:
             for entry in ENTRIES[bench](labelled, seed):
-                world = world_of(labelled, entry.protocol, entry.number, seed)
+                world = world_of(labelled, entry.protocol, entry.number, seed, setting)
                 for method, handed in pairs:
                     if _is_pointless(entry.protocol, method):
                         continue
@@ -114,6 +120,7 @@ def league_runs(
                         old=world.classes[0],
                         num_new=sum(task.num_new or 0 for task in world.tasks),
                         fit_settings=_fit_settings(labelled.name, encoder),
+                        visibility=setting,
                         class_split=entry.number,
                         protocol=entry.protocol,
                         handed="all-new" if entry.protocol == "count-0" else handed,

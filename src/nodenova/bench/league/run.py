@@ -110,6 +110,7 @@ def play(
         class_split=plan.class_split,
         draw="protocol",
         split=plan.protocol,
+        visibility=plan.visibility,
         protocol=plan.protocol,
         handed=plan.handed,
         nodes=NodeCounts(sum(len(task.ids) for task in world.tasks), len(exam.ids)),
@@ -134,18 +135,23 @@ def play(
 
 
 def _world(labelled: LabelledGraph, plan: Plan, seed: int) -> OpenWorld:
-    return world_of(labelled, plan.protocol, plan.class_split or 0, seed)
+    return world_of(labelled, plan.protocol, plan.class_split or 0, seed, plan.visibility)
 
 
 def _discover(world: OpenWorld, plan: Plan, seed: int, watch: Watch, model: Model) -> _Played:
     assert isinstance(plan.method, Method)
     # After phase 1 too: what is forgotten later is measured against it.
     played = _Played([_first_grade(model, world)] if len(world.tasks) > 1 else [], model=model)
+    before, refreshes = world.old.graph, 0
     for session, exam in enumerate(world.exams):
         task = world.handed(session, plan.handed)
-        model = discover(model, task, plan.method, seed=seed, watcher=watch(seed, "discover"))
+        watcher = watch(seed, "discover")
+        model = discover(model, task, plan.method, before=before, seed=seed, watcher=watcher)
+        before, refreshes = task.graph, refreshes + (model.stages[-1].refresh is not None)
         played.grades.append(grade(model, exam))
         played.model, played.sees = model, tuple(model.stages[-1].sees)
+    if plan.visibility == "inductive":
+        played.measured["refreshes"] = float(refreshes)
     return played
 
 
@@ -157,8 +163,11 @@ def _first_grade(model: Model, world: OpenWorld) -> Grade:
 
 def _assign(world: OpenWorld, method: Rival, seed: int, model: Model) -> _Played:
     (task,), (exam,) = world.tasks, world.exams
+    place = {node: i for i, node in enumerate(task.graph.node_ids.tolist())}
+    ids = [place[node] for node in world.old.graph.node_ids[world.old.train_ids].tolist()]
+    old = replace(world.old, graph=task.graph, train_ids=np.array(ids))
     with repeatable(seed, "rival"):
-        said = method.assign(model, world.old, task)[exam.ids]
+        said = method.assign(model, old, task)[exam.ids]
     predicted = (exam.sizes[0], task.num_new or 0)
     confusion = metrics.confusion_matrix(exam.y, said, sum(exam.sizes), sum(predicted))
     return _Played([Grade(confusion, None, exam.sizes, predicted)], sees=method.sees)

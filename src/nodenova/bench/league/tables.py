@@ -14,6 +14,7 @@ from nodenova.bench.league.worlds import SHARES_COUNTED, SHARES_MIXED
 from nodenova.bench.row import Row
 from nodenova.bench.select import latest
 from nodenova.bench.titles import DATASETS, METHODS, TABLES, dataset_title, in_order, method_title
+from nodenova.data.splits import SETTINGS
 
 TITLES = {
     ("prism", "mixed"): "Prism",
@@ -32,6 +33,10 @@ COUNTERS = {
 PERCENT = "Percent, mean ± sample standard deviation over {} (how many: column n)."
 GIVEN = "† was given labels, old nodes or which nodes are new in phase 2."
 BLOCK = "New classes are matched one to one among themselves (block); old ids are fixed."
+INDUCTIVE = (
+    "Inductive: a phase sees the nodes of classes met so far and of its own and earlier sessions, "
+    "so the graph grows; where it has grown much, Prism's representation is fitted anew."
+)
 TESTED = (
     "▲ ▼ better or worse than Prism on the same runs: paired t-test, Holm-corrected over the "
     "table, p < 0.05, and exact Wilcoxon signed-rank test p < 0.05; △ ▽ by the t-test alone. "
@@ -39,8 +44,14 @@ TESTED = (
 )
 
 
-def _of(rows: Sequence[Row], *protocols: str) -> list[Row]:
-    return [row for row in latest(rows) if row.protocol in protocols]
+def _of(rows: Sequence[Row], *protocols: str, setting: str = SETTINGS[0]) -> list[Row]:
+    return [r for r in latest(rows) if r.protocol in protocols and r.visibility == setting]
+
+
+def _settings(rows: Sequence[Row], protocol: str) -> list[str]:
+    """What rows of a protocol were shown of the graph; the first of SETTINGS if there are none."""
+    there = {row.visibility for row in rows if row.protocol.startswith(protocol)}
+    return [setting for setting in SETTINGS if setting in there] or [SETTINGS[0]]
 
 
 def _entries(rows: Sequence[Row], group: str = HERE) -> list[Entry]:
@@ -118,27 +129,46 @@ def _with_published(
 
 
 def mixed(rows: Sequence[Row]) -> list[Table]:
-    """One block for each share of old nodes among the unlabelled."""
-    entries = []
-    for share in SHARES_MIXED:
-        entries += _entries(_of(rows, f"mixed-{share}"), f"{share} % of the unlabelled are old")
-    caption = [
-        PERCENT.format("random choices of the old classes, half of all"),
-        "20 nodes of each old class are labelled; half of the others are held out and graded. The "
-        "number of new classes is given.",
-        BLOCK,
-        "Old-new accuracy: put on the right side, old or new.",
-        GIVEN,
-        TESTED,
-    ]
-    return [measured_table("Old and new mixed", caption, entries, scores.MIXED, average=True)]
+    """One block for each share of old nodes among the unlabelled; a table for each setting."""
+    tables = []
+    for setting in _settings(rows, "mixed"):
+        entries = []
+        for share in SHARES_MIXED:
+            mine = _of(rows, f"mixed-{share}", setting=setting)
+            entries += _entries(mine, f"{share} % of the unlabelled are old")
+        caption = [
+            PERCENT.format("random choices of the old classes, half of all"),
+            "20 nodes of each old class are labelled; half of the others are held out and graded. "
+            "The number of new classes is given.",
+            *_shown(setting),
+            BLOCK,
+            "Old-new accuracy: put on the right side, old or new.",
+            GIVEN,
+            TESTED,
+        ]
+        title = f"Old and new mixed{_in(setting)}"
+        tables.append(measured_table(title, caption, entries, scores.MIXED, average=True))
+    return tables
+
+
+def _in(setting: str) -> str:
+    return "" if setting == SETTINGS[0] else f", {setting}"
+
+
+def _shown(setting: str) -> list[str]:
+    """What phases see of the graph, where that is not all of it."""
+    return [] if setting == SETTINGS[0] else [INDUCTIVE]
 
 
 def stages(rows: Sequence[Row]) -> list[Table]:
     """One table for each dataset: All, Old and New after every session."""
-    rows, tables = _of(rows, "stages"), []
-    for dataset in in_order({row.dataset for row in rows}, DATASETS):
-        mine = [row for row in rows if row.dataset == dataset]
+    tables = []
+    found = {s: _of(rows, "stages", setting=s) for s in _settings(rows, "stages")}
+    datasets = in_order({row.dataset for some in found.values() for row in some}, DATASETS)
+    for setting, dataset in product(found, datasets):
+        mine = [row for row in found[setting] if row.dataset == dataset]
+        if not mine:
+            continue
         sizes = next((row.sizes for row in mine if row.is_done), ())
         measures = dict[str, Measure]()
         for session, score in product(range(1, len(sizes)), ("all", "old", "new")):
@@ -149,6 +179,7 @@ def stages(rows: Sequence[Row]) -> list[Table]:
             f"{' + '.join(map(str, sizes))} classes: the first are labelled, each session brings "
             "unlabelled nodes of the next and of every class met before. All, Old (classes met "
             "before) and New after each session.",
+            *_shown(setting),
             BLOCK,
             "mean All: over the sessions. AA: mean accuracy on the classes of each phase after the "
             "last session. kept: accuracy on labelled classes then, as a share of that before the "
@@ -156,7 +187,7 @@ def stages(rows: Sequence[Row]) -> list[Table]:
             GIVEN,
             TESTED,
         ]
-        title = f"Many stages: {dataset_title(dataset)}"
+        title = f"Many stages{_in(setting)}: {dataset_title(dataset)}"
         measures |= scores.STAGES
         tables.append(measured_table(title, caption, _entries(mine), measures))
     return tables

@@ -19,10 +19,17 @@ PROTOCOLS = (
     *(f"mixed-{share}" for share in SHARES_MIXED),
     *(f"count-{share}" for share in SHARES_COUNTED),
 )
+INDUCTIVE = ("mixed", "stages")  # protocols that may hide unlabelled nodes from phase 1
 MIN_CLASSES = 3  # of a graph whose classes are to be counted: two old ones and a new one
 
 
-def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> OpenWorld:
+def world_of(
+    labelled: LabelledGraph,
+    protocol: str,
+    number: int,
+    seed: int,
+    setting: str = "transductive",
+) -> OpenWorld:
     """The tasks of a protocol.
 
     Args:
@@ -30,6 +37,7 @@ def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> 
         protocol: One of `PROTOCOLS`; a number behind it is the percentage of old nodes.
         number: Which fold (`pown`), split (`openima`) or draw of classes (`mixed`, `count`).
         seed: Of the nodes that are drawn, where a protocol draws any.
+        setting: "transductive", or "inductive": phase 1 sees no unlabelled node of a session.
 
     Returns:
         Sessions and exams.
@@ -47,6 +55,8 @@ def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> 
     if protocol not in PROTOCOLS:
         raise one_of("protocol", protocol, PROTOCOLS)
     kind, _, percent = protocol.partition("-")
+    if setting != "transductive" and kind not in INDUCTIVE:
+        raise SettingError(f"{kind} shows all phases the whole graph: it cannot be {setting}")
     if kind == "pown":
         return league.pown(labelled, number)
     if kind == "openima":
@@ -54,12 +64,12 @@ def world_of(labelled: LabelledGraph, protocol: str, number: int, seed: int) -> 
     if kind == "gnnsafe":
         return league.gnnsafe(labelled)
     if kind == "stages":
-        return league.stages(labelled, seed)
+        return league.stages(labelled, seed, setting)
     share, classes = int(percent) / 100, labelled.num_classes
     if kind == "mixed":
         order = np.random.default_rng([number, 42]).permutation(classes)
         half = order[: round(classes / 2)].tolist()
-        return split_mixed(labelled, half, share_old=share, seed=seed)
+        return split_mixed(labelled, half, share_old=share, setting=setting, seed=seed)
     if classes < MIN_CLASSES:
         needs = f"counting needs at least {MIN_CLASSES}"
         raise SplitError(f"{labelled.name}: {classes} classes; {needs}")

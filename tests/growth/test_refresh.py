@@ -1,0 +1,204 @@
+"""Discovery on a graph that has grown: features by name, the representation fitted anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.errors import GraphError, SettingError
+from nodenova.growth.carriers import find_carriers
+from nodenova.growth.change import change_of
+from nodenova.growth.refresh import refreshed
+from nodenova.model.loading import load_model
+from nodenova.model.saving import read_document, weights_digest
+from tests.growth.seasons import LATE, SPRING, Seasons, seasons
+
+ONE = nova.Prism(n_resamples=2)
+
+
+@pytest.fixture(scope="module")
+def grown() -> Seasons:
+    return seasons()
+
+
+@pytest.fixture(scope="module")
+def model(grown: Seasons) -> nova.Model:
+    return grown.model
+
+
+def shuffled(graph: nova.Graph, seed: int = 0) -> nova.Graph:
+    order = np.random.default_rng(seed).permutation(graph.num_features)
+    names = [graph.feature_names[i] for i in order]  # type: ignore[index]
+    return graph.aligned(names)[0]
+
+
+def test_shuffled_and_further_columns_give_bit_identical_predictions(
+    grown: Seasons, model: nova.Model
+) -> None:
+    first = model.predict_proba(grown.spring)
+    assert np.array_equal(first, model.predict_proba(shuffled(grown.spring)))
+    wide = grown.autumn.subgraph(np.arange(SPRING))  # with words that nobody had met
+    assert wide.num_features > grown.spring.num_features
+    assert np.array_equal(first, model.predict_proba(wide))
+    task = nova.NewTask(grown.autumn, grown.came, 1, mixed=True)
+    two = [
+        nova.discover(model, replace(task, graph=graph), ONE, refresh=False)
+        for graph in (grown.autumn, shuffled(grown.autumn))
+    ]
+    assert weights_digest(two[0]) == weights_digest(two[1])
+
+
+def test_features_that_cannot_be_matched_are_refused_in_a_sentence(
+    grown: Seasons, model: nova.Model
+) -> None:
+    nameless = replace(grown.autumn, feature_names=None)
+    with pytest.raises(GraphError, match="graph has 90 features, the model was trained on 78"):
+        nova.discover(model, nova.NewTask(nameless, grown.came, 1, mixed=True), ONE)
+    other = replace(grown.autumn, feature_names=tuple(map(str, range(90))))
+    with pytest.raises(GraphError, match=r"no feature that the model knows: .* with '0', '1', '2'"):
+        model.predict(other)
+    same = replace(grown.spring, feature_names=None)
+    assert np.array_equal(model.predict(same), model.predict(grown.spring))
+
+
+def found_late(grown: Seasons, model: nova.Model) -> float:
+    """The share of the late class in the class of the last stage, less that of others in it."""
+    inside = model.predict(grown.autumn) == model.classes[-1].id
+    return float(inside[grown.y == LATE].mean() - inside[grown.y != LATE].mean())
+
+
+def test_a_class_told_by_new_words_alone_is_found_after_a_refresh_and_not_without(
+    grown: Seasons, model: nova.Model
+) -> None:
+    task = nova.NewTask(grown.autumn, grown.came, None, mixed=True)
+    told = replace(task, num_new=1)
+    anew = nova.discover(model, task, ONE, before=grown.spring)
+    assert len(anew.classes) == len(model.classes) + 1
+    assert found_late(grown, anew) > 0.95
+    stays = nova.discover(model, told, ONE, refresh=False)
+    assert found_late(grown, stays) < 0.7
+    assert found_late(grown, nova.discover(model, told, ONE, before=grown.spring)) > 0.95
+    assert stays.stages[-1].refresh is None
+    done = anew.stages[-1].refresh
+    assert done is not None
+    assert done.why == "16 % of what the nodes have is in features the model did not know"
+    assert [c for c, _ in done.carried] == [0, 1, 2, 3]
+    assert all(20 <= count <= 40 for _, count in done.carried)
+    assert anew.fitted_on == nova.fit(_labelled(grown)).fitted_on
+
+
+def _labelled(grown: Seasons) -> nova.OldTask:
+    return nova.split(nova.LabelledGraph(grown.autumn, grown.y, tuple("abcde")), [0, 1])[0]
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize("refresh", [True, False])
+def test_nodes_that_were_there_keep_their_classes(
+    grown: Seasons, model: nova.Model, refresh: bool, with_ids: bool
+) -> None:
+    before = grown.spring if with_ids else None
+    task = nova.NewTask(grown.autumn, grown.came, 1, mixed=True)
+    after = nova.discover(model, task, ONE, refresh=refresh, before=before)
+    was, now = model.predict(grown.spring), after.predict(grown.autumn)[:SPRING]
+    assert (was == now).mean() >= 0.98
+
+
+def test_ids_names_decisions_and_stages_survive_a_refresh(
+    grown: Seasons, model: nova.Model
+) -> None:
+    reviewed = model.merge([2, 3], "bushes").rename(0, "trees").split(1, grown.spring)
+    task = nova.NewTask(grown.autumn, grown.came, 1, mixed=True)
+    after = nova.discover(reviewed, task, ONE, refresh=True, before=grown.spring)
+    assert after.classes[:-1] == reviewed.classes
+    assert after.edits == reviewed.edits
+    assert after.stages[:-1] == reviewed.stages
+    assert after.column_class_ids[:-1] == reviewed.column_class_ids
+    assert after.classes[-1].id == reviewed.next_id
+    bushes = after.predict(grown.autumn) == 2
+    assert bushes[np.isin(grown.y, (2, 3))].mean() > 0.95
+    assert bushes[np.isin(grown.y, (0, 1, LATE))].mean() < 0.05
+
+
+def test_nodes_that_came_or_have_strange_words_carry_nothing(
+    grown: Seasons, model: nova.Model
+) -> None:
+    met = np.arange(grown.autumn.num_nodes) < SPRING
+    assert find_carriers(model, grown.autumn, met=met).sample.max() < SPRING
+    unknown = find_carriers(model, grown.autumn)
+    assert not np.isin(unknown.sample, np.flatnonzero(grown.y == LATE)).any()
+    assert (unknown.ids >= SPRING).any()  # others that came are known by what they are like
+    strict = find_carriers(model, grown.autumn, all_new=np.arange(SPRING, 200))
+    assert strict.sample.max() < SPRING
+    told = np.full(grown.autumn.num_nodes, -1)
+    told[-3:], told[-6:-3] = 9, 2
+    with_labels = find_carriers(model, grown.autumn, met=met, told=told)
+    assert with_labels.columns[-6:].tolist() == [2, 2, 2, 4, 4, 4]
+    assert with_labels.num_columns == 5
+
+
+def test_a_class_that_is_gone_is_named_and_its_words_are_news_when_they_come_back(
+    grown: Seasons, model: nova.Model
+) -> None:
+    without = np.flatnonzero((grown.y != 3) & (grown.y != LATE))
+    met = np.flatnonzero(grown.y == 3)[:5]
+    gone = model.predict(grown.spring)[met]
+    (class_id,) = set(gone.tolist())
+    names = [name for name in grown.autumn.feature_names or () if not name.startswith("own3")]
+    gone_too = grown.autumn.subgraph(without).aligned(names)[0]
+    away = gone_too.aligned(grown.autumn.feature_names or ())[0]  # the words of class 3 are zero
+    after, done = refreshed(model, away, "a class is gone")
+    assert dict(done.carried)[class_id] <= 1
+    assert [note for note in done.notes if f"class {class_id} (new-{class_id}): no node" in note]
+    assert (after.predict(away) == class_id).mean() < 0.02
+    # Its words are gone from the representation, and so they are news when they come back.
+    assert after.fitted_on is not None
+    back = change_of(after.fitted_on, grown.autumn.subgraph(np.flatnonzero(grown.y != LATE)))
+    assert back.unknown > 0.1
+
+
+def test_a_graph_of_other_things_carries_nothing_over(grown: Seasons, model: nova.Model) -> None:
+    with pytest.raises(SettingError, match="no two classes of the model have nodes in this graph"):
+        refreshed(model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool))
+
+
+def test_trained_encoders_stay_as_they_are_and_refuse_to_be_refreshed(grown: Seasons) -> None:
+    fitted = nova.fit(_labelled(grown), "gcn", epochs=2)
+    small = grown.autumn.subgraph(np.arange(100))
+    task = nova.NewTask(small, np.arange(60, 100), 1)
+    with pytest.raises(SettingError, match="the representation of gcn is trained"):
+        nova.discover(fitted, task, nova.FrozenKMeans(), refresh=True)
+    assert nova.discover(fitted, task, nova.FrozenKMeans()).stages[-1].refresh is None
+
+
+def test_refreshed_models_are_saved_whole_and_come_back_the_same(
+    grown: Seasons, model: nova.Model, tmp_path: Path
+) -> None:
+    task = nova.NewTask(grown.autumn, grown.came, 1, mixed=True)
+    after = nova.discover(model, task, ONE, refresh=True)
+    after.save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.stages[-1].refresh == after.stages[-1].refresh
+    assert again.fitted_on == after.fitted_on
+    assert np.array_equal(again.predict_proba(grown.autumn), after.predict_proba(grown.autumn))
+    twice = nova.discover(model, task, ONE, refresh=True)
+    assert weights_digest(twice) == weights_digest(after)
+    model.save(tmp_path / "n")
+    versions = [read_document(tmp_path / name)["version"] for name in ("m", "n")]
+    assert versions == [4, 3]
+
+
+def test_a_model_that_does_not_know_its_graph_is_refreshed_when_asked_alone(
+    grown: Seasons, model: nova.Model
+) -> None:
+    """As models were saved before they kept what they were fitted on."""
+    old = replace(model, fitted_on=None)
+    narrow = grown.autumn.aligned(grown.spring.feature_names or ())[0]
+    task = nova.NewTask(narrow, grown.came, 1, mixed=True)
+    assert nova.discover(old, task, ONE).stages[-1].refresh is None
+    done = nova.discover(old, task, ONE, refresh=True).stages[-1].refresh
+    assert done is not None
+    assert done.why == "it was asked for"

@@ -1,0 +1,214 @@
+"""Going on from an earlier run when its graph has grown."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.errors import SettingError, SplitError, StorageError
+from nodenova.model.saving import weights_digest
+from nodenova.review.compare import diff_runs
+from nodenova.review.folder import DiscoveryFolder
+from nodenova.review.further import Continued, continue_run
+from nodenova.review.run import DiscoveryRun
+from nodenova.review.settled import MIN_STAY
+from tests.growth.seasons import LATE, SPRING, Seasons, seasons
+
+ONE = nova.Prism(n_resamples=2)
+NAMES = ("oak", "elm")
+
+
+@pytest.fixture(scope="module")
+def grown() -> Seasons:
+    return seasons()
+
+
+@pytest.fixture(scope="module")
+def spring(grown: Seasons, tmp_path_factory: pytest.TempPathFactory) -> DiscoveryFolder:
+    """A reviewed run: one class has a name, two known nodes in three have labels."""
+    model = grown.model
+    given = np.where((np.arange(SPRING) % 3 > 0) & (grown.y[:SPRING] < 2), grown.y[:SPRING], -1)
+    run = DiscoveryRun("spring", model, grown.spring, given=given, given_names=NAMES)
+    place = tmp_path_factory.mktemp("runs") / "spring"
+    folder = DiscoveryFolder.write(place, run)
+    name = {"do": "rename", "class": 2, "name": "heather"}
+    review = {"format": "nodenova review", "version": 1, "model": weights_digest(model)}
+    folder.apply(review | {"decisions": [name]})
+    return DiscoveryFolder(place)
+
+
+def autumn(grown: Seasons, labels: dict[int, str] | None = None) -> nova.UserGraph:
+    """The grown graph with the labels of some nodes."""
+    texts = labels or {}
+    names = tuple(sorted(set(texts.values())))
+    y = np.full(grown.autumn.num_nodes, -1)
+    for node, text in texts.items():
+        y[node] = names.index(text)
+    return nova.load_graph(nova.LabelledGraph(grown.autumn, y, names, name="autumn"))
+
+
+@pytest.fixture(scope="module")
+def after(grown: Seasons, spring: DiscoveryFolder) -> Continued:
+    return continue_run(spring, autumn(grown), method=ONE)
+
+
+def test_what_came_is_found_and_all_that_was_known_stays(
+    grown: Seasons, spring: DiscoveryFolder, after: Continued
+) -> None:
+    model, before = after.run.model, spring.model()
+    assert [c.id for c in model.classes] == [0, 1, 2, 3, 4]
+    shown = spring.names(before)
+    assert list(model.class_names[:4]) == shown  # also of the class that nobody has named
+    assert shown[:3] == ["oak", "elm", "heather"]
+    assert "," in shown[3]
+    assert model.edits == before.edits
+    said = np.array([model.classes[row].id for row in after.run.predictions.row])
+    assert (said[grown.y == LATE] == 4).mean() > 0.95
+    assert (said[grown.y != LATE] == 4).mean() < 0.02
+    assert after.refresh is not None
+    assert model.stages[-1].refresh == after.refresh
+    assert after.refresh.sentence() in after.notes
+    assert after.refresh.sentence() in after.run.facts.values()
+    assert after.refresh.told == 53  # the labels of spring go on
+
+
+def test_labels_of_the_same_nodes_go_on_and_those_given_now_go_before(
+    grown: Seasons, spring: DiscoveryFolder, after: Continued
+) -> None:
+    kept = [text for text in after.run.predictions.label if text]
+    assert len(kept) == 53
+    assert set(kept) == set(NAMES)
+    first = next(i for i in range(SPRING) if after.run.predictions.label[i] == "oak")
+    told = autumn(grown, {first: "elm", 250: "heather", 251: "oak"})
+    again = continue_run(spring, told, method=ONE).run.predictions
+    assert [again.label[i] for i in (first, 250, 251)] == ["elm", "heather", "oak"]
+    assert [again.names[again.row[i]] for i in (first, 250, 251)] == ["elm", "heather", "oak"]
+    assert again.agrees[first] == "no"
+
+
+@pytest.mark.parametrize("refresh", [True, False])
+def test_nodes_of_the_earlier_run_keep_their_class(
+    grown: Seasons, spring: DiscoveryFolder, refresh: bool
+) -> None:
+    run = continue_run(spring, autumn(grown), 1, method=ONE, refresh=refresh).run
+    with (spring.path / "predictions.csv").open(newline="") as file:
+        was = {line["node"]: int(line["class"]) for line in csv.DictReader(file)}
+    columns = run.predictions.columns()
+    now = dict(zip(columns["node"], columns["class"], strict=True))
+    assert np.mean([now[node] == c for node, c in was.items()]) >= 0.98
+
+
+def test_a_node_moves_when_its_class_has_become_unlikely(after: Continued) -> None:
+    run = after.run
+    p = run.probabilities.copy()
+    rows = {c.id: i for i, c in enumerate(run.model.classes)}
+    assert run.labels is not None
+    assert run.before is not None
+    node = int(np.flatnonzero((run.before == 3) & ~run.labels.labelled)[0])
+    p[node] = 0
+    p[node, rows[3]], p[node, rows[0]] = 2 * MIN_STAY, 1 - 2 * MIN_STAY
+    assert run.labels.rows(run.model, p)[node] == rows[3]
+    p[node, rows[3]], p[node, rows[0]] = MIN_STAY / 2, 1 - MIN_STAY / 2
+    assert run.labels.rows(run.model, p)[node] == rows[0]
+    free = replace(run.labels, keep=False)
+    assert np.array_equal(free.rows(run.model, p), p.argmax(axis=1))
+    came = run.before == -1
+    assert np.array_equal(run.labels.rows(run.model, p)[came], p.argmax(axis=1)[came])
+
+
+def test_a_label_of_a_class_nobody_had_is_a_known_class_from_now_on(
+    grown: Seasons, spring: DiscoveryFolder
+) -> None:
+    late = np.flatnonzero(grown.y == LATE)
+    told = autumn(grown, dict.fromkeys(late[:8].tolist(), "bikes") | {200 - 1: "once"})
+    found = continue_run(spring, told, method=ONE)
+    model = found.run.model
+    bikes = next(c for c in model.classes if c.name == "bikes")
+    assert (bikes.id, bikes.stage) == (4, 0)
+    assert model.classes_per_stage[0] == 3
+    said = np.array([model.classes[row].id for row in found.run.predictions.row])
+    assert (said[late] == 4).mean() > 0.95
+    assert "label 'once' is on one node alone, and is left out" in found.notes
+    assert found.refresh is not None
+    assert "labels name classes that it did not know ('bikes')" in found.refresh.why
+    with pytest.raises(SettingError, match=r"labels name classes .* \('bikes'\), .* forbids it"):
+        continue_run(spring, told, method=ONE, refresh=False)
+
+
+def test_labels_of_nodes_that_are_not_given_cannot_move_a_bit(
+    grown: Seasons, spring: DiscoveryFolder
+) -> None:
+    """Nodes that were named as new keep their labels for grading; whatever these say."""
+    results = []
+    for seed in (0, 1):
+        y = np.random.default_rng(seed).integers(3, size=grown.autumn.num_nodes)
+        y[:SPRING] = -1
+        labelled = nova.LabelledGraph(grown.autumn, y, ("oak", "elm", "yew"), name="autumn")
+        new = grown.autumn.node_ids[SPRING:].tolist()
+        loaded = nova.load_graph(labelled, new_nodes=new)
+        run = continue_run(spring, loaded, 1, method=ONE, mixed=True).run
+        results.append((weights_digest(run.model), run.predictions.columns()))
+    assert results[0] == results[1]
+
+
+def test_only_nodes_that_came_are_asked_about_and_all_where_none_came(
+    grown: Seasons, spring: DiscoveryFolder, after: Continued
+) -> None:
+    assert after.run.facts["Asked about"] == "100 unlabelled nodes"
+    same = nova.load_graph(nova.LabelledGraph(grown.spring, np.full(SPRING, -1), ()))
+    again = continue_run(spring, same, method=ONE)
+    assert again.run.facts["Asked about"] == "107 unlabelled nodes"
+    assert again.refresh is None
+    everything = nova.load_graph(
+        nova.LabelledGraph(grown.autumn, np.zeros(grown.autumn.num_nodes, dtype=int), ("oak",))
+    )
+    with pytest.raises(SplitError, match="every node has a label"):
+        continue_run(spring, everything, method=ONE)
+
+
+def test_labels_by_id_must_be_of_nodes_that_are_there(
+    grown: Seasons, spring: DiscoveryFolder
+) -> None:
+    with pytest.raises(SettingError, match=r"1 label is of nodes that are not in autumn, .*'x'"):
+        continue_run(spring, autumn(grown), method=ONE, labels={"x": "oak"})
+    run = continue_run(spring, autumn(grown), 1, method=ONE, labels={"n255": "heather"}).run
+    assert run.predictions.label[255] == "heather"
+
+
+def test_a_run_that_goes_on_is_written_read_and_compared(
+    spring: DiscoveryFolder, after: Continued, tmp_path: Path
+) -> None:
+    folder = DiscoveryFolder.write(tmp_path / "autumn", after.run)
+    first = (folder.path / "predictions.csv").read_bytes()
+    folder.report()
+    assert (folder.path / "predictions.csv").read_bytes() == first
+    page = (folder.path / "report.html").read_text(encoding="utf-8")
+    assert "The representation was fitted anew" in page
+    found = diff_runs(spring.path, folder.path)
+    assert found.continued
+    assert (found.shared, found.nodes_came, found.nodes_went) == (SPRING, 100, 0)
+    assert [change.what for change in found.classes].count("came") == 1
+    assert not any(change.was for change in found.classes)
+    assert not diff_runs(folder.path, spring.path).continued
+
+
+def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None:
+    before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
+    shutil.copytree(before, tmp_path / "run")
+    folder = DiscoveryFolder(tmp_path / "run")
+    assert folder.model().fitted_on is None
+    graph = folder.graph()
+    wide = graph.aligned([*(graph.feature_names or ()), "further"])[0]
+    loaded = nova.load_graph(nova.LabelledGraph(wide, np.full(wide.num_nodes, -1), ()))
+    with pytest.raises(StorageError, match=r"has no predictions\.csv: nodenova report writes it"):
+        continue_run(folder, loaded, 1, method=ONE)
+    folder.report()
+    run = continue_run(folder, loaded, 1, method=ONE).run
+    assert [c.id for c in run.model.classes[:-1]] == [c.id for c in folder.model().classes]
+    assert run.graph.num_features == graph.num_features + 1
