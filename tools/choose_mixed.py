@@ -125,7 +125,7 @@ def table(rows: Path) -> str:
     made = [json.loads(line) for line in rows.read_text().splitlines()]
     graphs, splits = ({row[key] for row in made} for key in ("graph", "split"))
     said = [
-        f"| {len(graphs)} graphs, {len(splits)} draws | "
+        f"| {len(graphs)} graphs, draws of classes: {len(splits)} | "
         + " | ".join(f"{100 * share:.0f} %" for share in SHARES)
         + " | mean |",
         "|---" * (len(SHARES) + 2) + "|",

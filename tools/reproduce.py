@@ -2,9 +2,11 @@
 
     python tools/reproduce.py
     python tools/reproduce.py pack results   # first the folder of a finished bench -> rows and maps
+    python tools/reproduce.py league one two # the same, folders of benches of the league -> rows
 
 results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
 results/maps/            embeddings for the t-SNE figure
+results/league.jsonl.gz  the same of the league's benches
 results/prism.jsonl.gz   rows of tools/prism_results.py
 results/further.jsonl.gz the same of the graphs of tools/make_further.py
 """
@@ -40,6 +42,8 @@ from nodenova.methods.sword import Sword
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "results/bench.jsonl.gz"
+LEAGUE_ROWS = ROOT / "results/league.jsonl.gz"
+LEAGUE = ("stages", "mixed", "count", "pown", "openima", "gnnsafe")
 MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
@@ -101,6 +105,17 @@ def pack(folder: Path) -> None:
                 np.savez_compressed(MAPS / name, **arrays)
 
 
+def pack_league(folders: Sequence[Path]) -> None:
+    rows = latest([row for folder in folders for row in RowFile(folder / "rows.jsonl").read()])
+    LEAGUE_ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
+
+
+def league_page() -> str:
+    rows = RowFile(LEAGUE_ROWS).read()
+    tables = "\n".join(to_markdown(TABLES[name](rows)) for name in LEAGUE)
+    return f"# The league\n\n{OF_LEAGUE}\n\n{tables}"
+
+
 def write() -> None:
     rows = RowFile(ROWS).read()
     (ROOT / "REPRODUCIBILITY.md").write_text(summary(rows), encoding="utf-8")
@@ -116,10 +131,15 @@ def write() -> None:
     pages["figures"] = f"# Figures\n\n{SOURCE}\n\n{paper_figures(rows)}"
     pages["sword"] = sword_page(rows)
     pages["prism"] = prism_page()
+    pages["league"] = league_page()
     for name, text in pages.items():
         (PAGES / f"{name}.md").write_text(text, encoding="utf-8")
 
 
+OF_LEAGUE = (
+    "Written by `tools/reproduce.py` from `results/league.jsonl.gz`; "
+    "[what is asked, of whom, and how to run it](../league.md)."
+)
 SOURCE = (
     "Written by `tools/reproduce.py` from `results/bench.jsonl.gz`; "
     "[what it says of the paper](../reproducibility.md)."
@@ -378,13 +398,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", nargs="?", choices=["pack"])
-    parser.add_argument(
-        "folder", nargs="?", type=Path, help="of a bench, with rows.jsonl and maps/"
-    )
+    parser.add_argument("command", nargs="?", choices=["pack", "league"])
+    parser.add_argument("folders", nargs="*", type=Path, help="of benches: rows.jsonl, maps/")
     arguments: Any = parser.parse_args()
+    if arguments.command and not arguments.folders:
+        parser.error(f"{arguments.command} needs the folder of a bench")
     if arguments.command == "pack":
-        if arguments.folder is None:
-            parser.error("pack needs the folder of a bench")
-        pack(arguments.folder)
+        pack(arguments.folders[0])
+    elif arguments.command == "league":
+        pack_league(arguments.folders)
     write()

@@ -22,6 +22,7 @@ DATASETS = {
     "physics": "Physics",
     "dblp": "DBLP",
     "wordnet": "WordNet",
+    "synthetic:nodes=8000,classes=40,words=2000": "40 planted classes",
     "average": "Average",
 }
 ENCODERS = {"gcn": "GCN", "gat": "GAT", "sage": "GraphSAGE"}
