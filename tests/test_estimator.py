@@ -115,6 +115,45 @@ def test_named_new_nodes_are_all_new(data: nova.LabelledGraph) -> None:
     assert NodeDiscoverer(2, method=QUICK, mixed=True).fit(loaded).model_.stages[-1].mixed
 
 
+def test_named_new_nodes_stay_new_beside_labels_of_their_own(data: nova.LabelledGraph) -> None:
+    new = np.flatnonzero(data.y >= 3)
+    bare = nova.load_graph(data.graph, new_nodes=data.graph.node_ids[new].tolist())
+    words = np.array(["oak", "elm", "ash", "box", "yew"])[data.y].tolist()
+    words[0] = None  # of a known class: neither labelled nor new
+    found = NodeDiscoverer(2, method=QUICK).fit(bare, words)
+    assert not found.model_.stages[-1].mixed
+    assert found.run_.facts["New nodes"] == f"{len(new):,}"
+    assert found.classes_[:3].tolist() == ["ash", "elm", "oak"]
+    told = found.run_.given >= 0
+    assert told.sum() == (data.y < 3).sum() - 1
+    assert set(found.labels_[told]) == {"ash", "elm", "oak"}
+    assert found.grade_ is not None  # the labels of new nodes are an answer key
+    hidden = [word if c < 3 else None for word, c in zip(words, data.y, strict=True)]
+    again = NodeDiscoverer(2, method=QUICK).fit(bare, hidden)
+    assert np.array_equal(again.predict_proba(), found.predict_proba())
+    assert again.grade_ is None
+
+
+def test_suggestions_and_nodes_that_fit_none_are_told(
+    data: nova.LabelledGraph, half: np.ndarray
+) -> None:
+    wrong = half.copy()
+    first = int(np.flatnonzero(half == 0)[0])
+    wrong[first] = 2
+    found = NodeDiscoverer(2, method=QUICK, none_share=0.1).fit(data.graph, wrong)
+    told = {one.node: one.class_id for one in found.suggestions().labels}
+    assert told[data.graph.node_ids[first].item()] == 0
+    assert len(told) < 5
+    assert found.run_.fits_none is not None
+    assert found.run_.fits_none.sum() == len(found.suggestions().none) > 0
+    with pytest.raises(NodenovaError, match="none_share is a share from 0 to below 1, not 1"):
+        NodeDiscoverer(2, none_share=1).fit(data.graph, half)
+    with pytest.raises(NodenovaError, match="is told by labelled nodes, on the prism encoder only"):
+        NodeDiscoverer(
+            2, method="frozen_kmeans", encoder="gcn", fit_settings={"epochs": 2}, none_share=0.1
+        ).fit(data.graph, half)
+
+
 def test_without_a_number_the_classes_are_counted(
     data: nova.LabelledGraph, half: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -456,7 +495,7 @@ def test_classes_as_a_table_are_called_as_labels_are(
     table = found.class_info().to_frame()
     assert table["name"].tolist() == [str(label) for label in found.classes_]
     assert table["size"].sum() == 150
-    assert table.shape == (5, 16)
+    assert table.shape == (5, 20)
     labelled = found.run_.given >= 0
     assert found.class_info() == found.model_.class_info(found.run_.graph, labelled=labelled)
     assert table["labelled"].sum() == labelled.sum()

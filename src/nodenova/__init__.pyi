@@ -42,6 +42,10 @@ from .model.model import NodeClass as NodeClass
 from .prism.count import Count as Count
 from .prism.method import Prism as Prism
 from .review.decisions import apply_review as apply_review
+from .review.suggesting import suggest as suggest
+from .review.suggestions import Suggestions as Suggestions
+from .review.table import prediction_frame as prediction_frame
+from .review.table import with_classes as with_classes
 from .supervised import LABELLED as LABELLED
 from .supervised import LabelledMethod as LabelledMethod
 from .supervised.entrance import discover_supervised as discover_supervised

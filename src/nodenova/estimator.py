@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
+from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
 from nodenova.discovery import check_countable, check_mixed, discover, method_name
 from nodenova.encoders.registry import encoder_kind
@@ -23,16 +21,19 @@ from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
-from nodenova.io.foreign import is_networkx, is_table
+from nodenova.io.foreign import is_table
 from nodenova.io.load import load_graph
+from nodenova.io.told_labels import given_source, with_labels
 from nodenova.methods import Method, choose_encoder, get_method
 from nodenova.model.classes import unused_names
 from nodenova.model.info import ClassInfos
 from nodenova.nn.passes import shared_passes
 from nodenova.nn.training import Watcher
 from nodenova.review.folder import DiscoveryFolder
+from nodenova.review.held_out import check_none_share
 from nodenova.review.predictions import as_known
 from nodenova.review.run import DiscoveryRun, Steps, silent
+from nodenova.review.suggestions import Suggestions
 from nodenova.settings import accepts_old_names
 
 Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
@@ -52,6 +53,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         mixed: Whether unlabelled nodes may be of known classes too. None: they may, unless
             `load_graph` was told which nodes are new. False: all of them are new.
         keep_labels: Whether a labelled node keeps its label in `labels_`, whatever the model says.
+        none_share: About so many nodes of the known classes may be said to fit none of the classes
+            (`fits_none` in `run_.predictions`); 0 asks for none.
         device: `auto`, `cpu`, `cuda`, …
         watch: watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
 
@@ -86,6 +89,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         min_confidence: float = 0.5,
         mixed: bool | None = None,
         keep_labels: bool = True,
+        none_share: float = 0.0,
         device: str = "auto",
         watch: Watch | None = None,
     ) -> None:
@@ -97,6 +101,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.min_confidence = min_confidence
         self.mixed = mixed
         self.keep_labels = keep_labels
+        self.none_share = none_share
         self.device = device
         self.watch = watch
 
@@ -143,6 +148,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 given_names=old.class_names,
                 keep_labels=self.keep_labels,
                 min_confidence=self.min_confidence,
+                none_share=self.none_share,
             )
             names = self.run_.names
             self.grade_ = None if exam is None else grade(self.model_, exam)
@@ -188,6 +194,11 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return self.run_.classes
 
+    def suggestions(self) -> Suggestions:
+        """What to decide: classes that look like one or two, labels that look wrong."""
+        check_is_fitted(self, "model_")
+        return self.run_.suggestions
+
     def report(
         self,
         folder: str | PathLike[str],
@@ -220,16 +231,16 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             method = get_method(method, {})
         if not isinstance(method, Method) or isinstance(method, type):
             raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
-        num = self.num_new
+        num, low = self.num_new, self.min_confidence
         if num is not None and (isinstance(num, bool) or not isinstance(num, Integral) or num < 1):
             raise SettingError(f"num_new must be a whole number from 1 on, it is {num!r}")
         if self.mixed not in (None, True, False):
             raise SettingError(f"mixed is True, False or None, not {self.mixed!r}")
         if self.mixed:
             check_mixed(method)
-        low = self.min_confidence
         if not 0 <= low <= 1:
             raise SettingError(f"min_confidence is a probability from 0 to 1, not {low}")
+        check_none_share(self.none_share)
         name = method_name(method)
         seed = self.random_state
         if not isinstance(seed, Integral):
@@ -250,39 +261,22 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
 
     def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
         """The graph with its labels, and the known ones as the user wrote them."""
-        source = self._source(source, reset=True, labels=y is None)
+        source = given_source(self, source, reset=True, labels=y is None)
         loaded = source if isinstance(source, UserGraph) else load_graph(source)
         if y is None:
             loaded = without_empty_classes(loaded)
             return loaded, loaded.class_names
         numbers, labels = numbered_labels(y, loaded.graph.num_nodes)
-        names = tuple(unused_names([str(label) for label in labels], ()))
-        marked = load_graph(LabelledGraph(loaded.graph, numbers, names, name=loaded.name))
-        said = "the labels are those of y, and not those that the graph brings"
-        more = (said,) if (loaded.y != UNKNOWN).any() else ()
-        notes = (*loaded.notes, *more, *marked.notes)
-        return replace(marked, notes=notes, recipe=loaded.recipe), labels
+        names = unused_names([str(label) for label in labels], ())
+        marked = with_labels(loaded, numbers, names)
+        as_given = dict(zip(names, labels, strict=True))
+        return marked, tuple(as_given[name] for name in marked.class_names)
 
     def _known(self, source: Any) -> Graph:
         """A later graph with the features that the model knows."""
-        source = self._source(source, reset=False, labels=False)
+        source = given_source(self, source, reset=False, labels=False)
         graph = load_graph(source, recipe=self.run_.recipe if is_table(source) else None).graph
         return as_known(graph, self.run_.graph)
-
-    def _source(self, source: Any, reset: bool, labels: bool) -> Any:
-        """What `load_graph` takes: an array of features alone becomes a graph without edges.
-
-        Without `labels`, those of a PyG Data are left out: their form may be no label here.
-        """
-        if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or is_networkx(source):
-            return source
-        if hasattr(source, "edge_index"):
-            if not labels:
-                source = copy.copy(source)
-                source.y = None
-            return source
-        x = validate_data(self, source, reset=reset, accept_sparse="csr", dtype=np.float64)
-        return x, np.empty((2, 0), dtype=np.int64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

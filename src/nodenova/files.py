@@ -71,7 +71,7 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: It cannot be read, or is no JSON object; the sentence names the file.
     """
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
     if not isinstance(document, dict):

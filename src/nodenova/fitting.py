@@ -16,6 +16,7 @@ from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
+from nodenova.model.fitted_on import FittedOn
 from nodenova.model.model import Model, NodeClass, Stage
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
@@ -179,6 +180,7 @@ def _model(
         _cells=cells,
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
         stages=(stage,),
+        fitted_on=FittedOn.of(old.graph),
     )
 
 

@@ -391,3 +391,50 @@ def test_published_facts_are_complete() -> None:
             assert len(line) == 1 + len(facts["scores"]) * len(facts["datasets"])
     assert printed("mixed") == {}
     assert source("mixed") == ""
+
+
+def test_inductive_runs_have_keys_rows_and_tables_of_their_own(graph: nova.LabelledGraph) -> None:
+    rows, keys = [], []
+    for setting in ("transductive", "inductive"):
+        for bench, entrants in (("mixed", ["prism", "gcd"]), ("stages", ["prism"])):
+            specs = league_runs(bench, [graph], entrants, [0], setting)[: len(entrants)]
+            keys += [spec.key for spec in specs]
+            rows += [
+                replace(league.play(graph, spec.plan, spec.seed), key=spec.key) for spec in specs
+            ]
+    assert len(set(keys)) == len(keys) == 6
+    assert [row.visibility for row in rows] == ["transductive"] * 3 + ["inductive"] * 3
+    assert [row.measured.get("refreshes", 0) > 0 for row in rows] == [False] * 3 + [
+        True,
+        False,
+        True,
+    ]
+    assert all((row.score("all") or 0) > 80 for row in rows)
+    for bench in ("mixed", "stages"):
+        plain, hidden = LEAGUE_TABLES[bench](rows)
+        assert "inductive" in hidden.title
+        assert "inductive" not in plain.title
+        assert any(sentence.startswith("Inductive: ") for sentence in hidden.caption)
+        assert len(plain.lines) == len(hidden.lines)
+    with pytest.raises(SettingError, match="openima shows all phases the whole graph"):
+        league_runs("openima", [graph], ["prism"], [0], "inductive")
+
+
+def test_rivals_know_labelled_nodes_by_their_numbers_in_the_grown_graph(
+    graph: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec,) = league_runs("mixed", [graph], ["gcd"], [0], "inductive")[:1]
+    given = []
+    assign = type(spec.plan.method).assign  # type: ignore[union-attr]
+
+    def spy(self: object, model: nova.Model, old: nova.OldTask, task: nova.NewTask) -> np.ndarray:
+        given.append((old, task))
+        return assign(self, model, old, task)
+
+    monkeypatch.setattr(type(spec.plan.method), "assign", spy)
+    league.play(graph, spec.plan, spec.seed)
+    ((old, task),) = given
+    assert old.graph is task.graph
+    world = world_of(graph, spec.plan.protocol, spec.plan.class_split or 0, 0, "inductive")
+    names = world.old.graph.node_ids[world.old.train_ids]
+    assert np.array_equal(task.graph.node_ids[old.train_ids], names)

@@ -75,7 +75,11 @@ def test_a_method_of_ones_own_takes_part_and_may_fail(tmp_path: Path) -> None:
     [
         (["pown", "--num-old", "2"], "--num-old: pown is a protocol, which says that itself"),
         (["mixed", "--set", "eta=1"], "--set: mixed is a protocol"),
-        (["stages", "--setting", "inductive"], "--setting: stages is a protocol"),
+        (["pown", "--setting", "inductive"], "--setting: pown is a protocol"),
+        (
+            ["mixed", "--setting", "blind"],
+            "unknown setting 'blind'; known: inductive, transductive",
+        ),
         (["openima", "--hidden", "64"], "--hidden: openima is a protocol"),
         (["mixed", "--encoders", "gat"], "--encoders: mixed is a protocol"),
         (["count", "--fit-set", "lr=1"], "--fit-set: count is a protocol"),
@@ -109,8 +113,8 @@ def test_a_bench_runs_on_its_graphs_that_are_here(monkeypatch: pytest.MonkeyPatc
     from nodenova.bench.sweep import Source
 
     monkeypatch.delenv(datasets.DATA_ROOT, raising=False)
-    specs = runs_of_league("openima", None, ["gcd"], None, Source(), {})
+    specs = runs_of_league("openima", None, ["gcd"], None, Source(), "transductive", {})
     assert {spec.plan.dataset for spec in specs} == {"citeseer"}
     assert [spec.plan.class_split for spec in specs] == list(range(10))
     with pytest.raises(SettingError, match=r"none of the graphs of gnnsafe \(cora\) is here"):
-        runs_of_league("gnnsafe", None, None, None, Source(), {})
+        runs_of_league("gnnsafe", None, None, None, Source(), "transductive", {})

@@ -347,7 +347,7 @@ def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) 
     assert (tmp_path / "tables" / "edges.csv").is_file()
     nodenova("export", run, "--to", "embeddings", "--out", tmp_path / "z.npz")
     with pytest.raises(
-        NodenovaError, match="--to is one of networkx, pyg, csv, embeddings, not 'xml'"
+        NodenovaError, match="--to is one of table, networkx, pyg, csv, embeddings, not 'xml'"
     ):
         nodenova("export", run, "--to", "xml", "--out", tmp_path / "x")
 
@@ -358,3 +358,18 @@ def test_the_demo_ends_with_classes_named_by_their_words(tmp_path: Path) -> None
     assert "food" in said
     assert "report.html" in said
     assert (tmp_path / "demo" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_mixed_demo_finds_new_kinds_among_known_ones_and_makes_a_page(tmp_path: Path) -> None:
+    said = " ".join(nodenova("demo", "--mixed", "--out", tmp_path / "demo").split())
+    assert "of 9,647 unlabelled nodes look new" in said
+    assert "Suggested:" in said
+    (graded,) = re.findall(r"All ([\d.]+) H ([\d.]+) percent", said)
+    assert min(map(float, graded)) > 60
+    model = load_model(tmp_path / "demo" / "model")
+    assert model.stages[-1].mixed
+    assert model.stages[-1].count is not None
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert 'id="suggestions"' in page
+    assert "What is new:" in page

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import nodenova as nova
+from nodenova.data.league import stages
 from nodenova.data.open_world import open_world, split_mixed
 from nodenova.errors import SettingError, SplitError
 
@@ -117,3 +120,42 @@ def test_nodes_in_the_wrong_place_are_named(graph: nova.LabelledGraph) -> None:
         SplitError, match=rf"node {ids[2][0]} is graded, and its class is never met"
     ):
         world(ids[0], ids[1], ids[2])
+
+
+def by_name(graph: nova.Graph, ids: np.ndarray) -> set[int]:
+    return set(graph.node_ids[ids].tolist())
+
+
+def test_inductive_phases_see_no_node_of_a_later_session_or_class(
+    graph: nova.LabelledGraph,
+) -> None:
+    whole, hidden = (
+        split_mixed(graph, [0, 1], share_old=0.5, setting=setting, seed=3)
+        for setting in ("transductive", "inductive")
+    )
+    shown = by_name(hidden.old.graph, np.arange(hidden.old.graph.num_nodes))
+    mixture = by_name(whole.tasks[0].graph, whole.tasks[0].ids)
+    assert not shown & mixture
+    assert set(graph.y[sorted(shown)].tolist()) == {0, 1}
+    assert hidden.tasks[0].graph.num_nodes > len(shown)
+    # The same nodes under other numbers, for every task and exam.
+    for world in (whole, hidden):
+        assert world.old.train_ids.max() < world.old.graph.num_nodes
+    pairs = [
+        (whole.old.graph, whole.old.train_ids, hidden.old.graph, hidden.old.train_ids),
+        (whole.tasks[0].graph, whole.tasks[0].ids, hidden.tasks[0].graph, hidden.tasks[0].ids),
+        (whole.tasks[0].graph, whole.new_ids[0], hidden.tasks[0].graph, hidden.new_ids[0]),
+        (whole.exams[0].graph, whole.exams[0].ids, hidden.exams[0].graph, hidden.exams[0].ids),
+    ]
+    for graph_1, ids_1, graph_2, ids_2 in pairs:
+        assert by_name(graph_1, ids_1) == by_name(graph_2, ids_2)
+    assert hidden.handed(0, "told").ids.tolist() == hidden.new_ids[0].tolist()
+
+
+def test_sessions_of_an_inductive_world_grow(graph: nova.LabelledGraph) -> None:
+    world = stages(graph, seed=0, setting="inductive")
+    graphs = [world.old.graph, *(task.graph for task in world.tasks)]
+    names = [set(each.node_ids.tolist()) for each in graphs]
+    assert all(a < b for a, b in pairwise(names))
+    with pytest.raises(SettingError, match="unknown setting 'blind'"):
+        stages(graph, seed=0, setting="blind")

@@ -111,7 +111,7 @@ BAD = [
     ("learnt from labels", [{"do": "reject", "class": 0}], 1),
     ("needs the graph", [{"do": "split", "class": 2}], 1),
     (
-        "must say what to do, one of rename, merge, reject, split, not 'drop'",
+        "must say what to do, one of rename, merge, reject, split, relabel, not 'drop'",
         [RENAME, {"do": "drop", "class": 2}],
         2,
     ),

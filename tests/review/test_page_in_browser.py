@@ -29,6 +29,12 @@ from nodenova.review.page import review_page
 from nodenova.review.page_data import PageData, collect
 from nodenova.review.run import DiscoveryRun
 from nodenova.review.server import ReviewServer
+from nodenova.review.suggestions import (
+    LabelSuggestion,
+    MergeSuggestion,
+    SplitSuggestion,
+    Suggestions,
+)
 
 pytestmark = pytest.mark.browser
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
@@ -357,3 +363,103 @@ def test_a_served_page_saves_into_the_run(
         thread.join()
     assert len(json.loads((tmp_path / "review.json").read_text())["decisions"]) == 3
     assert load_model(tmp_path / "seed-0").class_names == ("birds", model.class_names[1], "fish")
+
+
+@pytest.fixture(scope="module")
+def offered(found: tuple[nova.Model, nova.Graph], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page that suggests to merge 2 with 3, to split 4 and to correct the label of node 5."""
+    model, graph = found
+    suggested = Suggestions(
+        (MergeSuggestion((2, 3), 0.8),),
+        (SplitSuggestion(4, 0.6),),
+        (LabelSuggestion("node 5", HOSTILE, 1, 0.95),),
+        ("node 9", HOSTILE),
+        0.05,
+    )
+    page = collect(
+        model, graph, title="x", model_hash=weights_digest(model), suggested=suggested, kept=2
+    )
+    path = tmp_path_factory.mktemp("offered") / "review.html"
+    path.write_text(review_page(page), encoding="utf-8")
+    return path
+
+
+def kept_decisions(page: Any) -> list[dict[str, object]]:
+    with page.expect_download() as download:
+        page.click("#save")
+    review = json.loads(Path(download.value.path()).read_text())
+    decisions: list[dict[str, object]] = review["decisions"]
+    return decisions
+
+
+def test_a_suggestion_is_accepted_with_a_click_and_undone(
+    open_page: Callable[..., Any], offered: Path, story: PageData
+) -> None:
+    page = open_page(offered.as_uri())
+    merge, split, label = (page.locator(f"[data-accept='{i}']") for i in range(3))
+    assert [each.inner_text() for each in (merge, split, label)] == [
+        "Merge",
+        "Split",
+        "Correct the label",
+    ]
+    assert HOSTILE in page.inner_text("#wrong-labels")
+    assert "2 nodes fit none of the classes" in page.inner_text("#fit-none")
+    farthest = page.locator("#suggestions > .chips .node")
+    assert farthest.all_inner_texts() == ["node 9", HOSTILE]
+    assert "2 nodes that you labelled are elsewhere" in page.inner_text("#shows")
+    merge.click()
+    assert (merge.inner_text(), merge.is_disabled()) == ("Accepted", True)
+    line = page.inner_text("#suggestions li:first-of-type")
+    assert all(story.classes[i].name in line for i in (2, 3))
+    assert "Merged into" in page.inner_text("[data-card='3']")
+    split.click()
+    assert "To be split into 2" in page.inner_text("[data-card='4']")
+    page.click("#undo")
+    assert (split.inner_text(), split.is_enabled()) == ("Split", True)
+    assert page.inner_text("[data-card='4'] .verdict") == ""
+    page.click("#undo")
+    assert (merge.inner_text(), merge.is_enabled()) == ("Merge", True)
+    assert page.inner_text("#tally") == "No decisions yet"
+
+
+def test_accepted_suggestions_become_a_review(
+    open_page: Callable[..., Any], offered: Path, found: tuple[nova.Model, nova.Graph]
+) -> None:
+    model, graph = found
+    page = open_page(offered.as_uri())
+    name = page.locator("[data-card='2'] .name")
+    name.fill("fish")
+    name.press("Enter")
+    for i in (0, 1, 2):
+        page.click(f"[data-accept='{i}']")
+    assert "“node 5”: the label is wrong" in page.text_content("#decisions")
+    decisions = kept_decisions(page)
+    assert decisions == [
+        {"do": "rename", "class": 2, "name": "fish"},
+        {"do": "merge", "classes": [2, 3], "name": "fish"},
+        {"do": "split", "class": 4, "into": 2},
+        {"do": "relabel", "nodes": ["node 5"], "class": 1},
+    ]
+    review = {"format": "nodenova review", "version": 1, "model": weights_digest(model)}
+    after = apply_review(model, review | {"decisions": decisions}, graph)
+    assert [c.id for c in after.classes] == [0, 1, 2, 5, 6]
+
+
+def test_what_was_decided_otherwise_cannot_be_accepted(
+    open_page: Callable[..., Any], offered: Path
+) -> None:
+    page = open_page(offered.as_uri())
+    page.click("[data-card='4'] [data-do=reject]")
+    assert page.locator("[data-accept='1']").is_disabled()
+    page.check("[data-tick='1']")
+    page.check("[data-tick='3']")
+    page.click("#merge")
+    page.click("#ask-ok")
+    page.click("[data-accept='0']")  # 3 is part of 1 by now
+    page.click("[data-accept='2']")
+    assert [list(d.values())[:2] for d in kept_decisions(page)] == [
+        ["reject", 4],
+        ["merge", [1, 3]],
+        ["merge", [1, 2]],
+        ["relabel", ["node 5"]],
+    ]

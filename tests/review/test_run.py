@@ -26,7 +26,8 @@ from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
 from nodenova.prism.encoder import PrismEncoder
 from nodenova.review.export import EXPORTS
-from nodenova.review.folder import DiscoveryFolder, is_discovery
+from nodenova.review.folder import DiscoveryFolder
+from nodenova.review.place import is_discovery
 from nodenova.review.predictions import Predictions
 from nodenova.review.run import DiscoveryRun
 
@@ -97,6 +98,7 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
         "answers.npz",
         "predictions.csv",
         "classes.csv",
+        "suggestions.json",
         "report.html",
     }
     assert {path.name for path in run.path.iterdir()} == files

@@ -47,3 +47,21 @@ def test_only_the_last_stage_is_judged_and_a_strict_one_not_at_all() -> None:
     said = verdict([FIT, strict, mixed], [OLD, *NEW, later])
     assert said is not None
     assert said.found == "1 new class: 'yew' (5 nodes)."
+
+
+def test_labels_in_a_found_class_are_said_against_it_unless_they_are_very_few() -> None:
+    mixed = Stage("prism", {}, 0, (), mixed=True)
+    # 50 of 70 nodes of the known class have a label: 7.1 of ten, 14.3 of twenty.
+    said = verdict([FIT, mixed], [OLD, *NEW])
+    assert said is not None
+    assert said.against == (
+        "'elm': 1 of its nodes has a label of yours; a known class of this size has about 7.",
+    )
+    many = ClassInfo(2, "ash, box", "ash, box", "new", 1, size=20, labelled=9)
+    said = verdict([FIT, mixed], [OLD, NEW[0], many])
+    assert said is not None
+    assert [line.split(":")[0] for line in said.against] == ["'ash, box'", "'elm'"]
+    few = ClassInfo(2, "ash, box", "ash, box", "new", 1, size=200, labelled=9)
+    said = verdict([FIT, mixed], [OLD, few])
+    assert said is not None
+    assert said.against == ()

@@ -121,7 +121,8 @@ def run_one(
         clock = time.perf_counter()
         watcher = watch(seed, "discover")
         if isinstance(method, Method):
-            after = discover(before, new, method, seed=seed, watcher=watcher)
+            # As methods were compared from the first: what phase 1 has learned stays.
+            after = discover(before, new, method, refresh=False, seed=seed, watcher=watcher)
         else:
             given = labelled_new_task(
                 ready, plan.old, num_new=plan.num_new, setting=plan.visibility

@@ -15,7 +15,8 @@ from nodenova.errors import NodenovaError
 __all__ = ["app", "main"]
 
 # Importing a file adds its commands; --help lists them in this order.
-for _name in ("demo", "files", "count", "discover", "predict", "run", "bench", "new_method"):
+_COMMANDS = ("demo", "files", "prepare", "count", "discover", "reviewing", "diff", "predict", "run")
+for _name in (*_COMMANDS, "bench", "new_method"):
     import_module(f"nodenova.cli.{_name}")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -11,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nodenova.errors import SettingError
+from nodenova import __version__
+from nodenova.errors import SettingError, StorageError
 
 # torch takes seconds to import: commands import what they need, so that --help is quick.
 if TYPE_CHECKING:
@@ -29,6 +33,26 @@ OWN = "A graph of your own"
 RESEARCH = "Research: methods under one protocol"
 out = Console()
 err = Console(stderr=True)
+_started = time.monotonic()
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        out.print(f"nodenova {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before the name of a command."""
+
 
 DataRoot = Annotated[
     Path | None,
@@ -47,11 +71,11 @@ def load_named(
     dataset: str | None, graph: Path | None, data_root: Path | None, split: int
 ) -> tuple[LabelledGraph, int | None]:
     """The graph, and how many of its classes are old by default."""
+    if (dataset is None) == (graph is None):
+        raise SettingError("give either --dataset NAME or --graph FILE")
     from nodenova.io.datasets import DATASETS, load_dataset
     from nodenova.io.load import load_graph
 
-    if (dataset is None) == (graph is None):
-        raise SettingError("give either --dataset NAME or --graph FILE")
     if graph is not None:
         return load_graph(graph), None
     assert dataset is not None
@@ -113,10 +137,27 @@ def whole_numbers(option: str, text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def listed_names(text: str) -> list[str]:
+    """Names with commas between them.
+
+    Examples:
+        >>> listed_names("year, venue")
+        ['year', 'venue']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def check_probability(min_confidence: float) -> None:
     """Refuse what is no probability."""
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
+
+
+def check_saved(path: Path) -> None:
+    """Refuse a folder that holds neither a run nor a saved model."""
+    if not any((path / name).is_file() for name in ("run.json", "model.json")):
+        what = "holds neither a run nor a saved model" if path.is_dir() else "does not exist"
+        raise StorageError(f"{path} {what}; nothing was written")
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -125,9 +166,40 @@ def print_notes(notes: Iterable[str]) -> None:
         err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
 
 
+def log_line(what: str) -> None:
+    """What is being done now, and after how many seconds: where no bar can be drawn."""
+    since = time.monotonic() - _started
+    err.print(f"{since:6.1f} s  {what}", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def loading(quiet: bool, what: str = "loading PyTorch") -> Iterator[None]:
+    """Around the imports of a command, which take seconds because of PyTorch: says so at once.
+
+    Args:
+        quiet: Whether nothing is to be said.
+        what: What is being done; not said where PyTorch is loaded already.
+    """
+    if quiet or "torch" in sys.modules:
+        yield
+    elif err.is_terminal:
+        with err.status(f"[dim]{what}[/]"):
+            yield
+    else:
+        log_line(what)
+        yield
+
+
 def renamed_option(old: str, new: str) -> None:
     """Say that an option has another name; the old one goes with the next release."""
     err.print(f"[yellow]warning:[/] {old} is called {new} now", soft_wrap=True, highlight=False)
+
+
+def program() -> str:
+    """What to type for this program: its name, or its path where the shell does not know it."""
+    name = Path(sys.argv[0])
+    is_script = name.stem == "nodenova" and shutil.which("nodenova") is None
+    return str(name) if is_script else "nodenova"
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -13,7 +13,18 @@ import typer
 from rich.live import Live
 from rich.markup import escape
 
-from nodenova.cli.app import RESEARCH, DataRoot, Quiet, app, err, fail, out, seeds_of, settings_of
+from nodenova.cli.app import (
+    RESEARCH,
+    DataRoot,
+    Quiet,
+    app,
+    err,
+    fail,
+    loading,
+    out,
+    seeds_of,
+    settings_of,
+)
 from nodenova.cli.board import Board
 from nodenova.cli.league import runs_of_league
 from nodenova.errors import SettingError, one_of
@@ -31,6 +42,7 @@ TABLES = (
 )
 ENCODERS = "gcn,gat,sage"
 PROTOCOLS = "mixed, count, stages, pown, openima or gnnsafe"
+KNOWN_TABLES = re.split(", | or ", f"{TABLES}, {PROTOCOLS}")
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -44,7 +56,7 @@ def bench(
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
     hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
     schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
-    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
+    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met; in mixed and stages also no node of a later session).")] = "transductive",
     fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="A setting of phase 1, name=value: layers, dropout, head, … Repeatable. Lines of their own in the comparison.")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
@@ -61,15 +73,17 @@ def bench(
     run that is there is never run again, so the same command goes on after Ctrl-C, a crash or a
     power cut, and several tables share their runs. Exit code 1 if runs failed.
     """
-    from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
-    from nodenova.bench.grid import TABLES as KNOWN
-    from nodenova.bench.league.grid import LEAGUE
-    from nodenova.bench.registry import ALL_METHODS, get_method
-    from nodenova.bench.rowfile import RowFile
-    from nodenova.bench.sweep import Source
-    from nodenova.data.splits import SETTINGS
-    from nodenova.encoders.registry import encoder_kind
-    from nodenova.fitting import check_settings, settings_from_text
+    if table not in KNOWN_TABLES:
+        raise one_of("table", table, KNOWN_TABLES)
+    with loading(quiet):
+        from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
+        from nodenova.bench.league.grid import LEAGUE
+        from nodenova.bench.registry import ALL_METHODS, get_method
+        from nodenova.bench.rowfile import RowFile
+        from nodenova.bench.sweep import Source
+        from nodenova.data.splits import SETTINGS
+        from nodenova.encoders.registry import encoder_kind
+        from nodenova.fitting import check_settings, settings_from_text
 
     source = Source(None if data_root is None else str(data_root), split)
     file = RowFile(folder / "rows.jsonl")
@@ -80,17 +94,14 @@ def bench(
             "--num-old": num_old is not None,
             "--hidden": hidden != "paper",
             "--schedule": schedule != "paper",
-            "--setting": setting != "transductive",
             "--fit-set": bool(fit_set),
             "--fit-epochs": fit_epochs is not None,
         }
         names = None if datasets is None else _names("--datasets", datasets)
         entrants = None if methods is None else _names("--methods", methods)
-        runs = runs_of_league(table, names, entrants, seeds, source, refused)
+        runs = runs_of_league(table, names, entrants, seeds, source, setting, refused)
         _run(table, runs, source, file, jobs, retry, write_only, quiet)
         return
-    if table not in KNOWN and table != "all":
-        raise one_of("table", table, [*KNOWN, *LEAGUE, "all"])
     settings = settings_of(set_ or [])
     default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
     chosen_methods = _names("--methods", methods) if methods else default
@@ -147,9 +158,9 @@ def _run(
 
     with file.writing():
         todo = [] if write_only else unfinished(specs, file.read(), retry)
-        board = Board(specs, todo, jobs)
+        shown = not quiet and err.is_terminal
+        board = Board(specs, todo, jobs, log=not quiet and not shown)
         try:
-            shown = not quiet and err.is_terminal
             live = Live(board, console=err, refresh_per_second=4, transient=True)
             with live if shown else nullcontext():
                 sweep(todo, source, file, jobs, on_event=board.on_event)

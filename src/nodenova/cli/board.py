@@ -13,6 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from nodenova.cli.app import log_line
+
 if TYPE_CHECKING:
     from nodenova.bench.grid import RunSpec
     from nodenova.bench.sweep import Event
@@ -25,9 +27,13 @@ class Board:
         specs: All runs of the bench.
         todo: Those without a row.
         jobs: How many run at the same time.
+        log: Whether a run that ends is a plain line, where no table is drawn.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int) -> None:
+    def __init__(
+        self, specs: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int, log: bool = False
+    ) -> None:
+        self.log = log
         self.total = len(specs)
         self.done = len(specs) - len(todo)
         self.failed = 0
@@ -60,6 +66,9 @@ class Board:
             self.left[_kind(spec)] -= 1
             now = time.monotonic()
             self.seconds.setdefault(_kind(spec), []).append(now - self.since.get(worker, now))
+            if self.log:
+                how = "failed" if what.is_failed else "done"
+                log_line(f"{self.done} of {self.total} runs, {how}: {_describe(spec)}")
 
     def remaining(self) -> float | None:
         """Seconds left, by what runs of the same kind took; of other kinds by the mean of all."""

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from nodenova.cli import files
-from nodenova.cli.app import OWN, Quiet, app, err, fail, out, print_notes
+from nodenova.cli.app import OWN, Quiet, app, err, fail, loading, out, print_notes
 
 if TYPE_CHECKING:
     from nodenova.prism.count import Count
@@ -44,27 +44,26 @@ def count(
     Takes what `nodenova discover` takes, and tells what that would look for by --num-new auto: the
     likeliest number, and how likely its neighbors are. 0 means that nothing seems new.
     """
-    from nodenova.cli.progress import Bars
-    from nodenova.data.tasks import tasks_from_labels
-    from nodenova.discovery import count_new
-    from nodenova.files import to_json, write_atomically
-    from nodenova.fitting import fit
-    from nodenova.nn.passes import shared_passes
-
     mixed = files.is_mixed(all_new, new_nodes, new_column)
-    shown = not quiet and err.is_terminal
     loaded = files.load_files(
         graph, nodes, edges, id_column=id_column, label_column=label_column,
         text_columns=text_columns, features=features, new_nodes=new_nodes, new_column=new_column,
         source_column=source_column, target_column=target_column, weight_column=weight_column,
         min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
-        encoding=encoding, show=shown,
+        encoding=encoding, show=not quiet,
     )  # fmt: skip
     if not quiet:
         print_notes(loaded.notes)
+    with loading(quiet):
+        from nodenova.cli.progress import Bars
+        from nodenova.data.tasks import tasks_from_labels
+        from nodenova.discovery import count_new
+        from nodenova.files import to_json, write_atomically
+        from nodenova.fitting import fit
+        from nodenova.nn.passes import shared_passes
     old, new, _ = tasks_from_labels(loaded, mixed=mixed, seed=seed)
     try:
-        with shared_passes(), Bars(err, show=shown) as bars:
+        with shared_passes(), Bars(err, show=not quiet) as bars:
             model = fit(old, seed=seed, watcher=bars.watcher(seed, "fit"))
             found = count_new(model, new, seed=seed)
     except KeyboardInterrupt:

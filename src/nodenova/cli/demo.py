@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli.app import Quiet, app, err, fail, out
-from nodenova.cli.discover import write
+from nodenova.cli.app import Quiet, app, err, fail, loading, out, program
+from nodenova.cli.demo_mixed import demo_mixed
+from nodenova.cli.progress import Bars
+from nodenova.cli.written import write
+from nodenova.review.place import check_place
 
 # Words of a category that are in training: labelled if it is known, unlabelled if it is new.
 PER_CLASS = 50
@@ -19,6 +22,7 @@ PER_CLASS = 50
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
     seed: Annotated[int, typer.Option(help="Draws other words.")] = 0,
+    mixed: Annotated[bool, typer.Option("--mixed", help="As on a graph of your own: nobody says which nouns are new, or of how many kinds.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")] = True,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -26,21 +30,16 @@ def demo(
 
     The graph has 9,997 words.
     """
-    import numpy as np
+    check_place(folder, overwrite)
+    with loading(quiet, "loading WordNet"):
+        from nodenova.io.datasets import DATASETS, load_dataset
 
-    from nodenova.bench.plan import Plan
-    from nodenova.bench.run import run_one
-    from nodenova.cli.progress import Bars
-    from nodenova.io.datasets import DATASETS, load_dataset
-    from nodenova.nn.passes import shared_passes
-    from nodenova.prism.method import Prism
-    from nodenova.review.folder import DiscoveryFolder
-    from nodenova.review.run import DiscoveryRun
-
-    DiscoveryFolder.check_place(folder, overwrite)
-    labelled = load_dataset("wordnet")
+        labelled = load_dataset("wordnet")
     count = labelled.graph.num_nodes
     num_old = DATASETS["wordnet"].num_old
+    if mixed:
+        demo_mixed(labelled, num_old, folder, seed, overwrite, quiet)
+        return
     num_new = labelled.num_classes - num_old
     known = ", ".join(labelled.class_names[:num_old])
     if not quiet:
@@ -51,9 +50,17 @@ def demo(
             f"All that is told of them: {PER_CLASS * num_new} nouns belong to them.\n",
             highlight=False,
         )
+    with loading(quiet):
+        import numpy as np
+
+        from nodenova.bench.plan import Plan
+        from nodenova.bench.run import run_one
+        from nodenova.nn.passes import shared_passes
+        from nodenova.prism.method import Prism
+        from nodenova.review.run import DiscoveryRun
     plan = Plan("wordnet", Prism(), "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
     try:
-        with shared_passes(), Bars(err, show=not quiet and err.is_terminal) as bars:
+        with shared_passes(), Bars(err, show=not quiet) as bars:
             outcome = run_one(labelled, plan, seed, bars.watcher)
             y = np.full(labelled.graph.num_nodes, -1)
             y[outcome.exam.ids] = outcome.exam.y
@@ -84,7 +91,7 @@ def demo(
         f"\nGraded on the {len(outcome.exam.ids):,} other nouns, "
         f"discovered kinds matched to true ones: {graded} percent.\n"
         f"In truth the new kinds are {', '.join(labelled.class_names[num_old:])}.\n\n"
-        f"Try next: nodenova review {escape(str(folder))}",
+        f"Try next: {escape(program())} review {escape(str(folder))}",
         highlight=False,
         soft_wrap=True,
     )

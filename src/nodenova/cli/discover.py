@@ -1,17 +1,11 @@
-"""Graphs of users' own, from files to named classes: discover, classes, review, apply-review."""
+"""nodenova discover: classes nobody has labelled, in a graph of one's own."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from nodenova.cli import files
 from nodenova.cli.app import (
@@ -21,22 +15,28 @@ from nodenova.cli.app import (
     check_probability,
     err,
     fail,
+    loading,
     out,
     print_notes,
     settings_of,
 )
+from nodenova.cli.further import (
+    FromPath,
+    LabelsPath,
+    RefreshWord,
+    Wanted,
+    check_not_further,
+    go_on,
+)
+from nodenova.cli.progress import Bars
+from nodenova.cli.registered import LABELLED, check_names
+from nodenova.cli.written import print_verdict, write
 from nodenova.errors import SettingError
+from nodenova.review.place import check_place
 
 if TYPE_CHECKING:
-    from nodenova.model.info import ClassInfo
-    from nodenova.review.run import DiscoveryRun
+    pass
 
-DiscoveryPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN", help="A folder that `nodenova discover` or `nodenova demo` wrote."
-    ),
-]
 NumNew = Annotated[
     str,
     typer.Option(
@@ -71,7 +71,11 @@ def discover(
     encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
     min_confidence: Annotated[float, typer.Option(help="Nodes whose class is less probable than this are unsure.")] = 0.5,
+    from_path: FromPath = None,
+    labels_path: LabelsPath = None,
+    refresh: RefreshWord = None,
     relabel: Annotated[bool, typer.Option("--relabel", help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
+    none_share: files.NoneShare = 0.0,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
     keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", help="Keep the graph, without labels, for later commands.")] = True,
@@ -83,33 +87,50 @@ def discover(
     you name the new ones or say --all-new; how many new classes there are is estimated unless
     --num-new says it. Writes a model, a table of nodes, a table of classes, and a page on which to
     look at them and name them.
-    """
-    from nodenova.bench.registry import get_method, is_given_labels
-    from nodenova.cli.progress import Bars
-    from nodenova.estimator import NodeDiscoverer
-    from nodenova.review.folder import DiscoveryFolder
 
-    chosen = get_method(method, dict(settings_of(set_ or [])))
-    if is_given_labels(chosen):
+    With --from, it goes on from an earlier run on a graph that has grown since: classes keep their
+    ids, names and decisions, and what is new since then is found.
+    """
+    settings = dict(settings_of(set_ or []))
+    check_names(method, encoder)
+    if method in LABELLED:
         raise SettingError(
             f"--method {method} needs labels of the new nodes, which are what is to be found"
         )
     number = number_of(num_new)
     mixed = files.is_mixed(all_new, new_nodes, new_column)
     check_probability(min_confidence)
-    DiscoveryFolder.check_place(folder, overwrite)
-    shown = not quiet and err.is_terminal
+    files.check_none_share(none_share)
+    reading: files.FileOptions = {
+        "id_column": id_column, "label_column": label_column, "source_column": source_column,
+        "target_column": target_column, "weight_column": weight_column, "min_weight": min_weight,
+        "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
+    }  # fmt: skip
+    if from_path is not None:
+        refused = {"--text-column": text_columns, "--features": features, "--encoder": encoder}
+        wanted = Wanted(
+            earlier=from_path, folder=folder, overwrite=overwrite, keep_graph=keep_graph,
+            graph=graph, nodes=nodes, edges=edges, labels=labels_path, new_nodes=new_nodes,
+            new_column=new_column, reading=reading, refused=refused, number=number, mixed=mixed,
+            method=method, settings=settings, refresh=refresh or "auto", seed=seed,
+            min_confidence=min_confidence, relabel=relabel, none_share=none_share, quiet=quiet,
+        )  # fmt: skip
+        go_on(wanted)
+        return
+    check_not_further(labels_path, refresh)
+    check_place(folder, overwrite)
+    options: files.FileOptions = {**reading, "new_nodes": new_nodes, "new_column": new_column}
     loaded = files.load_files(
-        graph, nodes, edges, id_column=id_column, label_column=label_column,
-        text_columns=text_columns, features=features, new_nodes=new_nodes, new_column=new_column,
-        source_column=source_column, target_column=target_column, weight_column=weight_column,
-        min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
-        encoding=encoding, show=shown,
+        graph, nodes, edges, text_columns=text_columns, features=features, show=not quiet, **options
     )  # fmt: skip
     if not quiet:
         print_notes(loaded.notes)
+    with loading(quiet):
+        from nodenova.bench.registry import get_method
+        from nodenova.estimator import NodeDiscoverer
+    chosen = get_method(method, settings)
     try:
-        with Bars(err, show=shown) as bars:
+        with Bars(err, show=not quiet) as bars:
             found = NodeDiscoverer(
                 number,
                 method=chosen,
@@ -118,11 +139,12 @@ def discover(
                 min_confidence=min_confidence,
                 mixed=mixed,
                 keep_labels=not relabel,
+                none_share=none_share,
                 watch=bars.watcher,
             ).fit(loaded)
         if not quiet:
             print_verdict(found.run_, found.notes_[len(loaded.notes) :])
-        write(folder, found.run_, keep_graph, overwrite, quiet)
+        write(folder, found.run_, keep_graph, overwrite, quiet, reading)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if found.grade_ is not None and not quiet:
@@ -151,144 +173,3 @@ def number_of(text: str) -> int | None:
     if int(text) < 1:
         raise SettingError(f"--num-new must be at least 1, it is {text}")
     return int(text)
-
-
-def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:
-    """How many new classes there seem to be, and what speaks against them."""
-    print_notes(notes)
-    if run.verdict is not None:
-        out.print(f"{escape(run.verdict.sure)}\n", highlight=False, soft_wrap=True)
-    if run.warning:
-        warning = f"[bold yellow]warning:[/] [bold]{escape(run.warning)}[/]"
-        err.print(warning, highlight=False, soft_wrap=True)
-
-
-def write(folder: Path, run: DiscoveryRun, keep_graph: bool, overwrite: bool, quiet: bool) -> None:
-    """Write a run and say what was found and where it is."""
-    from nodenova.review.folder import DiscoveryFolder
-
-    with mapping(not quiet and err.is_terminal) as steps:
-        DiscoveryFolder.write(folder, run, keep_graph=keep_graph, overwrite=overwrite, steps=steps)
-    if not quiet:
-        print_classes(run.classes)
-        out.print(f"\nReport: {escape(str(folder / 'report.html'))}", soft_wrap=True)
-
-
-@app.command(rich_help_panel=OWN)
-def classes(
-    run_path: DiscoveryPath,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
-    """What is in each class: size, confidence, characteristic features, representatives."""
-    from dataclasses import asdict
-
-    from nodenova.files import to_json, write_atomically
-    from nodenova.review.folder import DiscoveryFolder
-
-    found = DiscoveryFolder(run_path).run().classes
-    if json_path is not None:
-        write_atomically(json_path, to_json({"classes": [asdict(info) for info in found]}))
-    if not quiet:
-        print_classes(found)
-
-
-@app.command("apply-review", rich_help_panel=OWN)
-def apply_review(
-    run_path: DiscoveryPath,
-    review_path: Annotated[
-        Path, typer.Argument(metavar="REVIEW", help="The review.json that the page saved.")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Make the decisions of a review part of the model: classes named, merged, split or rejected."""
-    from nodenova.review.folder import DiscoveryFolder
-
-    run = DiscoveryFolder(run_path)
-    try:
-        document = json.loads(review_path.read_text())
-    except OSError as error:
-        raise SettingError(f"{review_path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise SettingError(f"{review_path}: not readable as JSON ({error})") from error
-    with mapping(not quiet and err.is_terminal) as steps:
-        try:
-            model = run.apply(document, steps)
-        except SettingError as error:
-            raise SettingError(f"{review_path}: {error}") from error
-    if not quiet:
-        count = len(document["decisions"])
-        out.print(
-            f"{count} decision{'s are' if count != 1 else ' is'} part of the model now; "
-            f"it has {len(model.classes)} classes."
-        )
-        out.print(f"Report: {escape(str(run.path / 'report.html'))}", soft_wrap=True)
-
-
-@app.command(rich_help_panel=OWN)
-def review(
-    run_path: DiscoveryPath,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine (default: a free one).")
-    ] = 0,
-    open_browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
-    ] = True,
-    quiet: Quiet = False,
-) -> None:
-    """Look at the classes in the browser and name, merge, split or reject them.
-
-    Decisions are saved into the run. The page is served to this machine only, and only to the
-    browser that opens the link, once. Ctrl-C ends it.
-    """
-    import webbrowser
-
-    from nodenova.review.folder import DiscoveryFolder
-    from nodenova.review.server import ReviewServer
-
-    run = DiscoveryFolder(run_path)
-    before = len(run.model().edits)
-    with mapping(not quiet and err.is_terminal) as steps:
-        desk = run.desk(steps)
-        desk.page()
-    with ReviewServer(desk.page, desk.save, port) as server:
-        out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)
-        if not quiet:
-            out.print(
-                "The link works once. Ctrl-C ends the review; what was saved is in the run.",
-                highlight=False,
-            )
-        if open_browser:
-            webbrowser.open(server.url)
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
-    if len(run.model().edits) > before:
-        with mapping(not quiet and err.is_terminal) as steps:
-            run.report(steps)
-
-
-@contextmanager
-def mapping(show: bool) -> Iterator[Any]:
-    """A bar for the layout of the map, the last long step.
-
-    Gives the function to call with (steps done, steps).
-    """
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    drawing = "drawing the map"
-    with Progress(*columns, console=err, disable=not show, transient=True) as bars:
-        task = bars.add_task("what is in the classes", total=None)
-        yield lambda done, of: bars.update(task, description=drawing, completed=done, total=of)
-
-
-def print_classes(found: Sequence[ClassInfo]) -> None:
-    """The classes as a table, discovered ones first."""
-    heads = ("", "class", "name", "nodes", "confidence", "what is in it", "for example")
-    table = Table(*heads, box=None, pad_edge=False)
-    for info in sorted(found, key=lambda info: (info.kind == "old", info.id)):
-        confidence = "" if info.confidence is None else f"{info.confidence:.0%}"
-        words = ", ".join(f.name for f in info.features[:5] if f.weight > 0)
-        examples = ", ".join(str(node) for node in info.representatives[:3])
-        size = "" if info.size is None else f"{info.size:,}"
-        named = (info.kind, str(info.id), escape(info.name))
-        table.add_row(*named, size, confidence, escape(words), escape(examples))
-    out.print(table)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from nodenova.cli.app import OWN, Quiet, app, err, out
+from nodenova.cli.app import OWN, Quiet, app, err, listed_names, log_line, out
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -25,16 +25,18 @@ GraphPath = Annotated[
     Path | None,
     typer.Option(
         "--graph",
-        help="A graph in one place: npz, GraphML, GML, an edge list, "
-        "or a folder with nodes.* and edges.*.",
+        help="A graph in one place: npz, GraphML, GML, an edge list, a folder with nodes.* and "
+        "edges.*, or one that `nodenova prepare` wrote.",
     ),
 ]
 NodesPath = Annotated[
     Path | None,
-    typer.Option("--nodes", help="Table of nodes: CSV, TSV or Parquet, may be gzipped."),
+    typer.Option(
+        "--nodes", help="Table of nodes: CSV, TSV, JSON lines (gzipped or not) or Parquet."
+    ),
 ]
 EdgesPath = Annotated[
-    Path | None, typer.Option("--edges", help="Table of edges: CSV, TSV, Parquet or an edge list.")
+    Path | None, typer.Option("--edges", help="Table of edges: the same, or an edge list.")
 ]
 IdColumn = Annotated[
     str | None,
@@ -71,6 +73,14 @@ NewColumn = Annotated[
 AllNew = Annotated[
     bool,
     typer.Option("--all-new", help="Every unlabelled node is new, none of a known class."),
+]
+NoneShare = Annotated[
+    float,
+    typer.Option(
+        "--none-share",
+        help="Mark nodes that fit none of the classes, such that about this share of the nodes of "
+        "known classes would be (default: no node is marked).",
+    ),
 ]
 SourceColumn = Annotated[
     str | None,
@@ -148,25 +158,23 @@ def load_files(
         edges: As --edges.
         text_columns: Columns whose words are features.
         features: Columns that are features, with commas.
-        show: Whether a bar is drawn.
+        show: Whether a bar is drawn, or lines are written.
         **options: Those of `load_graph`.
 
     Raises:
         SettingError: Files are missing, or given twice.
     """
-    from nodenova.io.load import load_graph
-
     if (graph is None) == (nodes is None and edges is None):
         raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
     with Reading(err, show) as progress:
+        from nodenova.io.load import load_graph
+
         return load_graph(
             graph,
             nodes=nodes,
             edges=edges,
             text_columns=tuple(text_columns or ()),
-            features=None
-            if features is None
-            else [name.strip() for name in features.split(",") if name.strip()],
+            features=None if features is None else listed_names(features),
             progress=progress,
             **options,
         )
@@ -184,19 +192,37 @@ def is_mixed(all_new: bool, new_nodes: Path | None, new_column: str | None) -> b
     return False if all_new else None
 
 
+def check_none_share(share: float) -> None:
+    """Raise, before anything is computed, if --none-share is no share.
+
+    Raises:
+        SettingError: It is not from 0 to below 1.
+    """
+    if not 0 <= share < 1:
+        raise SettingError(f"--none-share is a share from 0 to below 1, not {share:g}")
+
+
 class Reading:
-    """A bar for what `load_graph` is doing; a context manager that gives the function to call."""
+    """A bar for what `load_graph` is doing; a context manager that gives the function to call.
+
+    Where the console is no terminal, a plain line for each thing it does.
+    """
 
     def __init__(self, console: Console, show: bool) -> None:
+        self._plain = show and not console.is_terminal
+        self._stage = ""
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             console=console,
-            disable=not show,
+            disable=not show or self._plain,
             transient=True,
         )
 
     def __enter__(self) -> Any:
+        if self._plain:
+            self._log("reading", 0.0)
+            return self._log
         self._bars.start()
         task = self._bars.add_task("reading", total=1.0)
         return lambda stage, share: self._bars.update(
@@ -205,6 +231,11 @@ class Reading:
 
     def __exit__(self, *error: object) -> None:
         self._bars.stop()
+
+    def _log(self, stage: str, share: float) -> None:
+        if stage != self._stage:
+            log_line(stage)
+        self._stage = stage
 
 
 @app.command(rich_help_panel=OWN)
@@ -234,8 +265,6 @@ def inspect(
 
     Its nodes, edges, features and classes.
     """
-    from nodenova.io.describe import describe, lines_of
-
     loaded = load_files(
         graph,
         nodes,
@@ -253,8 +282,10 @@ def inspect(
         drop_unknown_edges=drop_unknown_edges,
         delimiter=delimiter,
         encoding=encoding,
-        show=not quiet and err.is_terminal,
+        show=not quiet,
     )
+    from nodenova.io.describe import describe, lines_of
+
     description = describe(loaded)
     if json_path is not None:
         from nodenova.files import to_json, write_atomically

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenova.cli.app import seeds_of
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
     from nodenova.bench.grid import RunSpec
@@ -21,6 +21,7 @@ def runs_of_league(
     methods: Sequence[str] | None,
     seeds: str | None,
     source: Source,
+    setting: str,
     refused: Mapping[str, bool],
 ) -> list[RunSpec]:
     """The runs that were asked for.
@@ -31,6 +32,7 @@ def runs_of_league(
         methods: Who takes part; the bench's own unless given.
         seeds: As on the command line; as many as the protocol has unless given.
         source: Where datasets are found.
+        setting: "transductive" or "inductive".
         refused: Options that a protocol leaves no room for, and whether they were given.
 
     Returns:
@@ -40,7 +42,13 @@ def runs_of_league(
         SettingError: An option that does not apply was given, or nothing is here to run on.
     """
     from nodenova.bench.league.grid import LEAGUE, league_runs
+    from nodenova.bench.league.worlds import INDUCTIVE
+    from nodenova.data.splits import SETTINGS
 
+    if setting not in SETTINGS:
+        raise one_of("setting", setting, SETTINGS)
+    if setting != SETTINGS[0] and bench not in INDUCTIVE:
+        refused = {**refused, "--setting": True}
     given = [option for option, is_given in refused.items() if is_given]
     if given:
         raise SettingError(f"{given[0]}: {bench} is a protocol, which says that itself")
@@ -51,7 +59,7 @@ def runs_of_league(
         raise SettingError(f"none of the graphs of {bench} ({wanted}) is here: give --data-root")
     graphs = [replace(source.load(name), name=name) for name in names]
     numbers = seeds_of(str(usual.seeds) if seeds is None else seeds)
-    return league_runs(bench, graphs, methods or usual.entrants, numbers)
+    return league_runs(bench, graphs, methods or usual.entrants, numbers, setting)
 
 
 def _here(names: Sequence[str], data_root: str | None) -> list[str]:

@@ -1,31 +1,49 @@
-"""Progress bars for a terminal: one for each phase under way, with its current losses."""
+"""How far a command is: a bar for each phase on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
-from nodenova.nn.training import Watcher
+from nodenova.cli.app import err, log_line
 
 if TYPE_CHECKING:
     from nodenova.bench.row import Row
+    from nodenova.nn.training import Watcher
+
+PHASES = {"fit": "learning the known classes", "discover": "looking for new classes"}
+MAX_SILENCE = 10.0  # seconds without a line while a phase goes on
 
 
 class Bars:
-    """One bar for each phase under way; a context manager.
+    """One bar for each phase under way, with its current losses; a context manager.
+
+    Where the console is no terminal (a file, a pipe, CI), a plain line when a phase begins and
+    every ten seconds while it goes on.
 
     Args:
         console: Where to draw.
-        show: If False nothing is drawn and training is not slowed by a watcher.
+        show: If False nothing is said and training is not slowed by a watcher.
     """
 
     def __init__(self, console: Console, show: bool) -> None:
         self._show = show
+        self._plain = not console.is_terminal
         self._bars = Progress(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=15)),
             BarColumn(bar_width=16),
@@ -36,7 +54,7 @@ class Bars:
                 "{task.fields[losses]}", style="dim", table_column=Column(no_wrap=True, ratio=1)
             ),
             console=console,
-            disable=not show,
+            disable=not show or self._plain,
             transient=True,
         )
 
@@ -44,6 +62,8 @@ class Bars:
         """A watcher that draws the training of one phase of one seed."""
         if not self._show:
             return None
+        if self._plain:
+            return _logged(f"seed {seed}: {PHASES.get(phase, phase)}")
         task = self._bars.add_task(f"seed {seed} {phase}", total=None, losses="")
 
         def watch(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
@@ -73,3 +93,39 @@ class Bars:
         trace: TracebackType | None,
     ) -> None:
         self._bars.stop()
+
+
+def _logged(phase: str) -> Watcher:
+    """A watcher that writes a line now, and one from time to time."""
+    log_line(phase)
+    last = time.monotonic()
+
+    def watch(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
+        nonlocal last
+        if time.monotonic() - last >= MAX_SILENCE:
+            last = time.monotonic()
+            log_line(f"{phase}, {epoch} of {epochs}")
+
+    return watch
+
+
+@contextmanager
+def mapping(show: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar for the layout of the map, the last long step; lines where there is no terminal.
+
+    Gives the function to call with (steps done, steps).
+    """
+    plain = show and not err.is_terminal
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    asking, drawing = "what is in the classes", "drawing the map"
+    if plain:
+        log_line(asking)
+    with Progress(*columns, console=err, disable=not show or plain, transient=True) as bars:
+        task = bars.add_task(asking, total=None)
+
+        def step(done: int, of: int) -> None:
+            if plain and bars.tasks[task].description != drawing:
+                log_line(drawing)
+            bars.update(task, description=drawing, completed=done, total=of)
+
+        yield step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,12 +18,14 @@ from nodenova.cli.app import (
     err,
     fail,
     load_named,
+    loading,
     old_classes,
     out,
     seeds_of,
     settings_of,
 )
-from nodenova.errors import SettingError
+from nodenova.cli.registered import LABELLED, METHODS, check_names
+from nodenova.errors import SettingError, StorageError
 
 if TYPE_CHECKING:
     from nodenova.bench.plan import Plan
@@ -33,18 +34,8 @@ if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
 
 
-def _names(registry: str, module: str) -> str:
-    """The keys of a registry, read from its source: help does not wait for PyTorch."""
-    tree = ast.parse((Path(__file__).parent.parent / module).read_text(encoding="utf-8"))
-    typed = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
-    found = next(node.value for node in typed if ast.unparse(node.target) == registry)
-    assert isinstance(found, ast.Dict)
-    return ", ".join(ast.literal_eval(key) for key in found.keys if key is not None)
-
-
 METHOD_HELP = (
-    f"How to discover: {_names('METHODS', 'methods/registry.py')}; "
-    f"given labels (†): {_names('LABELLED', 'supervised/__init__.py')}; "
+    f"How to discover: {', '.join(METHODS)}; given labels (†): {', '.join(LABELLED)}; "
     "or your own, path/to/mine.py:Mine."
 )
 
@@ -74,7 +65,7 @@ def datasets(data_root: DataRoot = None) -> None:
 @app.command(rich_help_panel=RESEARCH)
 def run(
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; see `nodenova datasets`.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, or a folder with nodes.* and edges.*.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, a folder with nodes.* and edges.*, or one that `nodenova prepare` wrote.")] = None,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
     num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
@@ -103,18 +94,27 @@ def run(
     classes are matched to the true new ones, old ones keep their ids, and a new node called old is
     wrong.
     """
-    from nodenova.bench.folder import RunFolder
-    from nodenova.bench.plan import Plan
-    from nodenova.bench.registry import encoder_for, get_method
-    from nodenova.bench.results import summarize
-    from nodenova.bench.run import run_one
-    from nodenova.bench.run_page import write_report
-    from nodenova.cli.progress import Bars
-    from nodenova.files import to_json, write_atomically
-
     wanted = seeds_of(seeds)
-    chosen_method = get_method(method, dict(settings_of(set_ or [])))
-    labelled, default_old = load_named(dataset, graph, data_root, split)
+    check_names(method, encoder)
+    settings = dict(settings_of(set_ or []))
+    if old is not None and num_old is not None:
+        raise SettingError("give either --old or --num-old, not both")
+    if json_path is not None and json_path.is_dir():
+        raise SettingError(f"--json takes a file, and {json_path} is a folder")
+    if folder is not None and folder.is_file():
+        raise StorageError(f"{folder} is a file, not a folder for a run")
+    with loading(quiet, "loading the graph and PyTorch"):
+        labelled, default_old = load_named(dataset, graph, data_root, split)
+        from nodenova.bench.folder import RunFolder
+        from nodenova.bench.plan import Plan
+        from nodenova.bench.registry import encoder_for, get_method
+        from nodenova.bench.results import summarize
+        from nodenova.bench.run import run_one
+        from nodenova.bench.run_page import write_report
+        from nodenova.cli.progress import Bars
+        from nodenova.files import to_json, write_atomically
+
+    chosen_method = get_method(method, settings)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
     fit_settings = {name: value for name, value in given.items() if value is not None}
@@ -130,11 +130,9 @@ def run(
         device=device,
     )
     _check(labelled, plan)
-    if json_path is not None and json_path.is_dir():
-        raise SettingError(f"--json takes a file, and {json_path} is a folder")
     rows: list[Row] = []
     try:
-        with Bars(err, show=not quiet and err.is_terminal) as bars:
+        with Bars(err, show=not quiet) as bars:
             if folder is None:
                 for seed in wanted:
                     rows.append(run_one(labelled, plan, seed, bars.watcher).row)
@@ -163,11 +161,12 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.results import summarize
     from nodenova.bench.run_page import write_report
-    from nodenova.cli.discover import mapping
-    from nodenova.review.folder import DiscoveryFolder, is_discovery
+    from nodenova.cli.progress import mapping
+    from nodenova.review.folder import DiscoveryFolder
+    from nodenova.review.place import is_discovery
 
     if is_discovery(run_path):
-        with mapping(not quiet and err.is_terminal) as steps:
+        with mapping(not quiet) as steps:
             page = DiscoveryFolder(run_path).report(steps)
         if not quiet:
             out.print(f"Report: {escape(str(page))}", soft_wrap=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
@@ -22,6 +22,9 @@ from nodenova.nn.attention import neighborhoods
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
+
+if TYPE_CHECKING:
+    from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 
 def gcn_layer(
@@ -96,12 +99,23 @@ class Kind:
     many_heads: bool = False
 
 
+def _conv(name: str, inputs: int, outputs: int, **settings: Any) -> nn.Module:
+    """A layer of PyTorch Geometric, which takes seconds to import: Prism does not wait for it."""
+    import torch_geometric.nn
+
+    return getattr(torch_geometric.nn, name)(inputs, outputs, **settings)
+
+
 LAYERS: dict[str, Kind] = {
-    "gcn": Kind(lambda i, o, _: GCNConv(i, o), gcn_layer, F.relu),
-    "gat": Kind(lambda i, o, heads: GATConv(i, o, heads=heads), gat_layer, F.elu, many_heads=True),
-    "sage": Kind(lambda i, o, _: SAGEConv(i, o), sage_layer, F.relu),
+    "gcn": Kind(lambda i, o, _: _conv("GCNConv", i, o), gcn_layer, F.relu),
+    "gat": Kind(
+        lambda i, o, heads: _conv("GATConv", i, o, heads=heads), gat_layer, F.elu, many_heads=True
+    ),
+    "sage": Kind(lambda i, o, _: _conv("SAGEConv", i, o), sage_layer, F.relu),
 }
-GAT_V2 = Kind(lambda i, o, heads: GATv2Conv(i, o, heads=heads), gatv2_layer, F.elu, many_heads=True)
+GAT_V2 = Kind(
+    lambda i, o, heads: _conv("GATv2Conv", i, o, heads=heads), gatv2_layer, F.elu, many_heads=True
+)
 ATTENTION = ("v1", "v2")
 
 

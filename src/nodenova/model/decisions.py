@@ -11,14 +11,16 @@ model.json (done):
     {"do": "reject", "class": 9}                            "name": "new-9", "after": 2
     {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […],
                                                             "was": …, "after": 2; no "into"
+    {"do": "relabel", "nodes": ["p17"], "class": 3}         never among edits
 
 The name of a merge may be left out when it is asked, and into how many parts to split, which is 2
-then.
+then. A relabel is about labels of the user's, which a model does not keep: the run that holds them
+corrects them, and the model stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
@@ -119,8 +121,31 @@ class Split:
         return (self.class_id, *self.parts)
 
 
-Decision: TypeAlias = Rename | Merge | Reject | Split
-DECISIONS: dict[str, type[Decision]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split)}
+@dataclass(frozen=True)
+class Relabel:
+    """Labels of the user's were wrong: the nodes are of another class.
+
+    Attributes:
+        nodes: Ids of the nodes.
+        class_id: The class they are of.
+        after: None: a model does not keep it.
+    """
+
+    do: ClassVar[str] = "relabel"
+    nodes: tuple[str | int, ...]
+    class_id: int
+    after: ClassVar[int | None] = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All classes that it names."""
+        return (self.class_id,)
+
+
+Edit: TypeAlias = Rename | Merge | Reject | Split  # what becomes part of a model
+Decision: TypeAlias = Edit | Relabel
+EDITS: dict[str, type[Edit]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split)}
+DECISIONS: dict[str, type[Decision]] = {**EDITS, Relabel.do: Relabel}
 # Field: its key, where they differ.
 KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}
 
@@ -133,6 +158,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_node(value: object) -> bool:
+    return _is_text(value) or _is_id(value)
+
+
 def _list_of(each: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(each, value))
 
@@ -142,6 +171,7 @@ VALUES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "class": ("the id of a class", _is_id),
     "classes": ("a list of ids of classes", _list_of(_is_id)),
     "parts": ("a list of ids of classes", _list_of(_is_id)),
+    "nodes": ("a list of ids of nodes", _list_of(_is_node)),
     "name": ("a text", _is_text),
     "was": ("a text", _is_text),
     "names": ("a list of texts", _list_of(_is_text)),
@@ -180,11 +210,10 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
         Merge(class_ids=(5, 8), kept=None, name=None, after=None)
     """
     do = value.get("do") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(do, str) or do not in DECISIONS:
-        raise SettingError(
-            f"{where}: must say what to do, one of {', '.join(DECISIONS)}, not {do!r}"
-        )
-    known = _fields(DECISIONS[do], done)
+    kinds: Mapping[str, type[Decision]] = EDITS if done else DECISIONS
+    if not isinstance(value, dict) or not isinstance(do, str) or do not in kinds:
+        raise SettingError(f"{where}: must say what to do, one of {', '.join(kinds)}, not {do!r}")
+    known = _fields(kinds[do], done)
     for key, f in known.items():
         if key not in value and (done or f.default is MISSING):
             raise SettingError(f"{where} ({do}): {key} is missing")
@@ -200,7 +229,7 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
         told[known[key].name] = tuple(said) if isinstance(said, list) else said
     if done and do == Split.do:
         told["into"] = len(told["parts"])
-    return DECISIONS[do](**told)
+    return kinds[do](**told)
 
 
 def _fields(kind: type[Decision], done: bool) -> dict[str, Field[Any]]:

@@ -19,7 +19,7 @@ from torch import Tensor
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, unused_names
-from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split
+from nodenova.model.decisions import Decision, Edit, Merge, Reject, Relabel, Rename, Split
 from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
 from nodenova.nn.memory import Memory
@@ -34,7 +34,7 @@ SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at 
 
 
 def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
-    """The model that has taken a decision.
+    """The model that has taken a decision; one about labels leaves it as it is.
 
     Args:
         model: It stays as it is.
@@ -55,6 +55,9 @@ def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
             if graph is None:
                 raise SettingError("splitting a class needs the graph")
             return split(model, decision.class_id, graph, decision.into)
+        case Relabel():
+            model.class_of(decision.class_id)
+            return model
 
 
 def rename(model: Model, class_id: int, name: str) -> Model:
@@ -118,7 +121,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     whole = model.class_of(class_id)
     if isinstance(into, bool) or not isinstance(into, int) or into < 2:
         raise SettingError(f"a class is split into two or more parts, not {into!r}")
-    model.check(graph)
+    graph = model.aligned(graph)
     g = model.frozen_encoder()
     keep = [i for i, c in enumerate(model.column_class_ids) if c != whole.id]
     with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
@@ -165,7 +168,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     )
 
 
-def _edited(model: Model, decision: Decision, **changes: Any) -> Model:
+def _edited(model: Model, decision: Edit, **changes: Any) -> Model:
     """`after` and the order of edits say when it was done."""
     done = replace(decision, after=len(model.stages))
     return replace(model, edits=(*model.edits, done), **changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,17 +14,16 @@ from torch import Tensor
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import shown_names
+from nodenova.model.cosines import cosines_to_means, remembered_means
 from nodenova.model.keywords import Feature, characteristic
+from nodenova.model.likeness import Likeness, class_likeness
 from nodenova.model.neighbors import Neighbor as Neighbor
 from nodenova.model.neighbors import edge_counts, neighbors_of
-from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import fixed_threads
 from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
-
-NODES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,11 @@ class ClassInfo:
         unsure: How many of them have a probability below `min_confidence`.
         labelled: How many of them have a label of the user's, where it is known which nodes have
             one. In a discovered class such a label speaks against the class.
+        fits_none: How many of them fit none of the classes, where that was asked.
+        same_as: The id of the class that it is likeliest one with; see `same_as_probability`.
+        same_as_probability: That a node of the one and a node of the other belong together. Of
+            two known classes it is not asked.
+        two: The probability that it is two classes.
         cohesion: Mean over these nodes of their cosine to the mean of the class, less the highest
             to the mean of another class. Near 0 or below: hardly apart from its neighbors.
         representatives: Ids of nodes nearest to the mean, among the surer half, no two of them
@@ -77,6 +81,10 @@ class ClassInfo:
     confidence: float | None = None
     unsure: int | None = None
     labelled: int | None = None
+    fits_none: int | None = None
+    same_as: int | None = None
+    same_as_probability: float | None = None
+    two: float | None = None
     cohesion: float | None = None
     representatives: tuple[str | int, ...] = ()
     representative_nodes: tuple[int, ...] = ()
@@ -87,8 +95,8 @@ class ClassInfo:
 
 # The columns of a table of classes, in this order; what is drawn on a page alone is not among them.
 FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
-         "labelled", "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
-         "representatives")  # fmt: skip
+         "labelled", "fits_none", "same_as", "same_as_probability", "two", "cohesion", "nearest",
+         "nearest_similarity", "own_edges", "features", "representatives")  # fmt: skip
 
 
 class ClassInfos(tuple[ClassInfo, ...]):
@@ -134,6 +142,8 @@ def class_info(
     *,
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     labelled: np.ndarray | None = None,
+    fits_none: np.ndarray | None = None,
+    likeness: Likeness | None = None,
     min_confidence: float = 0.5,
     representatives: int = 8,
     features: int = 10,
@@ -146,6 +156,8 @@ def class_info(
         graph: Whose nodes are looked at. Without one, only what the model itself knows.
         outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
         labelled: (N,) which nodes the user has labelled, where that is known; not with what.
+        fits_none: (N,) which nodes fit none of the classes, where that was asked.
+        likeness: What `class_likeness` gave, where that is known already.
         min_confidence: Nodes whose class is less probable count as unsure.
         representatives: How many to give, as are the next two.
         features: The most characteristic ones of each class.
@@ -165,7 +177,7 @@ def class_info(
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"min_confidence is a probability from 0 to 1, not {min_confidence}")
     with torch.no_grad(), fixed_threads():
-        means = _remembered_means(model)  # (C, D)
+        means = remembered_means(model)  # (C, D)
         known = [
             ClassInfo(c.id, c.name, c.name, "new" if c.is_new else "old", c.stage)
             for c in model.classes
@@ -174,7 +186,8 @@ def class_info(
             return ClassInfos(_with_nearest(known, means))
         z, p = model.embed_and_predict(graph) if outputs is None else outputs
         groups, sure = p.argmax(axis=1), p.max(axis=1)
-        means, cosine = _cosines(model, torch.from_numpy(z), groups, means)
+        means, cosine = cosines_to_means(model, torch.from_numpy(z), groups, means)
+    likeness = class_likeness(model, z, p) if likeness is None else likeness
     found, names = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
@@ -193,6 +206,7 @@ def class_info(
             confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
             unsure=int((sure[mine] < min_confidence).sum()),
             labelled=None if labelled is None else int(labelled[mine].sum()),
+            fits_none=None if fits_none is None else int(fits_none[mine].sum()),
             cohesion=float(apart.mean()) if len(apart) else None,
             representatives=tuple(graph.node_ids[best].tolist()),
             representative_nodes=tuple(best.tolist()),
@@ -201,50 +215,7 @@ def class_info(
             neighbors=neighbors_of(edges, i, [c.id for c in known], neighbors),
         )
         infos.append(told)
-    return ClassInfos(infos)
-
-
-def direction(head: Head, z: Tensor) -> Tensor:
-    """(n, D) z as the head reads it, without its length."""
-    return F.normalize(z, dim=1) if isinstance(head, LinearHead) else head.features(z)
-
-
-def _remembered_means(model: Model) -> Tensor:
-    """(C, D) the mean of each class as the model remembers it, on the columns its head reads."""
-    head = model.head()
-    center = model.memory.classes.center.cpu()
-    if isinstance(head, UnitLinearHead):
-        center = center[:, model.frozen_encoder().spec.multirank.columns_of(head.multirank)]
-    of = torch.tensor(model.column_class_ids)
-    return torch.stack([center[of == c.id].mean(dim=0) for c in model.classes])
-
-
-def _cosines(
-    model: Model, z: Tensor, groups: np.ndarray, means: Tensor
-) -> tuple[Tensor, np.ndarray]:
-    """The means of the groups, as remembered where a group has no nodes, and cosines to them.
-
-    The latter are (N, 2): to the mean of the node's group, and the highest to another's.
-    """
-    head, y = model.head().cpu(), torch.from_numpy(groups)
-
-    def parts() -> Iterator[tuple[Tensor, Tensor]]:
-        # What the head reads is wide: never of all nodes at once.
-        nodes = (torch.split(each, NODES_AT_ONCE) for each in (z, y))
-        yield from ((direction(head, some), c) for some, c in zip(*nodes, strict=True))
-
-    total = torch.zeros(means.shape, dtype=torch.double)
-    for u, c in parts():
-        total += F.one_hot(c, len(means)).to(u.dtype).t() @ u
-    size = torch.bincount(y, minlength=len(means))[:, None]
-    means = torch.where(size > 0, (total / size.clamp_min(1)).float(), means)
-    unit, cosine = F.normalize(means, dim=1), []
-    for u, c in parts():
-        s = u @ unit.t() / u.norm(dim=1, keepdim=True).clamp_min(1e-12)  # (n, C)
-        own = s.gather(1, c[:, None])
-        other = s.scatter(1, c[:, None], -torch.inf).max(dim=1, keepdim=True).values
-        cosine.append(torch.cat([own, other], dim=1))
-    return means, torch.cat(cosine).double().numpy()
+    return ClassInfos(infos if likeness is None else _with_likeness(infos, likeness))
 
 
 def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
@@ -255,6 +226,17 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
     nearest = [known[other].id for other in best.indices.tolist()]
     found = zip(known, nearest, best.values.tolist(), strict=True)
     return [replace(info, nearest=other, nearest_similarity=s) for info, other, s in found]
+
+
+def _with_likeness(infos: Sequence[ClassInfo], likeness: Likeness) -> list[ClassInfo]:
+    told = []
+    for info, together, two in zip(infos, likeness.together, likeness.two, strict=True):
+        if not np.isnan(together).all():
+            best = int(np.nanargmax(together))
+            same_as, p = infos[best].id, float(together[best])
+            info = replace(info, same_as=same_as, same_as_probability=p)
+        told.append(info if np.isnan(two) else replace(info, two=float(two)))
+    return told
 
 
 def _medoids(

@@ -16,8 +16,10 @@ from nodenova.encoders.registry import build_encoder
 from nodenova.errors import StorageError
 from nodenova.model import decisions
 from nodenova.model.classes import NodeClass
+from nodenova.model.fitted_on import FittedOn
 from nodenova.model.model import Model, Stage
 from nodenova.model.saving import read_document
+from nodenova.model.stage import Refresh
 from nodenova.nn.heads import build_head
 from nodenova.nn.memory import Memory
 from nodenova.nn.training import frozen
@@ -94,7 +96,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     alike = {"view_scale": torch.ones(encoder.spec.multirank.views)}
     stages = [_stage(stage) for stage in document["stages"]]
     cells = state("cells")
-    edits = document.get("edits", ())
+    edits, shown = document.get("edits", ()), document.get("fitted_on")
     return Model(
         _encoder=frozen(encoder),
         _head=frozen(head),
@@ -105,10 +107,13 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         stages=tuple(stages),
         column_class_ids=columns,
         edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
+        fitted_on=None if shown is None else FittedOn.from_json(shown),
     )
 
 
 def _stage(saved: dict[str, Any]) -> Stage:
     count = saved.get("count")
     counted = None if count is None else Count.from_json(count)
-    return Stage(**saved | {"sees": tuple(saved["sees"]), "count": counted})
+    refresh = saved.get("refresh")
+    anew = None if refresh is None else Refresh.from_json(refresh)
+    return Stage(**saved | {"sees": tuple(saved["sees"]), "count": counted, "refresh": anew})

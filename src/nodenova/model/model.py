@@ -159,6 +159,7 @@ class Model(ModelParts):
             column_class_ids=self.column_class_ids + tuple(ids),
             edits=self.edits,
             _cells=cells,
+            fitted_on=self.fitted_on,
         )
 
     def with_last_stage(self, stage: Stage) -> Model:
@@ -185,7 +186,7 @@ class Model(ModelParts):
         """The most likely class of each node.
 
         Args:
-            graph: With the features the model was trained on.
+            graph: With features the model was trained on, matched by name where they have names.
             min_confidence: Nodes whose most likely class is less probable get UNSURE (-1) instead.
 
         Returns:

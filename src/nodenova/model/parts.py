@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from nodenova.errors import GraphError, renamed_attribute
 from nodenova.graph import Graph
+from nodenova.model.fitted_on import FittedOn, with_features
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head
 from nodenova.nn.memory import Memory
@@ -26,6 +27,10 @@ class ModelParts:
     """An encoder, a joint head and a memory of classes: what a method takes from a model.
 
     All of them are copies, so that a method cannot damage the model it starts from.
+
+    Attributes:
+        fitted_on: The graph that the encoder was fitted on, without its nodes; None in models saved
+            before it was kept.
     """
 
     _encoder: Encoder
@@ -33,6 +38,7 @@ class ModelParts:
     _novel_head: nn.Linear | None
     _memory: Memory
     _cells: Cells | None  # of the views of `prism`; trained encoders have none
+    fitted_on: FittedOn | None = field(default=None, kw_only=True)
 
     def encoder(self) -> Encoder:
         """A copy of g, to be trained further."""
@@ -84,16 +90,34 @@ class ModelParts:
             _cells=None if self._cells is None else self._cells.to(place),
         )
 
-    def check(self, graph: Graph) -> None:
-        """Raise a GraphError unless the graph has the features this model was trained on."""
+    def aligned(self, graph: Graph) -> Graph:
+        """The graph with the features that this model knows, in the model's order.
+
+        Features are matched by name where both have names: those that the model does not know are
+        left out, those that the graph lacks are zero. Without names there must be as many.
+
+        Args:
+            graph: Any.
+
+        Raises:
+            GraphError: It has none of the features, or no names and another number of them.
+        """
+        names = None if self.fitted_on is None else self.fitted_on.feature_names
+        if names is not None:
+            graph = with_features(graph, names)
         expected = self._encoder.spec.num_features
         if graph.num_features != expected:
             raise GraphError(
                 f"the graph has {graph.num_features} features, the model was trained on {expected}"
             )
+        return graph
+
+    def check(self, graph: Graph) -> None:
+        """Raise a GraphError unless the graph has features this model was trained on."""
+        self.aligned(graph)
 
     def _run(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
         """What `read` makes of z of all nodes."""
-        self.check(graph)
+        graph = self.aligned(graph)
         with torch.no_grad(), fixed_threads():
             return read(encode(self._encoder, graph)).cpu().numpy()

@@ -29,7 +29,8 @@ FORMAT = "nodenova model"
 # 2 knows of edited classes: which column of the head belongs to which, and which ids are gone.
 # 3 knows on how many nodes each class was seen, and where they were (cells): without it, a model
 # can neither weigh nodes by their odds of being new nor count new classes. Others are written as 1.
-VERSION = 3
+# 4 knows of representations that were fitted anew.
+VERSION = 4
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
@@ -66,6 +67,8 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "columns": list(model.column_class_ids),
         "edits": [decisions.to_json(edit) for edit in model.edits],
     }
+    if model.fitted_on is not None:
+        document["fitted_on"] = asdict(model.fitted_on)
     content = to_json(document)
     try:
         write_atomically(weights_path, weights)
@@ -91,7 +94,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no model.json")
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -141,12 +144,14 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 
 def _version(model: Model) -> int:
     """The first that knows all there is in the model, so that an earlier nodenova can read it."""
-    if len(model.memory.classes.count) or model.cells is not None:
+    if any(stage.refresh for stage in model.stages):
         return VERSION
+    if len(model.memory.classes.count) or model.cells is not None:
+        return 3
     return 2 if model.edits else 1
 
 
 def _stage(stage: Stage) -> dict[str, Any]:
     """Without what says nothing, as it was before stages had it."""
     written = asdict(stage)
-    return {k: v for k, v in written.items() if v or k not in ("count", "mixed")}
+    return {k: v for k, v in written.items() if v or k not in ("count", "mixed", "refresh")}

@@ -20,7 +20,7 @@ from torch import Tensor
 from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.sparse import SparseMatrix, gcn_operator
+from nodenova.nn.sparse import SparseMatrix, gcn_operator, row_blocks
 from nodenova.prism.degree_features import COLUMNS, DegreeFeatures
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
@@ -214,7 +214,10 @@ def word_weights(graph: Graph) -> np.ndarray:
         spread = graph.x.std(axis=0)
         over = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         return np.stack([np.ones_like(spread), over])
-    df = np.maximum(np.bincount(graph.x.indices, minlength=graph.num_features), 1)
+    x, df = graph.x, np.zeros(graph.num_features, dtype=np.int64)
+    for start, end in row_blocks(x.indptr):
+        df += np.bincount(x.indices[x.indptr[start] : x.indptr[end]], minlength=len(df))
+    df = np.maximum(df, 1)
     return np.stack([df**-0.25, np.log(graph.num_nodes / df) ** 2]).astype(np.float32)
 
 
@@ -234,8 +237,14 @@ def weighted_words(
         return torch.from_numpy((x - x.mean(axis=0)) * weight.astype(np.float32)).to(device)
     length = np.diff(x.indptr)
     per_text = np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length))
-    data = (np.repeat(per_text, length) * weight[x.indices]).astype(np.float32)
-    return SparseMatrix.of(sp.csr_array((data, x.indices, x.indptr), shape=x.shape), device)
+    weighted = sp.csr_array(x.shape, dtype=np.float32)
+    weighted.indptr, weighted.indices = x.indptr, x.indices
+    weighted.data = graph.empty(x.nnz, np.float32)
+    for start, end in row_blocks(x.indptr):
+        place = slice(int(x.indptr[start]), int(x.indptr[end]))
+        per_word = np.repeat(per_text[start:end], length[start:end])
+        weighted.data[place] = per_word * weight[x.indices[place]]
+    return SparseMatrix.of(weighted, device, graph=graph)
 
 
 def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int, averaged: bool) -> Tensor:

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from nodenova.drawing.layout import positions
+from nodenova.errors import SettingError
 from nodenova.files import to_json, write_atomically
 from nodenova.graph import Graph
+from nodenova.model.decisions import Relabel
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
+from nodenova.review.corrections import corrected, read_labels, write_labels
 from nodenova.review.decisions import Review, apply_review
 from nodenova.review.page import review_page
 from nodenova.review.run import DiscoveryRun, Steps, silent
@@ -27,8 +30,8 @@ def apply_to_saved(
     Args:
         model_folder: A saved model, which is replaced.
         review: The review or its document.
-        graph: What the model was made on; needed for splits only.
-        review_path: Where the review is kept.
+        graph: What the model was made on; needed for splits and for labels only.
+        review_path: Where the review is kept. The labels that it corrects are beside it.
 
     Returns:
         The model with the decisions taken.
@@ -39,9 +42,23 @@ def apply_to_saved(
     """
     review = review if isinstance(review, Review) else Review.from_json(review)
     model = apply_review(load_model(model_folder), review, graph)
+    labels = _corrected(review, graph, review_path.parent)
+    if labels is not None:
+        write_labels(review_path.parent, labels)
     write_atomically(review_path, to_json(review.to_json()))
     save_model(model, model_folder)
     return model
+
+
+def _corrected(review: Review, graph: Graph | None, folder: Path) -> dict[str, np.ndarray] | None:
+    """The labels after a review that corrects some; None if it corrects none."""
+    relabels = [decision for decision in review.decisions if isinstance(decision, Relabel)]
+    if not relabels:
+        return None
+    kept = read_labels(folder)
+    if graph is None or kept is None:
+        raise SettingError("relabel: the run keeps no graph and no labels that could be corrected")
+    return corrected(kept, graph, relabels)
 
 
 class ReviewSession:
@@ -68,18 +85,31 @@ class ReviewSession:
         self._progress = progress
         self._places: dict[str, np.ndarray] = {}
         self._page: str | None = None
+        self._now: DiscoveryRun | None = None
+        self.saved = False  # whether a review has become part of the run
+
+    @property
+    def run(self) -> DiscoveryRun:
+        """The run with the model and the labels as they are now."""
+        if self._now is None:
+            kept = read_labels(self._review_path.parent)
+            given = self._run.given if kept is None else kept["y"]
+            names = self._run.given_names if kept is None else kept["names"].tolist()
+            model = load_model(self._folder)
+            self._now = replace(self._run, model=model, given=given, given_names=names)
+        return self._now
 
     def page(self) -> str:
         """The page of the model as it is; made once, and again after a review."""
         if self._page is None:
-            run = replace(self._run, model=load_model(self._folder))
-            self._page = review_page(run.page_data(self._layout), served=True)
+            self._page = review_page(self.run.page_data(self._layout), served=True)
         return self._page
 
     def save(self, review: Review) -> None:
         """Make a review part of the saved model. A wrong one changes nothing."""
         apply_to_saved(self._folder, review, self._run.graph, self._review_path)
-        self._page = None
+        self._page = self._now = None
+        self.saved = True
 
     def _layout(self, z: np.ndarray) -> np.ndarray:
         """Decisions leave embeddings as they are: the map is laid out once."""

@@ -5,7 +5,8 @@
         {"do": "rename", "class": 7, "name": "plants"},
         {"do": "merge", "classes": [5, 8], "name": "places"},       the name may be left out
         {"do": "reject", "class": 9},
-        {"do": "split", "class": 6, "into": 2}]}                    into 2 unless told
+        {"do": "split", "class": 6, "into": 2},                     into 2 unless told
+        {"do": "relabel", "nodes": ["p17"], "class": 3}]}           the user's labels were wrong
 
 Decisions are taken in order, each on what the ones before it left.
 """
@@ -73,6 +74,9 @@ class Review:
 
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:
     """Take all decisions of a review; if one cannot be taken, none is.
+
+    A relabel is of labels that a model does not keep: it is checked here, and taken by the run that
+    holds them (`nodenova apply-review`, `nodenova review`).
 
     Args:
         model: The one that was reviewed. It stays as it is.

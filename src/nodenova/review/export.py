@@ -22,10 +22,16 @@ from nodenova.review.user_labels import UserLabels
 # What classes are called, where that is not what the model calls them.
 Names: TypeAlias = "Sequence[str] | None"
 Labels: TypeAlias = "UserLabels | None"
+Marks: TypeAlias = "np.ndarray | None"  # (N,) which nodes fit none of the classes, if it was asked
 
 
 def to_networkx(
-    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+    model: Model,
+    graph: Graph,
+    path: Path,
+    names: Names = None,
+    labels: Labels = None,
+    fits_none: Marks = None,
 ) -> None:
     """GraphML for NetworkX and others.
 
@@ -37,7 +43,7 @@ def to_networkx(
         raise SettingError(
             "--to networkx needs NetworkX: pip install 'nodenova[networkx]'"
         ) from None
-    columns = _columns(model, graph, names, labels)
+    columns = _columns(model, graph, names, labels, fits_none)
     made = nx.Graph()
     for node, *values in zip(*columns.values(), strict=True):
         made.add_node(node, **dict(zip(list(columns)[1:], values, strict=True)))
@@ -49,28 +55,47 @@ def to_networkx(
 
 
 def to_pyg(
-    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+    model: Model,
+    graph: Graph,
+    path: Path,
+    names: Names = None,
+    labels: Labels = None,
+    fits_none: Marks = None,
 ) -> None:
     """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`.
 
-    Its keys are x, edge_index, pred, prob and z.
+    Its keys are x, edge_index, pred, prob and z; with labels also label, the id of the class that
+    the label of a node stands for (-1 for none), and with `fits_none` that. Where labels are kept,
+    pred says the same.
     """
     x = torch.from_numpy(graph.x) if isinstance(graph.x, np.ndarray) else _sparse(graph)
+    ids = np.array([*(c.id for c in model.classes), -1])
     with shared_passes():
+        p = model.predict_proba(graph)
+        row = p.argmax(axis=1) if labels is None else labels.rows(model, p)
         parts = {
             "x": x,
             "edge_index": torch.from_numpy(graph.edge_index),
-            "pred": torch.from_numpy(model.predict(graph)),
-            "prob": torch.from_numpy(model.predict_proba(graph)),
+            "pred": torch.from_numpy(ids[row]),
+            "prob": torch.from_numpy(p),
             "z": torch.from_numpy(model.embed(graph)),
         }
+    if labels is not None:
+        parts["label"] = torch.from_numpy(ids[labels.said_rows(model, p)])
+    if fits_none is not None:
+        parts["fits_none"] = torch.from_numpy(fits_none)
     content = io.BytesIO()
     torch.save(parts, content)
     write_atomically(_file(path), content.getvalue())
 
 
 def to_csv(
-    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+    model: Model,
+    graph: Graph,
+    path: Path,
+    names: Names = None,
+    labels: Labels = None,
+    fits_none: Marks = None,
 ) -> None:
     """A folder with nodes.csv and edges.csv.
 
@@ -78,7 +103,7 @@ def to_csv(
     """
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file, and --to csv writes a folder")
-    columns = _columns(model, graph, names, labels)
+    columns = _columns(model, graph, names, labels, fits_none)
     source, target = (graph.node_ids[end].tolist() for end in _once(graph))
     write_atomically(path / "nodes.csv", table_content(columns, path / "nodes.csv"))
     write_atomically(
@@ -87,7 +112,12 @@ def to_csv(
 
 
 def to_embeddings(
-    model: Model, graph: Graph, path: Path, names: Names = None, labels: Labels = None
+    model: Model,
+    graph: Graph,
+    path: Path,
+    names: Names = None,
+    labels: Labels = None,
+    fits_none: Marks = None,
 ) -> None:
     """What the encoder says of every node.
 
@@ -112,8 +142,11 @@ EXPORTS: dict[str, Callable[..., None]] = {
 }
 
 
-def _columns(model: Model, graph: Graph, names: Names, labels: Labels) -> dict[str, list[object]]:
-    columns = Predictions.of(model, graph, names=names, labels=labels).columns()
+def _columns(
+    model: Model, graph: Graph, names: Names, labels: Labels, fits_none: Marks
+) -> dict[str, list[object]]:
+    found = Predictions.of(model, graph, names=names, labels=labels, fits_none=fits_none)
+    columns = found.columns()
     del columns["unsure"]  # here no probability is asked for
     return columns
 

@@ -7,9 +7,11 @@ The model, what it says of every node and class, and the page:
     runs/mine/graph.npz        the graph, with no label in it (left out with keep_graph=False)
     runs/mine/features.json    names of the features, and how columns of a table become them
     runs/mine/labels.npz       the labels of phase 1, for page and tables (left out with the graph)
+    runs/mine/before.npz       the classes of an earlier run that this one goes on from, by node
     runs/mine/answers.npz      the answer key, if there was one: for grading and for the page alone
     runs/mine/predictions.csv  every node: class, name, probability, the user's own label
     runs/mine/classes.csv      every class: size, confidence, typical features, representatives
+    runs/mine/suggestions.json what it suggests to decide: see `nodenova.Suggestions.load`
     runs/mine/report.html      the page
     runs/mine/review.json      the last review, if there was one
 """
@@ -21,7 +23,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -41,18 +43,9 @@ from nodenova.model.model import Model
 from nodenova.model.saving import save_model
 from nodenova.review.apply import ReviewSession, apply_to_saved
 from nodenova.review.page import review_page
+from nodenova.review.place import FORMAT, check_place, run_document
 from nodenova.review.predictions import table_content
 from nodenova.review.run import DiscoveryRun, Steps, silent
-
-FORMAT = "nodenova discovery"
-
-
-def is_discovery(path: Path) -> bool:
-    """Whether this folder is of a discovery on a graph of one's own.
-
-    Other folders are of a graded run or a saved model.
-    """
-    return (path / "features.json").is_file()
 
 
 class DiscoveryFolder:
@@ -67,31 +60,7 @@ class DiscoveryFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not (path / "run.json").is_file():
-            what = "has no run.json" if path.is_dir() else "does not exist"
-            raise StorageError(f"{path} is not a run of `nodenova discover`: it {what}")
-        self.document = read_json(path / "run.json")
-        if self.document.get("format") != FORMAT:
-            raise StorageError(
-                f"{path} is not a run of `nodenova discover`; "
-                f"{path / 'run.json'} is of something else"
-            )
-
-    @staticmethod
-    def check_place(path: Path, overwrite: bool) -> None:
-        """Raise, before anything is computed, if a run may not be written there.
-
-        Raises:
-            StorageError: There is a file, or a folder that is not empty and may not be replaced.
-        """
-        if path.exists() and not path.is_dir():
-            raise StorageError(f"{path} is a file, not a folder for a run")
-        if path.is_dir() and any(path.iterdir()):
-            if not overwrite:
-                raise StorageError(
-                    f"{path} is not empty; choose another --out, or give --overwrite to replace it"
-                )
-            DiscoveryFolder(path)
+        self.document = run_document(path)
 
     @classmethod
     def write(
@@ -101,6 +70,7 @@ class DiscoveryFolder:
         *,
         keep_graph: bool = True,
         overwrite: bool = False,
+        reading: Mapping[str, object] | None = None,
         steps: Steps = silent,
     ) -> DiscoveryFolder:
         """Write everything beside `path` and put it there in one step.
@@ -110,12 +80,13 @@ class DiscoveryFolder:
             run: What was found.
             keep_graph: Whether the graph and the labels of phase 1 are kept too.
             overwrite: Whether an earlier discovery there may be replaced.
+            reading: Options of `load_graph` by which its files were read, for later ones.
             steps: Called with (steps done, steps) while the map is laid out.
 
         Raises:
             StorageError: A run may not be written there.
         """
-        cls.check_place(path, overwrite)
+        check_place(path, overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
@@ -126,6 +97,8 @@ class DiscoveryFolder:
                 if run.given is not None:
                     names = [] if run.labels is None else list(run.labels.names)
                     _write_arrays(place / "labels.npz", y=run.given, names=np.array(names, str))
+                if run.before is not None:
+                    _write_arrays(place / "before.npz", y=run.before)
             recipe = None if run.recipe is None else run.recipe.as_json()
             write_atomically(
                 place / "features.json",
@@ -142,6 +115,9 @@ class DiscoveryFolder:
                 "facts": run.facts,
                 "unsure_below": run.min_confidence,
                 "keep_labels": run.keep_labels,
+                "none_share": run.none_share,
+                "lineage": list(run.lineage),
+                "reading": dict(reading or {}),
                 "rows": [row.to_json() for row in run.rows],
                 "versions": run.versions,
             }
@@ -203,12 +179,25 @@ class DiscoveryFolder:
             automatic = {}
         return shown_names(model.classes, automatic)
 
+    def class_of_nodes(self) -> dict[str, int]:
+        """The id of the class that predictions.csv puts each node in, by the node's id as a text.
+
+        Raises:
+            StorageError: There is no such table.
+        """
+        path = self.path / "predictions.csv"
+        if not path.is_file():
+            raise StorageError(f"{self.path} has no predictions.csv: nodenova report writes it")
+        with path.open(newline="", encoding="utf-8") as file:
+            return {line["node"]: int(line["class"]) for line in csv.DictReader(file)}
+
     def run(self) -> DiscoveryRun:
         """The discovery as a value again."""
         d = self.document
         key = _read_arrays(self.path / "answers.npz")
         answers = None if key is None else (key["y"], [str(name) for name in key["names"]])
         labels = _read_arrays(self.path / "labels.npz")
+        before = _read_arrays(self.path / "before.npz")
         return DiscoveryRun(
             title=d["title"],
             model=self.model(),
@@ -219,6 +208,9 @@ class DiscoveryFolder:
             given=None if labels is None else labels["y"],
             given_names=[str(name) for name in (labels or {}).get("names", ())],
             keep_labels=d.get("keep_labels", True),
+            none_share=d.get("none_share", 0.0),
+            before=None if before is None else before["y"],
+            lineage=d.get("lineage", ()),
             rows=[GradedRun.from_json(row) for row in d["rows"]],
             min_confidence=d["unsure_below"],
             versions=d["versions"],
@@ -241,7 +233,7 @@ class DiscoveryFolder:
         return model
 
     def report(self, steps: Steps = silent) -> Path:
-        """Write report.html, predictions.csv and classes.csv anew; the path of the page."""
+        """Write the page, the tables and the suggestions anew; the path of the page."""
         _write_findings(self.path, self.run(), steps)
         return self.path / "report.html"
 
@@ -255,7 +247,7 @@ class DiscoveryFolder:
 def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
     """A table of the classes: one line each."""
     shown = ["id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure"]
-    shown += ["labelled", "cohesion", "nearest"]
+    shown += ["labelled", "cohesion", "nearest", "same_as", "same_as_probability", "two"]
 
     def value(info: ClassInfo, name: str) -> object:
         found = getattr(info, name)
@@ -272,12 +264,13 @@ def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
 
 
 def _write_findings(folder: Path, run: DiscoveryRun, steps: Steps) -> None:
-    """What follows from model and graph: two tables and the page."""
+    """What follows from model and graph: two tables, suggestions and the page."""
     layout = partial(positions, progress=steps)
     table = folder / "predictions.csv"
     write_atomically(table, run.predictions.content(table))
     write_atomically(folder / "report.html", review_page(run.page_data(layout)).encode())
     write_atomically(folder / "classes.csv", classes_csv(run.classes))
+    write_atomically(folder / "suggestions.json", to_json(run.suggestions.to_json()))
 
 
 def _write_arrays(path: Path, **arrays: np.ndarray) -> None:

@@ -7,14 +7,15 @@ scripts in `assets` draw the map and collect the decisions.
 from __future__ import annotations
 
 from nodenova.drawing.node_map import map_data, packed
+from nodenova.model.decisions import to_json
 from nodenova.pages.html import MAP_SCRIPTS, START, render_page
 from nodenova.review import sections
 from nodenova.review.decisions import Review
-from nodenova.review.page_data import PageData
+from nodenova.review.page_data import MAX_SUGGESTED, PageData
 from nodenova.review.user_labels import labels_in_new_classes
 from nodenova.review.verdict import verdict
 
-SCRIPTS = (*MAP_SCRIPTS, "cards.js", "review.js", START)
+SCRIPTS = (*MAP_SCRIPTS, "cards.js", "suggestions.js", "review.js", START)
 
 
 def review_page(page: PageData, served: bool = False) -> str:
@@ -40,6 +41,10 @@ def review_page(page: PageData, served: bool = False) -> str:
         lead=sections.lead(page),
         verdict=verdict(page.stages, page.classes),
         warning=labels_in_new_classes(page.classes),
+        shows=sections.shows(page),
+        offers=sections.offers(page),
+        more_labels=max(len(page.suggested.labels) - MAX_SUGGESTED, 0),
+        farthest=sections.fit_none(page),
         sampled=len(page.nodes.names) if sampled else None,
         views=views,
         map_note="",
@@ -60,6 +65,7 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
         "review": Review(page.model).to_json(),
         "edits": page.edits,
         "served": served,
+        "suggestions": [to_json(one.decision) for one in sections.offered(page.suggested)],
         **map_data(
             nodes.names,
             nodes.xy,

@@ -6,7 +6,7 @@ The nodes on the map, the classes, what moved and what is unsure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -25,11 +25,13 @@ from nodenova.review.map_nodes import (
     neighbor_classes,
     sample_nodes,
 )
+from nodenova.review.suggestions import NO_SUGGESTIONS, Suggestions
 
 Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
 
 MAX_NODES = 100_000  # on the map; of a larger graph a sample
 MAX_AMBIGUOUS = 25  # rows of a table of ambiguous nodes
+MAX_SUGGESTED = 25  # labels that look wrong, and nodes that fit none of the classes
 LONGEST = 200  # letters of a node's name
 
 
@@ -113,6 +115,9 @@ class PageData:
         true_names: Of the true classes, where there is an answer key.
         true_as: The class that most of a true class is in, one to one; -1 for none.
         rows: Graded seeds, whose scores are shown.
+        suggested: What may be decided with a click.
+        suggested_nodes: Numbers on the map of nodes that `suggested` names, by their ids.
+        kept: How many labelled nodes keep a label that the model would not give them.
     """
 
     title: str
@@ -134,6 +139,9 @@ class PageData:
     true_names: tuple[str, ...] = ()
     true_as: tuple[int, ...] = ()
     rows: Sequence[GradedRun] = ()
+    suggested: Suggestions = NO_SUGGESTIONS
+    suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
+    kept: int = 0
 
 
 def collect(
@@ -152,6 +160,8 @@ def collect(
     layout: Layout = positions,
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     classes: Sequence[ClassInfo] | None = None,
+    suggested: Suggestions = NO_SUGGESTIONS,
+    kept: int = 0,
 ) -> PageData:
     """What a page tells of a model on a graph.
 
@@ -171,6 +181,8 @@ def collect(
         layout: Embeddings to places; `partial(positions, progress=...)` to be told how far it is.
         outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
         classes: What `class_info(model, graph)` gave, where that is known already.
+        suggested: What may be decided with a click.
+        kept: How many labelled nodes keep a label that the model would not give them.
 
     Raises:
         GraphError: `answers` or `known` are not of as many nodes as the graph has.
@@ -198,11 +210,9 @@ def collect(
     chosen = [
         ids[np.argsort(margin[ids], kind="stable")[:MAX_AMBIGUOUS]] for ids in (border, unsure)
     ]
-    must = np.unique(
-        np.concatenate(
-            [*chosen, *(np.array(c.representative_nodes, dtype=np.int64) for c in classes)]
-        )
-    )
+    named = _named(graph, suggested)
+    typical = [np.array(c.representative_nodes, dtype=np.int64) for c in classes]
+    must = np.unique(np.concatenate([*chosen, *typical, np.array([*named.values()], dtype=int)]))
     shown = sample_nodes(first, len(classes), max_nodes, must)
     number = np.full(graph.num_nodes, -1)
     number[shown] = np.arange(len(shown))
@@ -252,7 +262,18 @@ def collect(
         true_names=() if answers is None else tuple(answers[1]),
         true_as=true_as,
         rows=rows,
+        suggested=suggested,
+        suggested_nodes={node: int(number[i]) for node, i in named.items()},
+        kept=kept,
     )
+
+
+def _named(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:
+    """Numbers of the nodes that the page names of those suggested."""
+    wanted = {one.node for one in suggested.labels[:MAX_SUGGESTED]}
+    wanted |= set(suggested.none[:MAX_SUGGESTED])
+    ids = graph.node_ids.tolist() if wanted else []
+    return {node: i for i, node in enumerate(ids) if node in wanted}
 
 
 def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[int, ...], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,8 @@ class Predictions:
         unsure: (N,) whether that is too little.
         label: (N,) the user's own label of each, "" for none.
         agrees: (N,) whether the model says the same: yes, no, or "" where there is no label.
+        fits_none: (N,) whether a node fits none of the classes; None if nobody asked. Its class is
+            the likeliest all the same.
     """
 
     model: Model
@@ -41,6 +43,7 @@ class Predictions:
     unsure: np.ndarray
     label: Sequence[str]
     agrees: Sequence[str]
+    fits_none: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -52,6 +55,7 @@ class Predictions:
         names: Sequence[str] | None = None,
         p: np.ndarray | None = None,
         labels: UserLabels | None = None,
+        fits_none: np.ndarray | None = None,
     ) -> Predictions:
         """Predictions of a model on a graph.
 
@@ -62,21 +66,24 @@ class Predictions:
             names: What each class is called; what the model calls it unless given.
             p: What `model.predict_proba(graph)` gave, where that is known already.
             labels: What the user said of nodes, and whether they keep it; nothing unless given.
+            fits_none: (N,) which nodes fit none of the classes, where that was asked.
         """
         p = model.predict_proba(graph) if p is None else p
         if labels is None:
             labels = UserLabels(np.full(len(p), NOBODY_SAID), ())
         row = labels.rows(model, p)
         of_it = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
+        names = tuple(model.class_names if names is None else names)
         return cls(
             model,
-            names=tuple(model.class_names if names is None else names),
+            names=names,
             node_ids=graph.node_ids,
             row=row,
             probability=of_it,
             unsure=of_it < min_confidence,
-            label=labels.texts(),
+            label=labels.texts(model, names),
             agrees=labels.agrees(model, p),
+            fits_none=fits_none,
         )
 
     @property
@@ -85,9 +92,9 @@ class Predictions:
         return np.bincount(self.row, minlength=len(self.model.classes))
 
     def columns(self) -> dict[str, list[object]]:
-        """The table, by column."""
+        """The table, by column; `fits_none` only where that was asked."""
         classes = [self.model.classes[row] for row in self.row]
-        return {
+        table: dict[str, list[object]] = {
             "node": self.node_ids.tolist(),
             "class": [c.id for c in classes],
             "name": [self.names[row] for row in self.row],
@@ -97,6 +104,9 @@ class Predictions:
             "label": list(self.label),
             "agrees": list(self.agrees),
         }
+        if self.fits_none is not None:
+            table["fits_none"] = ["yes" if none else "no" for none in self.fits_none]
+        return table
 
     def content(self, path: Path) -> bytes:
         """The table as a file, Parquet if the name ends so, else CSV."""
@@ -129,7 +139,8 @@ def as_known(graph: Graph, known: Graph) -> Graph:
     dense = isinstance(known.x, np.ndarray)
     if isinstance(graph.x, np.ndarray) == dense:
         return graph
-    return replace(graph, x=Graph.of(graph.x, graph.edge_index, dense=dense).x)
+    x = Graph.of(graph.x, np.zeros((2, 0), dtype=np.int64), dense=dense).x
+    return graph.with_features(x, graph.feature_names)
 
 
 def table_content(columns: dict[str, list[object]], path: Path) -> bytes:

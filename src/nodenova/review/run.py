@@ -19,10 +19,15 @@ from nodenova.files import to_json
 from nodenova.graph import Graph
 from nodenova.io.table_encoder import TableEncoder
 from nodenova.model.info import ClassInfos, class_info
+from nodenova.model.likeness import Likeness, class_likeness
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
+from nodenova.review.held_out import HeldOut, held_out, spare_fit
 from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.predictions import Predictions
+from nodenova.review.settled import SettledLabels
+from nodenova.review.suggesting import suggestions
+from nodenova.review.suggestions import Suggestions
 from nodenova.review.user_labels import UserLabels, labels_in_new_classes
 from nodenova.review.verdict import Verdict, verdict
 
@@ -51,6 +56,11 @@ class DiscoveryRun:
         keep_labels: Whether a node that was labelled keeps its label in `predictions`.
         rows: Graded seeds, whose scores the page shows.
         min_confidence: A node whose class is less likely is unsure.
+        before: (N,) the id of the class that an earlier run put a node in, -1 for none; None where
+            this run goes on from no other.
+        lineage: The sha256 of the models of the runs before it, the first one first.
+        none_share: About so many nodes of the known classes may be called "none of these"; 0 calls
+            no node so.
         versions: Of the packages that made it; those of now unless given.
     """
 
@@ -65,6 +75,9 @@ class DiscoveryRun:
     keep_labels: bool = True
     rows: Sequence[GradedRun] = ()
     min_confidence: float = 0.5
+    none_share: float = 0.0
+    before: np.ndarray | None = None
+    lineage: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
@@ -95,6 +108,8 @@ class DiscoveryRun:
             self.graph,
             outputs=self.outputs,
             labelled=None if self.labels is None else self.labels.labelled,
+            fits_none=self.fits_none,
+            likeness=self.likeness,
             min_confidence=self.min_confidence,
         )
 
@@ -113,7 +128,50 @@ class DiscoveryRun:
             called = {c.id: c.name for c in self.model.classes}
             highest = int(self.given.max(initial=-1))
             names = [called.get(c, "") for c in range(highest + 1)]
-        return UserLabels(self.given, names, self.keep_labels)
+        if self.before is None:
+            return UserLabels(self.given, names, self.keep_labels)
+        names += [""] * (self.model.next_id - len(names))
+        return SettledLabels(self.given, names, self.keep_labels, self.before)
+
+    @cached_property
+    def likeness(self) -> Likeness | None:
+        """Which classes look like one, and which like two."""
+        return class_likeness(self.model, *self.outputs)
+
+    @cached_property
+    def held_out(self) -> HeldOut | None:
+        """What is said of labelled nodes without their labels."""
+        if self.labels is None:
+            return None
+        z, p = self.outputs
+        return held_out(self.model, z, self.labels.said_rows(self.model, p))
+
+    @cached_property
+    def _spare_fit(self) -> np.ndarray | None:
+        if not self.none_share:
+            return None
+        return spare_fit(self.model, self.embeddings, self.held_out, self.none_share)
+
+    @property
+    def fits_none(self) -> np.ndarray | None:
+        """(N,) which nodes without a label fit none of the classes; None if nobody asked."""
+        if self._spare_fit is None or self.labels is None:
+            return None
+        return (self._spare_fit < 0) & ~self.labels.labelled
+
+    @cached_property
+    def suggestions(self) -> Suggestions:
+        """What it suggests to the person who decides."""
+        node_ids, fit = self.graph.node_ids, self._spare_fit
+        return suggestions(
+            self.model,
+            self.likeness,
+            self.held_out,
+            self.labels,
+            node_ids,
+            fit,
+            self.none_share,
+        )
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -125,6 +183,7 @@ class DiscoveryRun:
             names=self.names,
             p=self.probabilities,
             labels=self.labels,
+            fits_none=self.fits_none,
         )
 
     @property
@@ -157,4 +216,11 @@ class DiscoveryRun:
             layout=layout,
             outputs=self.outputs,
             classes=self.classes,
+            suggested=self.suggestions,
+            kept=self._kept,
         )
+
+    @property
+    def _kept(self) -> int:
+        """How many labelled nodes are in another class than the model would put them in."""
+        return int((self.predictions.row != self.probabilities.argmax(axis=1)).sum())

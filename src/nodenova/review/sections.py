@@ -14,7 +14,16 @@ from nodenova.drawing.curves import loss_curves
 from nodenova.model.info import ClassInfo
 from nodenova.pages.html import count, decimal, percent
 from nodenova.pages.scores import ScoreTables, score_tables
-from nodenova.review.page_data import AmbiguousNode, PageData
+from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
+from nodenova.review.suggestions import (
+    LabelSuggestion,
+    MergeSuggestion,
+    SplitSuggestion,
+    Suggestion,
+    Suggestions,
+    likely,
+)
+from nodenova.review.user_labels import labels_against
 
 What = TypeVar("What")
 
@@ -33,6 +42,28 @@ class Card:
     typical: Sequence[tuple[int, str]]
     features: Sequence[tuple[str, float, float]]
     neighbors: Sequence[tuple[int, float, float]]
+    against: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A suggestion on the page: classes are told by number, a node by its number and name.
+
+    Attributes:
+        number: Of its decision, in what the scripts read.
+        kind: "merge", "split" or "relabel".
+        classes: Those that it is about; for a label the class that its node looks like.
+        likely: How likely it is what it says.
+        node: The node of a label, on the map.
+        label: What the label says.
+    """
+
+    number: int
+    kind: str
+    classes: Sequence[int]
+    likely: str
+    node: tuple[int, str] | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +109,47 @@ def lead(page: PageData) -> str:
     )
 
 
+def shows(page: PageData) -> str:
+    """Which classes the map and the cards show, where the tables say another one; else ""."""
+    if not page.kept:
+        return ""
+    many = count(page.kept, "node that you labelled is", "nodes that you labelled are")
+    keep = "keeps its label" if page.kept == 1 else "keep their labels"
+    return (
+        f"Map and cards show where the model puts each node. {many} elsewhere by your label, and "
+        f"{keep} in predictions.csv (column agrees: no)."
+    )
+
+
+def offered(suggested: Suggestions) -> list[Suggestion]:
+    """Those that the page shows: all about classes, and the first labels that look wrong."""
+    return [*suggested.ranked[: -len(suggested.labels) or None], *suggested.labels[:MAX_SUGGESTED]]
+
+
+def offers(page: PageData) -> list[Offer]:
+    """What may be accepted with a click, in the order of `Suggestions.ranked`."""
+    place = {c.id: number for number, c in enumerate(page.classes)}
+    listed = []
+    for i, one in enumerate(offered(page.suggested)):
+        match one:
+            case MergeSuggestion(class_ids, probability):
+                listed.append(Offer(i, "merge", [place[c] for c in class_ids], likely(probability)))
+            case SplitSuggestion(class_id, probability):
+                listed.append(Offer(i, "split", [place[class_id]], likely(probability)))
+            case LabelSuggestion(node, label, class_id, probability):
+                at = page.suggested_nodes[node]
+                shown = (at, page.nodes.names[at])
+                said = likely(probability)
+                listed.append(Offer(i, "relabel", [place[class_id]], said, shown, label))
+    return listed
+
+
+def fit_none(page: PageData) -> list[tuple[int, str]]:
+    """The first nodes that fit none of the classes: numbers and names."""
+    numbers = [page.suggested_nodes[node] for node in page.suggested.none[:MAX_SUGGESTED]]
+    return [(number, page.nodes.names[number]) for number in numbers]
+
+
 def cards(page: PageData) -> list[Card]:
     """Discovered classes first, the largest first."""
     order = sorted(
@@ -98,11 +170,13 @@ def _card(page: PageData, i: int) -> Card:
             "unsure": f"{info.unsure or 0:,}",
             "cohesion": decimal(info.cohesion),
             "own edges": percent(info.own_edges),
+            **({} if info.fits_none is None else {"fit none": f"{info.fits_none:,}"}),
         },
         nearest=None if info.nearest is None else place[info.nearest],
         typical=[(node, page.nodes.names[node]) for node in page.typical[i]],
         features=_with_lengths([(f.name, f.weight) for f in info.features if f.weight > 0]),
         neighbors=_with_lengths([(place[n.id], n.share) for n in info.neighbors if n.id in place]),
+        against=labels_against(info, page.classes),
     )
 
 

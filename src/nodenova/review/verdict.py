@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nodenova.model.info import ClassInfo
 from nodenova.model.stage import Stage
 from nodenova.pages.html import count, percent
+from nodenova.review.user_labels import labels_against
 
 LOOK = (
     "Look at the cards below: name what is a class, merge two that are one, split one that is two, "
@@ -24,11 +25,13 @@ class Verdict:
         found: Which classes the last stage found, the largest first, and how large they are.
         sure: How many there seem to be, or how many were asked for and what share is in them.
         next_step: What the reader can do now.
+        against: What the user's labels say against classes that were found, a sentence each.
     """
 
     found: str
     sure: str
     next_step: str
+    against: tuple[str, ...] = ()
 
 
 def verdict(stages: Sequence[Stage], classes: Sequence[ClassInfo]) -> Verdict | None:
@@ -59,13 +62,15 @@ def verdict(stages: Sequence[Stage], classes: Sequence[ClassInfo]) -> Verdict | 
     listed = ", ".join(f"{info.name!r} ({count(info.size or 0, 'node')})" for info in new)
     many = count(len(new), "new class", "new classes")
     found = f"{many}: {listed}." if new else "Nothing new was found."
+    against = tuple(f"{c.name!r}: {said}" for c in new if (said := labels_against(c, classes)))
     if last.count is not None:
-        return Verdict(found, last.count.sentence(), LOOK if last.count.number else ANYWAY)
+        step = LOOK if last.count.number else ANYWAY
+        return Verdict(found, last.count.sentence(), step, against)
     unlabelled, inside = (sum(_unlabelled(c) for c in some) for some in (classes, new))
     asked = f"{many} {'was' if len(new) == 1 else 'were'} asked for"
     into = "it" if len(new) == 1 else "them"
     share = f"{percent(inside / max(unlabelled, 1))} of {count(unlabelled, 'unlabelled node')}"
-    return Verdict(found, f"{asked}; {share} are in {into}.", LOOK)
+    return Verdict(found, f"{asked}; {share} are in {into}.", LOOK, against)
 
 
 def _unlabelled(info: ClassInfo) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 
 import numpy as np
 
@@ -69,8 +69,8 @@ def discover_supervised(
             f"got {method!r}"
         )
     name = {cls: name for name, cls in LABELLED.items()}.get(type(method), type(method).__name__)
+    given = replace(given, graph=model.aligned(given.graph))
     handed = handed_over(given, method.needs, name)
-    model.check(given.graph)
     if model.column_class_ids != tuple(range(len(model.classes))):
         raise SettingError(
             "methods with labels count classes as they were learned: "

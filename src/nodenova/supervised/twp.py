@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN, gatv2_ends
@@ -134,6 +133,8 @@ def importances(
 
 def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
     """Mean over the nodes `ids` of |e_i|^2: all edges (and themselves), all heads, all layers."""
+    from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
+
     kind, device = g.spec.kind, ids.device
     edges = neighborhoods(graph, device)
     mine = torch.isin(edges.target, ids)

@@ -28,7 +28,7 @@ function judged(list) {
     if (d.do === "rename") names[numberOf.get(d.class)] = d.name;
     else if (d.do === "reject") { const bad = numberOf.get(d.class); into.forEach((c, i) => { if (c === bad) into[i] = -1; }); }
     else if (d.do === "split") parts.set(numberOf.get(d.class), d.into);
-    else {
+    else if (d.do === "merge") {
       const members = d.classes.map(id => numberOf.get(id)), one = oldest(members);
       into.forEach((c, i) => { if (members.includes(c)) into[i] = one; });
       names[one] = d.name;

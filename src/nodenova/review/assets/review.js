@@ -6,6 +6,7 @@ const sentence = d => {
   if (d.do === "rename") return `Class ${d.class} (${called(d.class)}) is called “${d.name}”.`;
   if (d.do === "reject") return `Class ${d.class} (${called(d.class)}) is rejected.`;
   if (d.do === "split") return `Class ${d.class} (${called(d.class)}) is split into ${d.into}.`;
+  if (d.do === "relabel") return `${d.nodes.map(node => `“${node}”`).join(", ")}: the label is wrong, it is of class ${d.class} (${called(d.class)}).`;
   return `Classes ${d.classes.map(id => `${id} (${called(id)})`).join(" and ")} are one, called “${d.name}”.`;
 };
 
