@@ -15,7 +15,6 @@ import narwhals as nw
 import numpy as np
 
 from nodenova.io.frames import Cells, Series
-from nodenova.io.keys import ADDRESS
 from nodenova.io.tables import is_missing
 
 WITH_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
@@ -125,7 +124,7 @@ class StreamedCells(Cells):
 
 
 def short_form(value: str) -> str:
-    """A value, or what stands for a long one: as long as such, and an address if it is one.
+    """A value, or its hash where it is long: as long as such, for it is no name of a category.
 
     Examples:
         >>> short_form("oak"), len(short_form("oak " * 100)) > LONGEST_VALUE
@@ -133,6 +132,5 @@ def short_form(value: str) -> str:
     """
     if len(value) <= LONGEST_VALUE:
         return value
-    start = "http://" if ADDRESS.fullmatch(value) else "a long text "
     digest = hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest()
-    return f"{start}{digest:->{LONGEST_VALUE}}"
+    return f"{digest:->{LONGEST_VALUE + 1}}"

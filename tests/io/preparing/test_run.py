@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import subprocess
 import sys
@@ -201,11 +202,13 @@ def test_broken_tables_get_the_sentence_that_load_graph_has(
 
 
 def test_other_graphs_are_converted_and_that_is_said(tmp_path: Path) -> None:
-    (tmp_path / "nodes.jsonl").write_text('{"id": "a", "size": 1}\n{"id": "b", "size": 2}\n')
+    rows = [{"id": "a", "size": 1, "label": "x"}, {"id": "b", "size": 2, "label": ""}]
+    (tmp_path / "nodes.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "edges.csv").write_text("source,target\na,b\n")
     files = {"nodes": tmp_path / "nodes.jsonl", "edges": tmp_path / "edges.csv"}
     made = prepare_graph(tmp_path / "graph", **files)
     assert made.notes[-1].startswith("nodes.jsonl: read into memory")
+    assert any("unlabelled nodes are to discover in" in note for note in made.notes)
     assert_same(replace(made, notes=made.notes[:-1]), nova.load_graph(**files))
 
 

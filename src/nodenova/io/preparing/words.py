@@ -54,13 +54,13 @@ def choose_words(
     words = [word for (word,) in store.rows(fit, [COMMON * nodes])]
     kept = np.arange(len(words))
     if len(words) > most:
-        weight = _weights(pieces, words, nodes, table, store, progress)
+        weight = tfidf_totals(pieces, words, nodes, table, store, progress)
         kept = np.sort(np.argsort(-weight, kind="stable")[:most])
     say_words(len(kept), total, rare, common, len(words) - len(kept), nodes, source, notes)
     return tuple(words[place] for place in kept)
 
 
-def _weights(
+def tfidf_totals(
     pieces: Callable[[], Iterator[Sequence[str]]],
     words: Sequence[str],
     nodes: int,
