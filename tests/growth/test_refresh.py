@@ -160,6 +160,18 @@ def test_a_class_that_is_gone_is_named_and_its_words_are_news_when_they_come_bac
     assert back.unknown > 0.1
 
 
+def test_a_new_class_is_found_beside_one_that_is_gone(grown: Seasons, model: nova.Model) -> None:
+    ids = np.flatnonzero(grown.y != 3)
+    graph, y = grown.autumn.subgraph(ids), grown.y[ids]
+    task = nova.NewTask(graph, np.flatnonzero(ids >= SPRING), 1, mixed=True)
+    after = nova.discover(model, task, ONE, before=grown.spring)
+    said = after.predict(graph)
+    assert (said[y == LATE] == 4).mean() > 0.95
+    assert (said[y != LATE] == 4).mean() < 0.02
+    old, was = ids[ids < SPRING], model.predict(grown.spring)
+    assert (said[ids < SPRING] == was[old]).mean() >= 0.98
+
+
 def test_a_graph_of_other_things_carries_nothing_over(grown: Seasons, model: nova.Model) -> None:
     with pytest.raises(SettingError, match="no two classes of the model have nodes in this graph"):
         refreshed(model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool))

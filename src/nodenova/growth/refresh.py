@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
@@ -18,18 +17,13 @@ from nodenova.model.model import Model
 from nodenova.model.stage import Refresh
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.memory import Memory
-from nodenova.nn.multirank import MultiRank
 from nodenova.nn.passes import encode
-from nodenova.nn.seeding import repeatable, sample
-from nodenova.nn.statistics import ClassStatistics
+from nodenova.nn.seeding import repeatable
 from nodenova.nn.training import frozen
 from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
 from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import lda_head, refit_on_all_nodes
 from nodenova.prism.encoder import PrismEncoder
-
-MAX_MAPPED = 3000  # nodes by which the place of a class that has no node is estimated
-RIDGE = 1.0  # what holds that estimate back counts as so many nodes
 
 
 def check_refreshable(model: Model) -> None:
@@ -63,7 +57,7 @@ def refreshed(
     Statistics of the classes are taken anew from the nodes that the model was sure of before, and
     from labelled ones. Ids, names, kinds, decisions and stages of the classes stay, and so do the
     weights of views and the temperature: those were learned from labels, and sure nodes are easier
-    than most.
+    than most. A class that no node stands for keeps its id and name, and gets no node.
 
     Args:
         model: Of the `prism` encoder; it stays as it is.
@@ -158,43 +152,12 @@ def _fitted(
         temperature = calibrate_temperature(multirank, z, compact, len(there), scale, lda)
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
     z_all = encode(frozen(encoder), graph)
-    gone = [j for j in range(model.num_columns) if counts[j] < MIN_MEAN]
-    if gone:
-        classes = _with_estimated(model, graph, classes, multirank, z_all, gone)
     head = refit_on_all_nodes(
         [lda_head(multirank, classes, classes, temperature, lda)], z_all, scale
     )
     at, of = (torch.from_numpy(a).to(device) for a in (carriers.sample, carriers.sample_columns))
     cells = Cells.of(multirank, classes, z_all, at, of, lda)
     return encoder, head, Memory(memory.replay, classes), cells
-
-
-def _with_estimated(
-    model: Model,
-    graph: Graph,
-    classes: ClassStatistics,
-    multirank: MultiRank,
-    z: Tensor,
-    gone: list[int],
-) -> ClassStatistics:
-    """The statistics with the means of columns that no node stands for.
-
-    A ridge regression of what nodes are now on what they were says where a mean has gone.
-    """
-    some = sample(graph.num_nodes, MAX_MAPPED, z.device)
-    before = model.frozen_encoder()
-    u = before.spec.multirank(encode(before, model.aligned(graph))[some]).double()
-    v = multirank(z[some]).double()
-    mean_u, mean_v = u.mean(dim=0), v.mean(dim=0)
-    u, v = u - mean_u, v - mean_v
-    hold = RIDGE * u.square().sum(dim=1).mean()
-    gram = u @ u.t() + hold * torch.eye(len(u), dtype=u.dtype, device=u.device)
-    old = model.memory.classes
-    moved = (old.center[gone].double() - mean_u) @ u.t() @ torch.linalg.solve(gram, v) + mean_v
-    center, count = classes.center.clone(), classes.count.clone()
-    center[gone] = moved.to(center)
-    count[gone] = old.nodes[gone].to(count)
-    return replace(classes, center=center, count=count)
 
 
 def _classes_of_labels(
