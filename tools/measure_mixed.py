@@ -91,8 +91,7 @@ def unlabelled(pool: np.ndarray, is_old: np.ndarray, share: float | None, least:
 def told(model: Model, task: nova.NewTask) -> np.ndarray:
     """(N,) what Prism says when it is told which nodes are new.
 
-    Statistics are taken at the ranks in use only, as in a mixture: the package takes them at all,
-    in many times the time.
+    Statistics are taken at the ranks in use only: nothing is remembered for a later stage.
     """
     g, old, lda = model.frozen_encoder(), model.memory, model.lda
     multirank = g.spec.multirank
@@ -101,7 +100,7 @@ def told(model: Model, task: nova.NewTask) -> np.ndarray:
     z = encode(g, task.graph)
     with repeatable(0, "told"), torch.no_grad():
         ids = torch.from_numpy(task.ids)
-        _, head = fit_joint_classifier(used, small, z, ids, task.number, lda=lda)
+        _, head = fit_joint_classifier(used, small, z, z[ids], task.number, lda=lda)
         said: np.ndarray = head(z).argmax(dim=1).numpy()
     return said
 

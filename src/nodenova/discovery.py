@@ -13,11 +13,11 @@ from nodenova.growth.refresh import check_refreshable, refreshed
 from nodenova.methods import METHODS, Method
 from nodenova.model.model import Model, Stage
 from nodenova.model.stage import Refresh
-from nodenova.nn.passes import encode
-from nodenova.nn.seeding import repeatable
+from nodenova.nn.passes import encode_rows, passes_kept
+from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import Watcher, watched_by
 from nodenova.prism.count import Count
-from nodenova.prism.counting import gather, judge
+from nodenova.prism.counting import MAX_COVERED, gather, judge
 from nodenova.prism.method import Prism
 from nodenova.task import NewTask
 
@@ -32,7 +32,7 @@ def discover(
     refresh: bool | str = "auto",
     before: Graph | None = None,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = "auto",
     watcher: Watcher | None = None,
 ) -> Model:
     """Find `task.num_new` new classes among the unlabelled nodes `task.ids`.
@@ -54,7 +54,7 @@ def discover(
         before: The graph that the model was made on, if it is at hand: a node with the id of one of
             its nodes is the same, and only such nodes carry classes over.
         seed: The same model, task, method and seed give the same result, bit for bit.
-        threads: For the computation; the result may depend on it in the last bits.
+        threads: "auto" for all cores; the result does not depend on it.
         watcher: Called after every epoch with its number, their number and the losses.
 
     Returns:
@@ -85,11 +85,12 @@ def discover(
     model, done = _up_to_date(model, task, refresh, before, seed, threads)
     task = replace(task, graph=model.aligned(task.graph))
     count = None
-    if task.num_new is None:
-        count = count_new(model, task, seed=seed, threads=threads)
-        task = replace(task, num_new=count.number or None)
-    with repeatable(seed, f"discover-{len(model.stages)}", threads), watched_by(watcher):
-        grown = _unchanged(model) if task.num_new is None else method.discover(model, task)
+    with passes_kept(task.graph, wanted=task.num_new is None):  # for counting and the method
+        if task.num_new is None:
+            count = count_new(model, task, seed=seed, threads=threads)
+            task = replace(task, num_new=count.number or None)
+        with repeatable(seed, f"discover-{len(model.stages)}", threads), watched_by(watcher):
+            grown = _unchanged(model) if task.num_new is None else method.discover(model, task)
     found, before, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != before + wanted:
         raise SettingError(f"{method!r} returned {found} classes for {before} + {wanted}")
@@ -103,7 +104,7 @@ def _up_to_date(
     refresh: bool | str,
     before: Graph | None,
     seed: int,
-    threads: int,
+    threads: Threads,
 ) -> tuple[Model, Refresh | None]:
     """The model, its representation fitted anew where that is asked for or due; what was done."""
     check_refresh(refresh)
@@ -130,7 +131,9 @@ def _up_to_date(
     )
 
 
-def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -> Count:
+def count_new(
+    model: Model, task: NewTask, *, seed: int = 0, threads: Threads = "auto"
+) -> Count:
     """How many new classes there seem to be among the unlabelled nodes of a task.
 
     Args:
@@ -138,7 +141,7 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
         task: Where every node is new (mixed=False), the answer is at least 1; in a mixture it may
             be 0. Its `num_new` is not looked at.
         seed: The same model, task and seed give the same answer.
-        threads: For the computation.
+        threads: "auto" for all cores; the result does not depend on it.
 
     Returns:
         Probabilities of 0 to 15 new classes, the likeliest number, and `sentence()`, which says it
@@ -163,10 +166,12 @@ def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: int = 1) -
             "whether anything is new: fit it again, or give num_new"
         )
     with repeatable(seed, f"count-{len(model.stages)}", threads), torch.no_grad():
-        z = encode(g, graph)[torch.from_numpy(task.ids).to(model.device)]
+        ids = torch.from_numpy(task.ids).to(model.device)
+        ids = ids[sample(len(ids), MAX_COVERED, ids.device)]
+        (z,) = encode_rows(g, graph, ids)
         known = model.memory.classes
         count = judge(gather(g.spec.multirank, known, cells, z, task.mixed, model.lda))
-    return count.capped(len(task.ids))
+    return replace(count, nodes=len(task.ids)).capped(len(task.ids))
 
 
 def check_mixed(method: Method) -> None:

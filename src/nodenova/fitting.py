@@ -21,11 +21,10 @@ from nodenova.model.model import Model, NodeClass, Stage
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.memory import Memory
-from nodenova.nn.passes import encode
-from nodenova.nn.seeding import pick_device, repeatable
+from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import Watcher, frozen, minimize, watched_by
 from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
-from nodenova.prism.cells import Cells
+from nodenova.prism.cells import MAX_NODES, Cells
 from nodenova.prism.classifier import LDASettings, lda_head
 from nodenova.prism.encoder import PrismEncoder
 from nodenova.settings import from_text
@@ -56,7 +55,7 @@ def fit(
     *,
     seed: int = 0,
     device: str = "auto",
-    threads: int = 1,
+    threads: Threads = "auto",
     watcher: Watcher | None = None,
     **settings: Any,
 ) -> Model:
@@ -74,7 +73,7 @@ def fit(
         encoder: `prism`, `gcn`, `gat` or `sage`.
         seed: The same seed on the same machine gives the same model, bit for bit.
         device: "auto", "cpu", "cuda", ….
-        threads: For the computation; the result may depend on it in the last bits.
+        threads: "auto" for all cores; the result does not depend on it.
         watcher: Called after every epoch with its number, their number and the losses.
         **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
             compared (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5,
@@ -110,8 +109,11 @@ def _compute(
 ) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
     n = len(old.class_names)
-    views = kind.fit(old.graph, device)
-    g, z = views.whitened(views(old.graph)[train], y)
+    # The nodes on which cells are found; what is fitted of the others is not kept.
+    some = sample(old.graph.num_nodes, MAX_NODES, device)
+    views, z = kind.fit_rows(old.graph, torch.cat([train, some]), device)
+    g, z = views.whitened(z, y)
+    z, z_some = z[: len(y)], z[len(y) :]
     multirank = g.spec.multirank
     memory = Memory.of(z, y, n, multirank)
     scale = learn_view_scale(multirank, z, y, n, g.spec.prior_weight, lda)
@@ -120,7 +122,7 @@ def _compute(
     head = lda_head(multirank, classes, classes, float(classes.temperature), lda)
     stage = Stage("fit", g.spec.as_settings() | asdict(lda), seed, SEES)
     with torch.no_grad():
-        cells = Cells.of(multirank, classes, encode(frozen(g), old.graph), train, y, lda)
+        cells = Cells.of(multirank, classes, z_some, z, y, lda)
     return _model(g, head, Memory(memory.replay, classes), old, stage, cells)
 
 

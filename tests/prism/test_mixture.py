@@ -12,7 +12,7 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, get_method
 from nodenova.nn.passes import encode
-from nodenova.prism import mixture
+from nodenova.prism import method, mixture
 from nodenova.prism.coverage import node_odds
 
 
@@ -84,7 +84,7 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
 
 def test_of_many_nodes_a_part_is_grouped_and_all_are_classified(world, monkeypatch) -> None:
     model, task, exam, _, _ = world
-    monkeypatch.setattr(mixture, "MAX_GROUPED", 150)
+    monkeypatch.setattr(method, "MAX_GROUPED", 150)
     monkeypatch.setattr(mixture, "MAX_REGROUPED", 100)
     assert (
         nova.grade(nova.discover(model, task, nova.Prism(n_resamples=2)), exam).scores()["all"] > 85

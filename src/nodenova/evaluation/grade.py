@@ -13,6 +13,7 @@ from nodenova.errors import one_of
 from nodenova.evaluation import metrics
 from nodenova.model.decisions import Split
 from nodenova.model.model import Model
+from nodenova.nn.passes import encode_rows, passes_kept
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -159,6 +160,11 @@ def grade(model: Model, exam: Exam) -> Grade:
         >>> graded.confusion.shape, graded.collapse["new_used"]
         ((4, 4), 2)
     """
+    with passes_kept(exam.graph):
+        return _graded(model, exam)
+
+
+def _graded(model: Model, exam: Exam) -> Grade:
     # For stages the model has not been through it has empty columns: no node can be said to be in
     # them.
     predicted = (
@@ -195,8 +201,9 @@ def _among_old(model: Model, exam: Exam) -> np.ndarray:
     """
     ids = [c.id for c in model.classes[: model.num_old]]
     columns = [j for j, class_id in enumerate(model.column_class_ids) if class_id in ids]
-    z = torch.from_numpy(model.embed(exam.graph)[exam.ids]).to(model.device)
     with torch.no_grad(), fixed_threads():
+        nodes = torch.from_numpy(exam.ids).to(model.device)
+        (z,) = encode_rows(model.frozen_encoder(), exam.graph, nodes)
         p = model.head()(z)[:, columns].softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
     owner = np.array([ids.index(model.column_class_ids[j]) for j in columns])
     # (test nodes, old classes)

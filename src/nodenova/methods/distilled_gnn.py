@@ -69,7 +69,7 @@ class DistilledGNN:
             z = views(task.graph)
             ids = torch.from_numpy(task.ids).to(z.device)
             _, teacher = fit_joint_classifier(
-                views.spec.multirank, model.memory, z, ids, task.number, lda=model.lda
+                views.spec.multirank, model.memory, z, z[ids], task.number, lda=model.lda
             )
             p = teacher(z).softmax(dim=1)  # (N, n)
         spec = GNNSpec(self.encoder, task.graph.num_features, self.hidden, self.layers)

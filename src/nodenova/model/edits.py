@@ -126,7 +126,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     keep = [i for i, c in enumerate(model.column_class_ids) if c != whole.id]
     with repeatable(seed, f"split-{whole.id}"), torch.no_grad():
         z = g(graph)
-        logits = model._logits(z)  # (N, classes)
+        logits = model._by_class(model._head(z))  # (N, classes)
         row = logits.argmax(dim=1).cpu().numpy()
         nodes = torch.from_numpy(np.flatnonzero(row == model.classes.index(whole)))
         ids = nodes[sample(len(nodes), SPLIT_NODES, nodes.device)].sort().values.to(z.device)

@@ -26,7 +26,7 @@ from nodenova.model.trained import trained_head as trained_head
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head
 from nodenova.nn.memory import Memory
-from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.passes import passes_kept
 from nodenova.nn.training import History, frozen
 from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import LDASettings
@@ -173,13 +173,12 @@ class Model(ModelParts):
 
     def predict_proba(self, graph: Graph) -> np.ndarray:
         """(N, classes) probability of each class for each node, in the order of `classes`."""
-        return self._run(graph, lambda z: self._logits(z).softmax(dim=1))
+        return self._run_head(graph, lambda h: self._by_class(h).softmax(dim=1))
 
     def embed_and_predict(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         """`embed` and `predict_proba` for the price of one."""
-        z = self.embed(graph)
-        with torch.no_grad(), fixed_threads():
-            return z, self._logits(torch.from_numpy(z).to(self.device)).softmax(dim=1).cpu().numpy()
+        with passes_kept():
+            return self.embed(graph), self.predict_proba(graph)
 
     @accepts_old_arguments(unsure_below="min_confidence")
     def predict(self, graph: Graph, min_confidence: float = 0.0) -> np.ndarray:
@@ -197,7 +196,7 @@ class Model(ModelParts):
         """
         ids = np.array([c.id for c in self.classes])
         if min_confidence <= 0:
-            return ids[self._run(graph, lambda z: self._logits(z).argmax(dim=1))]
+            return ids[self._run_head(graph, lambda h: self._by_class(h).argmax(dim=1))]
         probabilities = self.predict_proba(graph)
         unsure = probabilities.max(axis=1) < min_confidence
         return np.where(unsure, UNSURE, ids[probabilities.argmax(axis=1)])
@@ -215,7 +214,9 @@ class Model(ModelParts):
         if self._novel_head is not None:
             novel_head = self._novel_head
             return new_ids[self._run(graph, lambda z: novel_head(z).argmax(dim=1))]
-        return new_ids[self._run(graph, lambda z: self._logits(z)[:, n_old:].argmax(dim=1))]
+        return new_ids[
+            self._run_head(graph, lambda h: self._by_class(h)[:, n_old:].argmax(dim=1))
+        ]
 
     def rename(self, class_id: int, name: str) -> Model:
         """The same model with another name for one class.
@@ -282,12 +283,11 @@ class Model(ModelParts):
         """
         save_model(self, folder)
 
-    def _logits(self, z: Tensor) -> Tensor:
+    def _by_class(self, logits: Tensor) -> Tensor:
         """(N, classes) the head's columns, those of a merged class added as probabilities are."""
-        logits: Tensor = self._head(z)  # (N, columns)
         if self.column_class_ids == tuple(c.id for c in self.classes):
             return logits
-        of = torch.tensor(self.column_class_ids, device=z.device)
+        of = torch.tensor(self.column_class_ids, device=logits.device)
         return torch.stack([logits[:, of == c.id].logsumexp(dim=1) for c in self.classes], dim=1)
 
     def __repr__(self) -> str:

@@ -15,11 +15,12 @@ from nodenova.errors import GraphError, renamed_attribute
 from nodenova.graph import Graph
 from nodenova.model.fitted_on import FittedOn, with_features
 from nodenova.nn.encoder import Encoder
-from nodenova.nn.heads import Head
+from nodenova.nn.heads import Head, UnitLinearHead
 from nodenova.nn.memory import Memory
-from nodenova.nn.passes import encode
+from nodenova.nn.passes import encode, last_pass
 from nodenova.nn.seeding import fixed_threads
 from nodenova.prism.cells import Cells
+from nodenova.prism.encoder import PrismEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +122,17 @@ class ModelParts:
         graph = self.aligned(graph)
         with torch.no_grad(), fixed_threads():
             return read(encode(self._encoder, graph)).cpu().numpy()
+
+    def _run_head(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
+        """What `read` makes of (N, columns) what the joint head says of all nodes.
+
+        Of many views no more than one is held, cut to the ranks that the head reads.
+        """
+        self.check(graph)
+        g, h = self._encoder, self._head
+        with torch.no_grad(), fixed_threads():
+            if not isinstance(g, PrismEncoder) or not isinstance(h, UnitLinearHead):
+                return read(h(encode(g, graph))).cpu().numpy()
+            kept = last_pass(g, graph)
+            views = g.each_view(graph, max(h.multirank.ranks)) if kept is None else g.places(kept)
+            return read(h.from_views(views)).cpu().numpy()

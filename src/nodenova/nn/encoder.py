@@ -63,3 +63,8 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, graph: Graph) -> Tensor:
         """(nodes, spec.hidden) z of all nodes."""
+
+    def rows(self, graph: Graph, ids: Tensor) -> Tensor:
+        """(n, spec.hidden) z of the nodes `ids`."""
+        z: Tensor = self(graph)[ids]
+        return z

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nodenova.nn.multirank import MultiRank
 
+BLOCK = 16_384  # nodes whose features are held at a time
 TEMPERATURE = 0.1  # at which a joint head is read on z/|z|, as the released code of SWORD does
 
 
@@ -101,6 +102,21 @@ class UnitLinearHead(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         return self.linear(self.multirank(z)) / self.temperature
+
+    def from_views(self, views: Iterable[Tensor]) -> Tensor:
+        """What `forward` says, of nodes whose views (n, max rank or more) come one by one.
+
+        No more than a view and the logits are held.
+        """
+        weights = self.linear.weight.chunk(self.multirank.views, dim=1)
+        logits: Tensor | None = None
+        for view, weight in zip(views, weights, strict=True):
+            if logits is None:
+                logits = self.linear.bias.repeat(len(view), 1)
+            for rows, place in zip(view.split(BLOCK), logits.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
+                place += self.multirank.of_view(rows) @ weight.t()
+        assert logits is not None
+        return logits.div_(self.temperature)
 
     def description(self) -> dict[str, Any]:
         """What `build_head` needs to make an empty one like it, in the words of saved models."""

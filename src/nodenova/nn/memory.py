@@ -70,7 +70,7 @@ class Memory:
         """Of the nodes z (n, hidden) with classes y (n,)."""
         return cls(
             ReplayStatistics.estimate(z, y, num_classes),
-            ClassStatistics.estimate(multirank(z.detach()), y, num_classes, multirank.views),
+            ClassStatistics.of_nodes(z.detach(), y, num_classes, multirank),
         )
 
     @classmethod

@@ -52,8 +52,14 @@ class MultiRank:
         if self.is_whole:  # nothing to cut, and gradients add up in the order they always had
             return F.normalize(z, dim=1)
         views = z.split(self.view_size, dim=1)  # type: ignore[no-untyped-call]
-        parts = [F.normalize(view[:, :rank], dim=1) for view in views for rank in self.ranks]
-        return torch.cat(parts, dim=1)
+        return torch.cat([part for view in views for part in self._cut(view)], dim=1)
+
+    def of_view(self, view: Tensor) -> Tensor:
+        """(n, sum of ranks) the columns of u that come from one view (n, max rank or more)."""
+        return torch.cat(self._cut(view), dim=1)
+
+    def _cut(self, view: Tensor) -> list[Tensor]:
+        return [F.normalize(view[:, :rank], dim=1) for rank in self.ranks]
 
     def nearest(self, wanted: Iterable[float]) -> MultiRank:
         """The same at those of its ranks that are nearest, as ratios, to the wanted ones.

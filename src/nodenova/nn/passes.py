@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.graph import Graph
+from nodenova.nn.encoder import Encoder
 
 
 @dataclass
@@ -23,6 +24,7 @@ class _Last:
     z: Tensor | None = None
 
 
+MAX_KEPT = 50_000  # nodes of a graph whose z is kept where nobody has asked for it
 _LAST: ContextVar[_Last | None] = ContextVar("last pass", default=None)
 
 
@@ -37,6 +39,22 @@ def shared_passes() -> Iterator[None]:
         yield
     finally:
         _LAST.reset(token)
+
+
+@contextmanager
+def passes_kept(graph: Graph | None = None, wanted: bool = True) -> Iterator[None]:
+    """`shared_passes`, unless it is within such a block already.
+
+    Args:
+        graph: Of more than MAX_KEPT nodes nothing is kept: a pass more costs less than the memory.
+        wanted: Whether there will be more than one pass.
+    """
+    large = graph is not None and graph.num_nodes > MAX_KEPT
+    if _LAST.get() is not None or large or not wanted:
+        yield
+        return
+    with shared_passes():
+        yield
 
 
 @torch.no_grad()
@@ -61,6 +79,32 @@ def encode(encoder: nn.Module, graph: Graph) -> Tensor:
         last.z = None  # never two at a time: z is wide
         last.weights, last.graph, last.z = weights, graph, encoder(graph)
     return last.z
+
+
+def last_pass(encoder: nn.Module, graph: Graph) -> Tensor | None:
+    """What `encode` would give; None outside of `shared_passes`, where nothing is kept."""
+    return None if _LAST.get() is None else encode(encoder, graph)
+
+
+@torch.no_grad()
+def encode_rows(encoder: Encoder, graph: Graph, *ids: Tensor | slice) -> list[Tensor]:
+    """z of some nodes by one pass, without holding that of all where the encoder can.
+
+    Args:
+        encoder: As in `encode`, whose last result is used within `shared_passes`.
+        graph: What it sees.
+        *ids: (n,) numbers of nodes, or a slice of all.
+
+    Returns:
+        (n, hidden) for each, not to be written into.
+    """
+    if _LAST.get() is not None or encoder.training:
+        z = encode(encoder, graph)
+        return [z[some] for some in ids]
+    every = torch.arange(graph.num_nodes)
+    numbers = [every[some] if isinstance(some, slice) else some for some in ids]
+    z = encoder.rows(graph, torch.cat([some.to(numbers[0].device) for some in numbers]))
+    return list(z.split([len(some) for some in numbers]))  # type: ignore[no-untyped-call]
 
 
 def _digest(encoder: nn.Module) -> str:

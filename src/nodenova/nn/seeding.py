@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, TypeAlias
 
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -12,18 +15,21 @@ from torch import Tensor
 
 from nodenova.errors import SettingError
 
+Threads: TypeAlias = 'int | Literal["auto"]'
+MIN_DIVIDED = 2_000_000  # multiplications from which on threads are worth being woken
+_THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
+
 
 @contextmanager
-def repeatable(seed: int, phase: str, threads: int = 1) -> Iterator[None]:
+def repeatable(seed: int, phase: str, threads: Threads = "auto") -> Iterator[None]:
     """Run a block with a generator of its own and a fixed number of threads.
 
-    The caller's random state and thread count come back afterwards. One thread is the default: on
-    graphs of ordinary size it is the fastest, and sums are then always added in the same order.
+    The caller's random state and thread count come back afterwards.
 
     Args:
         seed: With `phase` it seeds PyTorch's generator.
         phase: Different phases of one seed draw different numbers.
-        threads: Of PyTorch, NumPy, SciPy and scikit-learn.
+        threads: See `fixed_threads`.
 
     Examples:
         >>> def draw() -> Tensor:
@@ -39,13 +45,69 @@ def repeatable(seed: int, phase: str, threads: int = 1) -> Iterator[None]:
 
 
 @contextmanager
-def fixed_threads(threads: int = 1) -> Iterator[None]:
-    """Run a block with a fixed number of threads."""
+def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
+    """Run a block whose results do not depend on the number of threads.
+
+    Sparse products are divided among them by rows, each of which one thread adds up in one order.
+    All else runs on one thread: a sum over nodes that is divided differs in its last bits.
+
+    Args:
+        threads: "auto" is what a block around this one has, or else all cores, at most
+            OMP_NUM_THREADS.
+
+    Raises:
+        SettingError: It is neither "auto" nor a whole number from 1 on.
+
+    Examples:
+        >>> with fixed_threads(2):
+        ...     torch.get_num_threads()
+        1
+    """
+    token = _THREADS.set(num_threads(threads))
     before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):  # NumPy, SciPy, scikit-learn
+            yield
+    finally:
+        torch.set_num_threads(before)
+        _THREADS.reset(token)
+
+
+def num_threads(threads: Threads) -> int:
+    """How many "auto" is here, or the number itself.
+
+    Raises:
+        SettingError: It is neither "auto" nor a whole number from 1 on.
+
+    Examples:
+        >>> num_threads(3)
+        3
+    """
+    if threads == "auto":
+        most = os.environ.get("OMP_NUM_THREADS", "")
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        cores = cores or os.cpu_count() or 1
+        return _THREADS.get() or min(cores, int(most) if most.isdigit() and int(most) else cores)
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise SettingError(f'threads is "auto" or a whole number from 1 on, not {threads!r}')
+    return threads
+
+
+@contextmanager
+def threads_by_rows(operations: int) -> Iterator[None]:
+    """Within `fixed_threads`, run a block that is divided by rows on all of its threads.
+
+    Args:
+        operations: Below MIN_DIVIDED it stays on one.
+    """
+    threads, before = _THREADS.get(), torch.get_num_threads()
+    if threads is None or threads == before or operations < MIN_DIVIDED:
+        yield
+        return
     torch.set_num_threads(threads)
     try:
-        with threadpool_limits(threads):  # NumPy, SciPy, scikit-learn
-            yield
+        yield
     finally:
         torch.set_num_threads(before)
 

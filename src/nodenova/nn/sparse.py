@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.graph import Graph
+from nodenova.nn.seeding import threads_by_rows
 
 BLOCK_ENTRIES = 2**24  # of a matrix on disk that are used at a time: 128 MiB
 
@@ -29,11 +30,16 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix: SparseMatrix, dense: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.matrix = matrix
-        return matrix.csr @ dense
+        return _multiplied(matrix.csr, dense)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[None, Tensor]:  # type: ignore[no-untyped-def]
-        return None, ctx.matrix.csr_t @ grad.contiguous()
+        return None, _multiplied(ctx.matrix.csr_t, grad.contiguous())
+
+
+def _multiplied(csr: Tensor, dense: Tensor) -> Tensor:
+    with threads_by_rows(csr.values().shape[0] * dense.shape[-1]):
+        return csr @ dense
 
 
 @dataclass(frozen=True, eq=False)

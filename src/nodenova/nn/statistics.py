@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
+
+from nodenova.nn.multirank import MultiRank
 
 # Rows of a matrix from which on some of its eigenvectors are found faster than all.
 MIN_LARGE = 1000
 FACTORS = 32  # rank of the remembered covariance, beside its diagonal
+MAX_SCATTER = 5_000  # nodes whose scatter is taken; of more, that of some stands for all
+BLOCK = 4_096  # rows that are summed in single precision at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +49,39 @@ class ClassStatistics:
 
         A class without nodes gets the mean of all.
         """
-        center = means(u, y, num_classes)
-        factor, diag = low_rank(u - center[y])
-        dof = torch.tensor(float(max(len(u) - num_classes, 1)), device=u.device)
-        one, ones = torch.tensor(1.0, device=u.device), torch.ones(views, device=u.device)
-        count = torch.bincount(y, minlength=num_classes).to(u.dtype)
-        return cls(center, factor, diag, dof, one, ones, count)
+        return cls._of(means(u, y, num_classes), lambda some: u[some], y, views)
+
+    @classmethod
+    def of_nodes(
+        cls, z: Tensor, y: Tensor, num_classes: int, multirank: MultiRank
+    ) -> ClassStatistics:
+        """The same from z (n, hidden), whose u, several times as wide, is never held as a whole."""
+        if len(z) <= MAX_SCATTER:
+            return cls.estimate(multirank(z), y, num_classes, multirank.views)
+        total = torch.zeros(num_classes + 1, multirank.size, dtype=torch.float64, device=z.device)
+        for rows, mine in zip(z.split(BLOCK), y.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
+            u = multirank(rows)
+            member = F.one_hot(mine, num_classes).to(u)
+            total[:-1] += member.t() @ u
+            total[-1] += u.sum(dim=0)
+        count = torch.bincount(y, minlength=num_classes)
+        mean = total[-1] / len(z)  # for a class without nodes
+        center = torch.where(count[:, None] > 0, total[:-1] / count.clamp_min(1)[:, None], mean)
+        return cls._of(center.float(), lambda some: multirank(z[some]), y, multirank.views)
+
+    @classmethod
+    def _of(
+        cls, center: Tensor, read: Callable[[slice], Tensor], y: Tensor, views: int
+    ) -> ClassStatistics:
+        """With u of nodes by `read`."""
+        some = slice(None, None, -(-len(y) // MAX_SCATTER) or 1)
+        rows = read(some) - center[y[some]]
+        factor, diag = low_rank(rows)
+        share = len(y) / max(len(rows), 1)  # 1 where all of them are taken
+        dof = torch.tensor(float(max(len(y) - len(center), 1)), device=y.device)
+        one, ones = torch.tensor(1.0, device=y.device), torch.ones(views, device=y.device)
+        count = torch.bincount(y, minlength=len(center)).to(center.dtype)
+        return cls(center, share**0.5 * factor, share * diag, dof, one, ones, count)
 
     def with_temperature(self, temperature: float) -> ClassStatistics:
         """The same with another temperature."""
@@ -145,17 +177,21 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
         factor (q, D) and diag (D,).
     """
     factors = FACTORS if factors is None else factors
-    rows = rows.double()
     n, d = rows.shape
     if n <= factors:
         return rows.float(), torch.zeros(d, device=rows.device)
     if n > d:
-        value, vector = _largest(rows.t() @ rows, factors)
+        gram = torch.zeros(d, d, dtype=torch.float64, device=rows.device)
+        for block in rows.split(BLOCK):  # type: ignore[no-untyped-call]
+            gram += block.t() @ block
+        value, vector = _largest(gram, factors)
         factor = (value.clamp_min(0).sqrt() * vector).t().flip(0)
+        diag = gram.diagonal() - factor.square().sum(0)
     else:
+        rows = rows.double()
         factor = (_largest(rows @ rows.t(), factors)[1].t() @ rows).flip(0)
-    diag = (rows.square().sum(0) - factor.square().sum(0)).clamp_min(0)
-    return factor.float(), diag.float()
+        diag = rows.square().sum(0) - factor.square().sum(0)
+    return factor.float(), diag.clamp_min(0).float()
 
 
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.seeding import sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.prism.anchored import Directions, seeds, settle, squared_distances, whitening
 from nodenova.prism.classifier import LDASettings
@@ -52,19 +51,19 @@ class Cells:
         cls,
         multirank: MultiRank,
         known: ClassStatistics,
+        every: Tensor,
         z: Tensor,
-        ids: Tensor,
         y: Tensor,
         lda: LDASettings,
     ) -> Cells:
-        """Cells of all nodes z, and where the labelled ones among them, `ids` with classes y, are.
+        """Cells of nodes, and where the labelled ones with classes y are.
 
         Args:
             multirank: How z is read.
             known: Statistics of the classes y.
-            z: (N, hidden) of every node the graph shows. Which of them are labelled does not matter
-                here.
-            ids: (n,) the labelled nodes.
+            every: (m, hidden) all nodes the graph shows, or MAX_NODES of them. Which of them are
+                labelled does not matter here.
+            z: (n, hidden) the labelled nodes.
             y: (n,) their classes.
             lda: How classes are compared.
         """
@@ -73,8 +72,7 @@ class Cells:
         scale = used.per_column(known.view_scale)
         columns = multirank.columns_of(used).to(z.device)
         white = whitening(known.covariance(columns, lda.prior, scale))
-        some = z[sample(len(z), MAX_NODES, z.device)]
-        u = used(some) * scale
+        u = used(every) * scale
         directions = Directions.of(u, white, 3 * o)
         points = directions(u).double().cpu().numpy()
         wanted = min(max(CELLS_PER_CLASS * o, MIN_CELLS), MAX_CELLS)
@@ -94,7 +92,7 @@ class Cells:
             torch.from_numpy(center).float().to(z.device),
             torch.zeros(CELLINGS, count, 0, device=z.device),
         )
-        return cells.append(multirank, known, z[ids], y, o)
+        return cells.append(multirank, known, z, y, o)
 
     def used(self, multirank: MultiRank) -> MultiRank:
         """The ranks that cells are found on."""

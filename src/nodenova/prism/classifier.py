@@ -29,7 +29,7 @@ RESAMPLES = 12  # of the new nodes, over whose groupings it is averaged what the
 MAX_SLOPE = 100.0  # tau of a refitted classifier
 MAX_SLOPE_NODES = 5000  # nodes by which tau is found
 MAX_RESAMPLED = 5000  # new nodes that are grouped again
-CHUNK = 65536  # nodes whose multi-rank features are held in memory
+CHUNK = 16_384  # nodes whose multi-rank features are held in memory
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def fit_joint_classifier(
     multirank: MultiRank,
     old: Memory,
     z: Tensor,
-    ids: Tensor,
+    z_new: Tensor,
     num_new: int,
     *,
     group: Callable[[Tensor, int], Tensor] = spherical_kmeans,
@@ -143,13 +143,15 @@ def fit_joint_classifier(
     resamples: int = RESAMPLES,
     ridge: float | None = RIDGE,
 ) -> tuple[Memory, UnitLinearHead]:
-    """Find new classes among the nodes `ids` of z, and one classifier for old and new ones.
+    """Find new classes among the nodes z_new, and one classifier for old and new ones.
+
+    Groupings are compared at the ranks in use; what is remembered for later stages, at all.
 
     Args:
         multirank: How z is read.
         old: What is remembered of the old classes.
-        z: (N, hidden) of all visible nodes.
-        ids: (n,) the new ones among them.
+        z: (N, hidden) of visible nodes.
+        z_new: (n, hidden) of the new ones.
         num_new: How many classes they are of.
         group: (u (n, D), k) -> (n,) how they are grouped.
         lda: As phase 1 was calibrated; the defaults unless given.
@@ -164,24 +166,25 @@ def fit_joint_classifier(
     lda = lda or LDASettings()
     n = len(old) + num_new
 
-    def head_of(both: ClassStatistics) -> UnitLinearHead:
-        scatter = both if pool else old.classes
-        return lda_head(multirank, both, scatter, float(old.classes.temperature), lda)
+    used = lda.ranks_for(multirank, n)
+    known = old.classes.at(multirank.columns_of(used).to(z.device))
 
-    z_u = z[ids]
-    u = scaled_features(multirank, z_u, n, old.classes.view_scale, lda)
-    groups = group(u, num_new)
-    both = old.append(Memory.of(z_u, groups, num_new, multirank))
-    head = head_of(both.classes)
+    def head_of(unit: Tensor, groups: Tensor) -> UnitLinearHead:
+        new = ClassStatistics.estimate(unit, groups, num_new, used.views)
+        both = known.append(new)
+        return lda_head(used, both, both if pool else known, float(known.temperature), lda, used)
+
+    unit = used(z_new)
+    scale = used.per_column(known.view_scale)
+    groups = group(unit * scale, num_new)
+    both = old.append(Memory.of(z_new, groups, num_new, multirank))
     if ridge is None:
-        return both, head
-    some = sample(len(u), MAX_RESAMPLED, u.device)
-    wide = multirank(z_u[some])
-    heads = [
-        head_of(old.classes.append(ClassStatistics.estimate(wide, other, num_new, multirank.views)))
-        for other in subsampled_kmeans(u[some], groups[some], num_new, resamples)
-    ]
-    return both, refit_on_all_nodes(heads or [head], z, old.classes.view_scale, ridge)
+        return both, head_of(unit, groups)
+    some = sample(len(unit), MAX_RESAMPLED, unit.device)
+    part = unit[some]
+    others = subsampled_kmeans(part * scale, groups[some], num_new, resamples)
+    heads = [head_of(part, other) for other in others] or [head_of(unit, groups)]
+    return both, refit_on_all_nodes(heads, z, known.view_scale, ridge)
 
 
 @torch.no_grad()

@@ -22,16 +22,13 @@ from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, gcn_operator, row_blocks
 from nodenova.prism.degree_features import COLUMNS, DegreeFeatures
+from nodenova.prism.subspace import AVERAGED, DEPTHS, projected, right_bases
 
-DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
-AVERAGED = 2  # the depth at which every step up to it counts alike
-# Of power iteration, a depth each; a deeper view starts from what the one before found.
-ROUNDS = (3, 2, 1)
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
 RANKS = (6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # ranks at which classes are remembered
 CENTERING = 0.5  # how much of the mean over all nodes is subtracted
-SPARE = 16  # columns beyond the rank that make the power iteration accurate
+BLOCK = 16_384  # nodes that are whitened at a time
 
 
 @dataclass(frozen=True)
@@ -127,16 +124,36 @@ class PrismEncoder(Encoder):
             graph: What it is fitted on.
             device: Where it is computed and kept.
         """
+        return cls.fit_rows(graph, torch.zeros(0, dtype=torch.long), device)[0]
+
+    @classmethod
+    @torch.no_grad()
+    def fit_rows(
+        cls, graph: Graph, ids: Tensor, device: torch.device
+    ) -> tuple[PrismEncoder, Tensor]:
+        """The basis of each view, and what the views say of some nodes, without another pass.
+
+        Args:
+            graph: What it is fitted on.
+            ids: (n,) numbers of nodes.
+            device: Where it is computed and kept.
+
+        Returns:
+            The views, and (n, hidden) z of these nodes.
+        """
         rank = max(min(max(RANKS), min(graph.x.shape) - 1), 1)
         views = cls(PrismEncoderSpec("prism", graph.num_features, rank, averaged=True)).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
+        z = torch.empty(len(ids), views.spec.hidden, device=device)
+        places = torch.split(z, rank, dim=1)
         smooth = gcn_operator(graph, device)
         for weight in range(len(WEIGHTS)):
-            bases = _right_bases(smooth, views._weighted(graph, weight), views.spec.view_size)
-            for depth, (basis, mean) in enumerate(bases):
+            bases = right_bases(smooth, views._weighted(graph, weight), rank, ids)
+            for depth, (basis, mean, rows) in enumerate(bases):
                 number = depth * len(WEIGHTS) + weight
                 views.basis[number] = basis
                 views.shift[number] = CENTERING * mean
+                torch.sub(rows, views.shift[number], out=places[number])
         views.counts = DegreeFeatures.fit(graph, device)
         bumps = views.counts(graph)
         centered = (bumps - bumps.mean(dim=0)).double()
@@ -144,7 +161,8 @@ class PrismEncoder(Encoder):
         main = vectors[:, : views.spec.view_size].float()
         views.count_basis[:, : main.shape[1]] = main  # the columns beyond the bumps stay empty
         views.shift[-1] = bumps.mean(dim=0) @ views.count_basis
-        return views
+        torch.sub(bumps[ids] @ views.count_basis, views.shift[-1], out=places[-1])
+        return views, z
 
     def _bases(self) -> list[Tensor]:
         """(features or bumps, rank) of each view."""
@@ -159,8 +177,8 @@ class PrismEncoder(Encoder):
         folded into the basis, so nothing more is kept.
 
         Args:
-            z: (n, hidden) labelled nodes in these views.
-            y: (n,) their classes.
+            z: (n, hidden) nodes in these views, the labelled ones first.
+            y: (labelled nodes,) their classes.
 
         Returns:
             The whitened views, and (n, hidden) z in them.
@@ -170,7 +188,7 @@ class PrismEncoder(Encoder):
         size = self.spec.view_size
         for number, basis in enumerate(white._bases()):
             place = slice(number * size, (number + 1) * size)
-            part = z[:, place].double()
+            part = z[: len(y), place].double()
             centre = torch.stack([part[y == c].mean(0) for c in range(int(y.max()) + 1)])
             residual = part - centre[y]
             within = residual.t() @ residual / max(len(part) - len(centre), 1)
@@ -181,26 +199,48 @@ class PrismEncoder(Encoder):
             turn = torch.linalg.solve_triangular(factor, one, upper=False)
             basis.copy_(basis @ turn.t().float())
             white.shift[number] = self.shift[number] @ turn.t().float()
-            z_white[:, place] = (part @ turn.t()).float()
+            for rows, white_rows in zip(z.split(BLOCK), z_white.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
+                white_rows[:, place] = (rows[:, place].double() @ turn.t()).float()
         return white, z_white
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, views * rank) z of all nodes."""
         z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
-        places = torch.split(z, self.spec.view_size, dim=1)
-        for view, shift, place in zip(self._unshifted(graph), self.shift, places, strict=True):
-            torch.sub(view, shift, out=place)
+        for view, place in zip(self.each_view(graph), self.places(z), strict=True):
+            place.copy_(view)
         return z
 
-    def _unshifted(self, graph: Graph) -> Iterator[Tensor]:
+    @torch.no_grad()
+    def rows(self, graph: Graph, ids: Tensor) -> Tensor:
+        """(n, views * rank) z of the nodes `ids`; no more than a view of all nodes is held."""
+        z = torch.empty(len(ids), self.spec.hidden, device=self.basis.device)
+        for view, place in zip(self.each_view(graph), self.places(z), strict=True):
+            torch.index_select(view, 0, ids, out=place)
+        return z
+
+    def places(self, z: Tensor) -> tuple[Tensor, ...]:
+        """The views that z (n, hidden) is made of."""
+        return torch.split(z, self.spec.view_size, dim=1)
+
+    def each_view(self, graph: Graph, rank: int | None = None) -> Iterator[Tensor]:
+        """(N, rank) z of all nodes a view at a time.
+
+        Args:
+            graph: Whose nodes.
+            rank: How many columns of each view; all of them unless given.
+        """
         smooth = gcn_operator(graph, self.basis.device)
         words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
-        for number, basis in enumerate(self.basis):
+        for number, (basis, shift) in enumerate(zip(self._bases(), self.shift, strict=True)):
+            basis, shift = basis[:, :rank], shift[:rank]
+            if number == WORD_VIEWS:
+                yield self.counts(graph) @ basis - shift
+                return
             depth = DEPTHS[number // len(WEIGHTS)]
             averaged = self.spec.averaged and depth == AVERAGED
-            yield _smoothed(smooth, words[number % len(WEIGHTS)] @ basis, depth, averaged)
-        if self.spec.counted:
-            yield self.counts(graph) @ self.count_basis
+            x = words[number % len(WEIGHTS)]
+            view = projected(smooth, x, basis, depth, averaged)
+            yield view.sub_(shift)
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
         weights = self.word_weight[weight].cpu().numpy()
@@ -245,40 +285,3 @@ def weighted_words(
         per_word = np.repeat(per_text[start:end], length[start:end])
         weighted.data[place] = per_word * weight[x.indices[place]]
     return SparseMatrix.of(weighted, device, graph=graph)
-
-
-def _smoothed(smooth: SparseMatrix, columns: Tensor, depth: int, averaged: bool) -> Tensor:
-    """S^depth columns, or the mean of S^0 columns to S^depth columns."""
-    total = columns
-    for _ in range(depth):
-        columns = smooth @ columns
-        total = total + columns if averaged else columns
-    return total / (depth + 1) if averaged else total
-
-
-def _right_bases(
-    smooth: SparseMatrix, x: SparseMatrix | Tensor, rank: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """(d, rank) right singular vectors V of M = P x for each depth, (rank,) the mean row of M V.
-
-    By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the
-    same for every graph and seed: the views are a function of the graph.
-    """
-    transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
-    d = x.csr.shape[1] if isinstance(x, SparseMatrix) else x.shape[1]
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(d, min(rank + SPARE, d), generator=generator).to(smooth.csr.device)
-    q = start
-    for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
-
-        def smoothed(columns: Tensor, depth: int = depth) -> Tensor:
-            return _smoothed(smooth, columns, depth, depth == AVERAGED)
-
-        if depth == DEPTHS[1]:  # a node's own words are too far from smoothed ones to start from
-            q = start
-        for _ in range(rounds):
-            q = torch.linalg.qr(transposed @ smoothed(smoothed(x @ q)))[0]
-        projected = smoothed(x @ q)
-        gram = (projected.t() @ projected).double()
-        vectors = torch.linalg.eigh(gram)[1].flip(1)[:, :rank].float()
-        yield q @ vectors, projected.mean(0) @ vectors

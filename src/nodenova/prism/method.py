@@ -12,7 +12,8 @@ from torch import Tensor
 from nodenova.model.model import Model
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans
-from nodenova.nn.passes import encode
+from nodenova.nn.passes import encode_rows
+from nodenova.nn.seeding import sample
 from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
 from nodenova.prism.coverage import node_odds
@@ -20,6 +21,8 @@ from nodenova.prism.mixture import fit_mixed_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
 
+MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
+MAX_REFIT = 50_000  # visible nodes on which the classifier is fitted anew
 OF_PHASE_1 = (
     "{name} is a setting of phase 1, which calibrates for it: "
     "fit(..., {name}=...), --fit-set {name}=..."
@@ -101,8 +104,10 @@ class Prism:
     def discover(self, model: Model, task: NewTask) -> Model:
         """The model with the new classes of `task`; called by `nova.discover`."""
         g = model.frozen_encoder()
-        z = encode(g, task.graph)  # (N, views * view_size)
         ids = torch.from_numpy(task.ids).to(model.device)
+        ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
+        step = -(-task.graph.num_nodes // MAX_REFIT)
+        z_new, z = encode_rows(g, task.graph, ids, slice(None, None, step))  # (n, hidden) each
         multirank, old, cells, lda = g.spec.multirank, model.memory, model.cells, model.lda
         ridge = self.ridge if self.refit else None
         if task.mixed:
@@ -113,7 +118,7 @@ class Prism:
                 multirank,
                 old,
                 z,
-                ids,
+                z_new,
                 task.number,
                 odds=odds,
                 lda=lda,
@@ -126,7 +131,7 @@ class Prism:
                 multirank,
                 old,
                 z,
-                ids,
+                z_new,
                 task.number,
                 group=self.group,
                 lda=lda,
@@ -135,7 +140,7 @@ class Prism:
                 ridge=ridge,
             )
         if cells is not None:
-            cells = _with_new(cells, model, head, z[ids], task)
+            cells = _with_new(cells, model, head, z_new, task)
         return model.grown(encoder=g, head=head, memory=both, cells=cells)
 
     def group(self, u: Tensor, num_new: int) -> Tensor:

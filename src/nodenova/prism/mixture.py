@@ -33,7 +33,6 @@ from nodenova.prism.classifier import (
 
 RESTARTS = 8  # of anchored k-means
 RESTARTS_AGAIN = 2  # of each grouping of a part
-MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
 MAX_REGROUPED = 5_000  # of those that are grouped again
 
 
@@ -103,7 +102,7 @@ def fit_mixed_classifier(
     multirank: MultiRank,
     old: Memory,
     z: Tensor,
-    ids: Tensor,
+    z_new: Tensor,
     num_new: int,
     *,
     odds: Callable[[Tensor], np.ndarray] | None = None,
@@ -113,14 +112,13 @@ def fit_mixed_classifier(
     resamples: int = RESAMPLES,
     ridge: float | None = RIDGE,
 ) -> tuple[Memory, UnitLinearHead]:
-    """What `fit_joint_classifier` finds, where nodes `ids` of z may be of the old
-    classes too.
+    """What `fit_joint_classifier` finds, where nodes z_new may be of the old classes too.
 
     Args:
         multirank: How z is read.
         old: What is remembered of the known classes.
-        z: (N, hidden) of all visible nodes.
-        ids: Unlabelled nodes among them.
+        z: (N, hidden) of visible nodes.
+        z_new: (n, hidden) of the unlabelled ones.
         num_new: How many new classes to find.
         odds: Those of nodes (n, hidden) to be new, by which they count; see
             `nodenova.prism.coverage`. Without it all count alike.
@@ -135,10 +133,8 @@ def fit_mixed_classifier(
         Statistics of the old classes and the new ones, and one classifier for all of them.
     """
     known = old.classes
-    ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
-    z_u = z[ids]
-    weight = None if odds is None else odds(z_u)
-    scene = Scene.of(multirank, known, z_u, num_new, lda, weight)
+    weight = None if odds is None else odds(z_new)
+    scene = Scene.of(multirank, known, z_new, num_new, lda, weight)
     groups = nearest_new(scene.points, scene.anchors, scene.centers(num_new, restarts, weight))
 
     def head_of(u: Tensor, mine: np.ndarray) -> UnitLinearHead:
@@ -146,14 +142,14 @@ def fit_mixed_classifier(
         temperature = float(known.temperature)
         return lda_head(scene.used, both, both if pool else scene.old, temperature, lda, scene.used)
 
-    both = _remembered(old, multirank, z_u, groups, num_new)
-    wide = scene.used(z_u)
+    both = _remembered(old, multirank, z_new, groups, num_new)
+    wide = scene.used(z_new)
     if ridge is None:
         return both, head_of(wide, groups)
-    some = sample(len(z_u), MAX_REGROUPED, z_u.device).cpu().numpy()
+    some = sample(len(z_new), MAX_REGROUPED, z_new.device).cpu().numpy()
     again = scene.part(some)
     part_weight = None if weight is None else weight[some]
-    rows = wide[torch.from_numpy(some).to(z_u.device)]
+    rows = wide[torch.from_numpy(some).to(z_new.device)]
     heads = [
         head_of(rows, _regrouped(again, groups[some], num_new, part_weight))
         for _ in range(resamples)

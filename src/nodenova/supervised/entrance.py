@@ -9,7 +9,7 @@ import numpy as np
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError, one_of
 from nodenova.model.model import Model, Stage
-from nodenova.nn.seeding import repeatable
+from nodenova.nn.seeding import Threads, repeatable
 from nodenova.nn.training import Watcher, watched_by
 from nodenova.supervised import LABELLED, NEEDS, LabelledMethod
 
@@ -27,7 +27,7 @@ def discover_supervised(
     method: LabelledMethod,
     *,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = "auto",
     watcher: Watcher | None = None,
 ) -> Model:
     """`discover` with labels: learn `given.num_new` new classes from what the method needs.
@@ -40,7 +40,7 @@ def discover_supervised(
         given: The graph, the new nodes, and the labels: what `labelled_new_task` made.
         method: One of `LABELLED`, or another `LabelledMethod`.
         seed: Of every random number in it.
-        threads: For the computation; the result may depend on it in the last bits.
+        threads: "auto" for all cores; the result does not depend on it.
         watcher: Called after every epoch with its number, their number and the losses.
 
     Returns:
