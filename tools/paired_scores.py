@@ -120,17 +120,16 @@ def main() -> None:
     names = [*arguments.graphs, *map(str, arguments.planted)]
     git = ["git", "-C", str(ROOT), "worktree"]
     with tempfile.TemporaryDirectory() as folder:
-        found: list[dict[str, Any]] = []
         trees = [Path(folder, "before"), Path(folder, "after")]
         for tree, commit in zip(trees, (arguments.before, arguments.after), strict=True):
             subprocess.run([*git, "add", "--detach", "--quiet", str(tree), commit], check=True)
         try:
             for name in names:
-                found = []
+                found: list[Any] = []
                 for tree in trees:
                     splits = 1 if name.isdigit() else arguments.splits
                     found.append(_kept(arguments.keep, tree, name, splits, arguments.data_root))
-                show(name, *found)
+                show(name, found[0], found[1])
         finally:
             for tree in trees:
                 subprocess.run([*git, "remove", "--force", str(tree)], check=True)

@@ -131,9 +131,7 @@ def _up_to_date(
     )
 
 
-def count_new(
-    model: Model, task: NewTask, *, seed: int = 0, threads: Threads = "auto"
-) -> Count:
+def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: Threads = "auto") -> Count:
     """How many new classes there seem to be among the unlabelled nodes of a task.
 
     Args:

@@ -112,3 +112,15 @@ def test_growing_leaves_the_head_it_starts_from_alone_and_can_be_trained(kind) -
         grown.linear.weight.zero_()
     assert torch.equal(head.linear.weight, kept)
     assert head.num_classes == 3
+
+
+def test_a_head_says_the_same_of_views_that_come_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    multirank = MultiRank(3, 8, (2, 5))
+    head, z = UnitLinearHead(multirank, 4, temperature=0.5), torch.randn(50, 24)
+    monkeypatch.setattr("nodenova.nn.heads.BLOCK", 16)
+    cut = [view[:, :5] for view in z.split(8, dim=1)]
+    with torch.no_grad():
+        assert torch.allclose(head.from_views(cut), head(z), atol=1e-5)
+        assert torch.equal(head.from_views(cut), head.from_views(z.split(8, dim=1)))

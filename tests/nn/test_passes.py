@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import nodenova as nova
 from nodenova.graph import Graph
-from nodenova.nn.passes import encode, shared_passes
+from nodenova.nn.passes import encode, encode_rows, last_pass, passes_kept, shared_passes
+from nodenova.prism.encoder import PrismEncoder
 
 
 class Counting(nn.Module):
@@ -81,3 +83,33 @@ def test_a_block_within_a_block_has_its_own(g: Counting, graph: Graph) -> None:
             encode(g, graph)
         encode(g, graph)
     assert Counting.passes == 2
+
+
+def test_rows_are_those_of_a_whole_pass_and_come_from_it_where_there_is_one() -> None:
+    graph = nova.synthetic(nodes=120, classes=3, words=60).graph
+    g = PrismEncoder.fit(graph, torch.device("cpu")).eval()
+    ids, z = torch.tensor([7, 3]), g(graph)
+    some, every_third = encode_rows(g, graph, ids, slice(None, None, 3))
+    assert torch.equal(some, z[ids])
+    assert torch.equal(every_third, z[::3])
+    with shared_passes():
+        kept = encode(g, graph)
+        assert encode_rows(g, graph, slice(None))[0].data_ptr() == kept.data_ptr()
+
+
+def test_passes_are_kept_for_small_graphs_where_more_than_one_is_wanted(
+    g: Counting, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shared_passes(), passes_kept(graph):  # the block around it is the one
+        encode(g, graph)
+        encode(g, graph)
+    assert Counting.passes == 1
+    with passes_kept(graph):
+        encode(g, graph)
+        encode(g, graph)
+    assert Counting.passes == 2
+    with passes_kept(graph, wanted=False):
+        assert last_pass(g, graph) is None
+    monkeypatch.setattr("nodenova.nn.passes.MAX_KEPT", 3)
+    with passes_kept(graph):
+        assert last_pass(g, graph) is None

@@ -109,3 +109,21 @@ def test_statistics_at_some_ranks_are_those_columns() -> None:
     assert torch.allclose(
         some.covariance(every, 5.0, torch.ones(2)), both.covariance(columns, 5.0, torch.ones(2))
     )
+
+
+def test_statistics_of_many_nodes_are_those_of_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    multirank = MultiRank(2, 6, (2, 6))
+    torch.manual_seed(0)
+    z, y = torch.randn(400, 12) + 1, torch.arange(400) % 3
+    whole = ClassStatistics.estimate(multirank(z), y, 4, views=2)
+    monkeypatch.setattr("nodenova.nn.statistics.MAX_SCATTER", 200)
+    monkeypatch.setattr("nodenova.nn.statistics.BLOCK", 64)
+    parts = ClassStatistics.of_nodes(z, y, 4, multirank)
+    assert torch.allclose(parts.center, whole.center, atol=1e-5)  # the last class has no nodes
+    assert torch.equal(parts.count, whole.count)
+    assert float(parts.dof) == float(whole.dof)
+    every, one = torch.ones(16, dtype=torch.bool), torch.ones(16)
+    scatters = [each.covariance(every, 0.0, one).trace() for each in (parts, whole)]
+    assert float(scatters[0] / scatters[1]) == pytest.approx(1, abs=0.1)  # of every second node

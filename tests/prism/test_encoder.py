@@ -162,3 +162,22 @@ def test_measurements_are_not_taken_for_words() -> None:
     assert np.allclose(weights[0], 1)
     assert np.allclose(weights[1, :3] * x[:, :3].std(axis=0), 1, rtol=1e-4)
     assert weights[1, 3] == 0
+
+
+def test_fitting_says_of_nodes_what_a_pass_says_however_many_columns_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = nova.synthetic(nodes=300, classes=4, words=150).graph
+    ids = torch.tensor([5, 250, 31])
+    views, z = PrismEncoder.fit_rows(graph, ids, CPU)
+    assert torch.allclose(z, views(graph)[ids], atol=1e-3)
+    assert torch.equal(views.rows(graph, ids), views(graph)[ids])
+    monkeypatch.setattr("nodenova.prism.subspace.CACHE", 0)  # as few columns as may be
+    few, z_few = PrismEncoder.fit_rows(graph, ids, CPU)
+    assert torch.equal(z_few, z)
+    assert torch.equal(few(graph), views(graph))
+    cut = list(views.each_view(graph, rank=6))
+    assert all(
+        torch.equal(view, whole[:, :6])
+        for view, whole in zip(cut, views.places(views(graph)), strict=True)
+    )

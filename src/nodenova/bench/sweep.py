@@ -27,6 +27,7 @@ from nodenova.data.labels import LabelledGraph
 from nodenova.evaluation.provenance import commit, versions
 from nodenova.io.datasets import load_dataset
 from nodenova.io.load import load_graph
+from nodenova.nn.seeding import fixed_threads
 from nodenova.nn.training import Watcher
 
 MAX_CRASHES = 2  # a run whose process dies this often has failed; once may have been an accident
@@ -233,6 +234,7 @@ def failed_row(spec: RunSpec, error: str) -> Row:
     )
 
 
+@fixed_threads(1)  # the others have cores of their own
 def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
     """A worker's life: take a group of runs, do one after the other, send what happens.
 

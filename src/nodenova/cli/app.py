@@ -60,6 +60,26 @@ DataRoot = Annotated[
         help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA)."
     ),
 ]
+
+
+def _use_threads(context: typer.Context, threads: str) -> str:
+    """Have the command run on so many threads."""
+    if threads != "auto":
+        if not threads.isdecimal() or int(threads) < 1:
+            raise SettingError(f"--threads is auto or a whole number from 1 on, not {threads!r}")
+        from nodenova.nn.seeding import fixed_threads
+
+        context.with_resource(fixed_threads(int(threads)))
+    return threads
+
+
+Threads = Annotated[
+    str,
+    typer.Option(
+        callback=_use_threads,
+        help="Cores to use: auto for all of them, or a number. The result is the same.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 RunPath = Annotated[
     Path,

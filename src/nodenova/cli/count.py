@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from nodenova.cli import files
-from nodenova.cli.app import OWN, Quiet, app, err, fail, loading, out, print_notes
+from nodenova.cli.app import OWN, Quiet, Threads, app, err, fail, loading, out, print_notes
 
 if TYPE_CHECKING:
     from nodenova.prism.count import Count
@@ -37,6 +37,7 @@ def count(
     encoding: files.Encoding = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the answer as JSON, for machines.")] = None,
+    threads: Threads = "auto",
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Say how many new classes there seem to be in a graph of your own, and write no model.

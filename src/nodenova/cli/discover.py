@@ -11,6 +11,7 @@ from nodenova.cli import files
 from nodenova.cli.app import (
     OWN,
     Quiet,
+    Threads,
     app,
     check_probability,
     err,
@@ -79,6 +80,7 @@ def discover(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
     keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", help="Keep the graph, without labels, for later commands.")] = True,
+    threads: Threads = "auto",
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Find new classes in a graph of your own, and say what is in each.

@@ -16,6 +16,7 @@ from nodenova.cli.app import (
     OWN,
     DataRoot,
     Quiet,
+    Threads,
     app,
     check_probability,
     check_saved,
@@ -87,6 +88,7 @@ def predict(
     none_share: NoneShare = None,
     max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
+    threads: Threads = "auto",
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Classify every node: node, class id, name, old or new, probability, unsure, label, agrees.

@@ -214,9 +214,7 @@ class Model(ModelParts):
         if self._novel_head is not None:
             novel_head = self._novel_head
             return new_ids[self._run(graph, lambda z: novel_head(z).argmax(dim=1))]
-        return new_ids[
-            self._run_head(graph, lambda h: self._by_class(h)[:, n_old:].argmax(dim=1))
-        ]
+        return new_ids[self._run_head(graph, lambda h: self._by_class(h)[:, n_old:].argmax(dim=1))]
 
     def rename(self, class_id: int, name: str) -> Model:
         """The same model with another name for one class.

@@ -232,15 +232,15 @@ class PrismEncoder(Encoder):
         smooth = gcn_operator(graph, self.basis.device)
         words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
         for number, (basis, shift) in enumerate(zip(self._bases(), self.shift, strict=True)):
-            basis, shift = basis[:, :rank], shift[:rank]
-            if number == WORD_VIEWS:
-                yield self.counts(graph) @ basis - shift
+            if (
+                number == WORD_VIEWS
+            ):  # cut afterwards: a dense product of fewer columns rounds otherwise
+                yield (self.counts(graph) @ basis - shift)[:, :rank]
                 return
             depth = DEPTHS[number // len(WEIGHTS)]
             averaged = self.spec.averaged and depth == AVERAGED
             x = words[number % len(WEIGHTS)]
-            view = projected(smooth, x, basis, depth, averaged)
-            yield view.sub_(shift)
+            yield projected(smooth, x, basis[:, :rank], depth, averaged).sub_(shift[:rank])
 
     def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
         weights = self.word_weight[weight].cpu().numpy()

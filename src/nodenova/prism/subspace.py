@@ -59,7 +59,7 @@ def right_bases(
         (d, rank) V, (rank,) the mean row of M V and (n, rank) those of the nodes `ids`.
     """
     transposed = SparseMatrix(x.csr_t, x.csr) if isinstance(x, SparseMatrix) else x.t()
-    n, d = (x.csr if isinstance(x, SparseMatrix) else x).shape
+    d = (x.csr if isinstance(x, SparseMatrix) else x).shape[1]
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(d, min(rank + SPARE, d), generator=generator).to(smooth.csr.device)
     q = start
@@ -68,9 +68,7 @@ def right_bases(
         def smoothed(columns: Tensor, depth: int = depth) -> Tensor:
             return _smoothed(smooth, columns, depth, depth == AVERAGED)
 
-        def squared(
-            part: Tensor, smoothed: Callable[[Tensor], Tensor] = smoothed
-        ) -> Tensor:
+        def squared(part: Tensor, smoothed: Callable[[Tensor], Tensor] = smoothed) -> Tensor:
             return transposed @ smoothed(smoothed(x @ part))
 
         if depth == DEPTHS[1]:  # a node's own words are too far from smoothed ones to start from

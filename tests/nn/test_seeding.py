@@ -1,0 +1,83 @@
+"""Threads: products by rows on all of them, everything else on one, results on none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import nodenova as nova
+from nodenova.errors import SettingError
+from nodenova.nn import seeding
+from nodenova.nn.seeding import fixed_threads, num_threads, threads_by_rows
+from nodenova.nn.sparse import gcn_operator
+
+
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small, products are divided."""
+    monkeypatch.setattr(seeding, "MIN_DIVIDED", 0)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("encoder", ["prism", "gcn"])
+def test_models_do_not_depend_on_the_number_of_threads(
+    divided: None, threads: int, encoder: str
+) -> None:
+    labelled = nova.synthetic(nodes=400, classes=4, words=150, seed=1)
+    old, new, _ = nova.split(labelled, old=[0, 1])
+    settings = {} if encoder == "prism" else {"epochs": 3}
+    said = []
+    for number in (1, threads):
+        model = nova.fit(old, encoder, threads=number, **settings)
+        grown = nova.discover(model, new, nova.Prism(restarts=2), threads=number)
+        with fixed_threads(number):
+            said.append((grown.embed(labelled.graph), grown.predict_proba(labelled.graph)))
+    for one, several in zip(*said, strict=True):
+        assert np.array_equal(one, several)
+
+
+def test_a_product_runs_on_all_threads_and_what_is_around_it_on_one(
+    divided: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    plain = torch.Tensor.__matmul__
+
+    def noted(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        seen.append(torch.get_num_threads())
+        return plain(a, b)
+
+    graph = nova.synthetic(nodes=50, classes=2, words=20).graph
+    smooth, columns = gcn_operator(graph, torch.device("cpu")), torch.ones(50, 2)
+    before = torch.get_num_threads()
+    monkeypatch.setattr(torch.Tensor, "__matmul__", noted)
+    with fixed_threads(3):
+        smooth @ columns  # by rows
+        columns.t() @ columns  # a sum over nodes
+    assert seen == [3, 1]
+    assert torch.get_num_threads() == before
+
+
+def test_small_products_wake_no_thread() -> None:
+    with fixed_threads(3):
+        with threads_by_rows(seeding.MIN_DIVIDED - 1):
+            assert torch.get_num_threads() == 1
+        with threads_by_rows(seeding.MIN_DIVIDED):
+            assert torch.get_num_threads() == 3
+
+
+def test_auto_is_what_the_block_around_has_and_else_all_cores_that_may_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert num_threads("auto") >= 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert num_threads("auto") == 1
+    with fixed_threads(5):
+        assert num_threads("auto") == 5
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, "all", 1.5])
+def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
+    with pytest.raises(SettingError, match="whole number from 1 on"):
+        num_threads(threads)  # type: ignore[arg-type]
