@@ -1,6 +1,7 @@
 """Prism against SWORD and scikit-learn's dense route, in one run; and a graph of a million nodes.
 
 python benchmarks/prism.py            # ratios
+python benchmarks/prism.py scale      # 50,000 nodes, 500,000 edges: where time and memory go
 python benchmarks/prism.py million    # one million nodes, ten million edges: minutes
 """
 
@@ -11,12 +12,17 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from sklearn.decomposition import TruncatedSVD
 
 import nodenova as nova
+from nodenova.nn import sparse
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -75,6 +81,52 @@ def ratios() -> None:
         print(f"peak memory of a process with {name}: {int(done.stdout) / 2**10:.0f} MiB")
 
 
+def scale(nodes: int = 50_000) -> None:
+    """Phase 1 against its own sparse products, two threads against one, the peak against the graph.
+
+    Seconds are of processor time, but for threads, where they are by the clock.
+    """
+    labelled = nova.synthetic(nodes=nodes, classes=8, words=500, degree=20)
+    graph = labelled.graph
+    assert not isinstance(graph.x, np.ndarray)
+    size = sum(part.nbytes for part in (graph.x.data, graph.x.indices, graph.edge_index)) / 2**20
+    old, new, _ = nova.split(labelled, old=range(5))
+    new = nova.NewTask(graph, np.flatnonzero(labelled.y >= 5), 3)
+    multiply, spent = sparse._multiplied, [0.0]
+
+    def counted(csr: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
+        start = time.process_time()
+        product = multiply(csr, dense)
+        spent[0] += time.process_time() - start
+        return product
+
+    sparse._multiplied = counted
+    model = nova.fit(old, threads=1)  # builds the operators of the graph
+    grown = nova.discover(model, new, threads=1)
+    phases: dict[str, Callable[[], object]] = {
+        "fit": lambda: nova.fit(old, threads=1),
+        "discover": lambda: nova.discover(model, new, threads=1),
+        "predict": lambda: grown.predict(graph),
+    }
+    for phase, work in phases.items():
+        spent[0] = 0.0
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew here
+        start = time.process_time()
+        with fixed_threads(1):
+            work()
+        total = time.process_time() - start
+        lines = Path("/proc/self/status").read_text().splitlines()
+        top = int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 2**10
+        print(
+            f"{phase}: {total:.1f} s, {total / spent[0]:.2f} times its sparse products; "
+            f"peak {top:.0f} MiB, {top / size:.0f} times the graph's {size:.0f} MiB",
+            flush=True,
+        )
+    sparse._multiplied = multiply
+    one, two = (timed(partial(nova.fit, old, threads=t)) for t in (1, 2))
+    print(f"fit on two threads: {one / two:.2f} times as fast as on one")
+
+
 def million() -> None:
     start = time.perf_counter()
     labelled = nova.synthetic(nodes=1_000_000, classes=20, words=2000, degree=20)
@@ -99,5 +151,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=["million"])
-    million() if parser.parse_args().what else ratios()
+    parser.add_argument("what", nargs="?", choices=["scale", "million"])
+    {"scale": scale, "million": million, None: ratios}[parser.parse_args().what]()

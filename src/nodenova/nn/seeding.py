@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias
@@ -48,8 +49,9 @@ def repeatable(seed: int, phase: str, threads: Threads = "auto") -> Iterator[Non
 def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
     """Run a block whose results do not depend on the number of threads.
 
-    Sparse products are divided among them by rows, each of which one thread adds up in one order.
-    All else runs on one thread: a sum over nodes that is divided differs in its last bits.
+    Sparse products are divided among them by columns or by rows, each of which one thread adds up
+    in one order. All else runs on one thread: a sum over nodes that is divided differs in its last
+    bits.
 
     Args:
         threads: "auto" is what a block around this one has, or else all cores, at most
@@ -110,6 +112,30 @@ def threads_by_rows(operations: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def on_threads(work: Callable[[int], None], numbers: Iterable[int]) -> None:
+    """Within `fixed_threads`, do independent pieces of work on all of its threads, each on one.
+
+    Threads that meet after every product wait for each other; those that have a piece of their own
+    do not.
+
+    Args:
+        work: Writes what it makes where no other piece writes.
+        numbers: Of the pieces.
+    """
+    threads = _THREADS.get() or 1
+    if threads == 1:
+        for number in numbers:
+            work(number)
+        return
+
+    def alone(number: int) -> None:
+        with torch.no_grad():  # of which a new thread does not know
+            work(number)
+
+    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        list(pool.map(alone, numbers))  # raises what a piece has raised
 
 
 def sample(n: int, most: int, device: torch.device) -> Tensor:

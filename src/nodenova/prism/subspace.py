@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from nodenova.nn.seeding import on_threads
 from nodenova.nn.sparse import SparseMatrix
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
@@ -102,6 +103,10 @@ def _by_columns(
         many = min(max(fit, MIN_COLUMNS), MAX_COLUMNS)
     made = torch.empty(rows, columns.shape[1], device=columns.device)
     places = made.split(many, dim=1)  # type: ignore[no-untyped-call]
-    for place, part in zip(places, columns.split(many, dim=1), strict=True):  # type: ignore[no-untyped-call]
-        place.copy_(work(part.contiguous()))
+    parts = columns.split(many, dim=1)  # type: ignore[no-untyped-call]
+
+    def fill(number: int) -> None:
+        places[number].copy_(work(parts[number].contiguous()))
+
+    on_threads(fill, range(len(parts)))
     return made
