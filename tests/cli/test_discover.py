@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.cli import app
+from nodenova.errors import SettingError
 from nodenova.errors import NodenovaError
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
@@ -242,6 +243,20 @@ def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(
     with (run / "predictions.csv").open(newline="") as file:
         before = {line["node"]: line["class"] for line in csv.DictReader(file)}
     assert np.mean([now[node] == c for node, c in before.items()]) > 0.95
+
+
+def test_a_number_of_threads_changes_no_prediction_and_nonsense_is_refused(
+    run: Path, tmp_path: Path
+) -> None:
+    said = []
+    for threads in ("1", "3"):
+        path = tmp_path / f"{threads}.csv"
+        nodenova("predict", run, "--out", path, "--quiet", "--threads", threads)
+        said.append(path.read_text())
+    assert said[0] == said[1]
+    refused = CliRunner().invoke(app, ["predict", str(run), "--threads", "many"])
+    assert isinstance(refused.exception, SettingError)
+    assert "--threads is auto or a whole number from 1 on" in str(refused.exception)
 
 
 def test_too_many_unsure_nodes_are_an_exit_code_for_a_cron_job(run: Path, tmp_path: Path) -> None:

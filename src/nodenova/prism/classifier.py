@@ -178,12 +178,15 @@ def fit_joint_classifier(
     scale = used.per_column(known.view_scale)
     groups = group(unit * scale, num_new)
     both = old.append(Memory.of(z_new, groups, num_new, multirank))
+    # Before nodes are drawn anew: a fresh head draws from the same generator, and other draws are
+    # other groupings.
+    head = head_of(unit, groups)
     if ridge is None:
-        return both, head_of(unit, groups)
+        return both, head
     some = sample(len(unit), MAX_RESAMPLED, unit.device)
     part = unit[some]
     others = subsampled_kmeans(part * scale, groups[some], num_new, resamples)
-    heads = [head_of(part, other) for other in others] or [head_of(unit, groups)]
+    heads = [head_of(part, other) for other in others] or [head]
     return both, refit_on_all_nodes(heads, z, known.view_scale, ridge)
 
 
