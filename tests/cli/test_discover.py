@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.cli import app
-from nodenova.errors import SettingError
-from nodenova.errors import NodenovaError
+from nodenova.errors import NodenovaError, SettingError
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
 
