@@ -134,6 +134,8 @@ def test_a_graph_has_no_field_for_a_label() -> None:
         "edge_index",
         "node_ids",
         "feature_names",
+        "edge_weight",
+        "vectors",
     ]
     assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))
 

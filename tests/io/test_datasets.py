@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import torch_geometric.datasets
 
 from nodenova.errors import DatasetError, GraphError, NodenovaError
-from nodenova.io import datasets
+from nodenova.io import dataset_table, datasets
 from nodenova.io.datasets import DATASETS, load_dataset
 
 SHIPPED = resources.files("nodenova.data") / "shipped"
@@ -148,7 +148,7 @@ def planetoid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (raw / f"ind.tiny.{name}").write_bytes(pickle.dumps(part))
     (raw / "ind.tiny.test.index").write_text("".join(f"{i}\n" for i in shuffled))
     np.save(tmp_path / "x.npy", x)
-    tiny = datasets._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, hidden=16)
+    tiny = dataset_table._planetoid("Tiny", nodes, 2 * nodes, features, classes, 2, hidden=16)
     monkeypatch.setitem(DATASETS, "tiny", tiny)
     return tmp_path
 

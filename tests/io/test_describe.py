@@ -41,7 +41,7 @@ def test_the_lines(folder: Path) -> None:
     lines = lines_of(describe(nova.load_graph(folder, new_nodes=["e", "f"])))
     assert lines[0] == f"{folder.name}: 6 nodes, 4 edges"
     assert "classes    2 known: blue 2, red 2" in lines
-    assert "new        2 nodes to discover in; answer key, for grading alone: green 1" in lines
+    assert "discovery  among 2 nodes; answer key, for grading alone: green 1" in lines
     assert (
         "homophily  67% of the edges between labelled nodes stay within a class "
         "(50% would by chance)"

@@ -17,7 +17,7 @@ import nodenova as nova
 from nodenova.errors import GraphError, StorageError
 from nodenova.io.prepared import new_folder, read_prepared
 from nodenova.io.preparing.convert import convert
-from nodenova.nn import sparse
+from nodenova.nn import blocks, sparse
 from nodenova.prism import encoder
 
 
@@ -91,7 +91,7 @@ def test_predictions_from_a_folder_are_those_from_memory(
         method = nova.Prism() if name == "prism" else nova.FrozenKMeans()
         model = nova.discover(nova.fit(old, name, **settings), new, method)
         found.append(model.predict_proba(exam.graph))
-        monkeypatch.setattr(sparse, "BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
     assert np.array_equal(*found)
 
 
@@ -103,12 +103,12 @@ def test_products_by_blocks_of_rows_are_the_products(
     weights = encoder.word_weights(labelled.graph)[0]
     whole = sparse.gcn_operator(labelled.graph, cpu)
     words = encoder.weighted_words(labelled.graph, weights, "common", cpu)
-    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 40)
     mapped = nova.load_graph(folder).graph
-    blocks = sparse.gcn_operator(mapped, cpu)
-    assert isinstance(blocks.csr, sparse.RowBlocks)
-    assert len(blocks.csr.blocks) > 5
-    assert torch.equal(blocks @ columns, whole @ columns)
+    by_rows = sparse.gcn_operator(mapped, cpu)
+    assert isinstance(by_rows.csr, blocks.Blocks)
+    assert len(by_rows.csr.blocks) > 5
+    assert torch.equal(by_rows @ columns, whole @ columns)
     own = encoder.weighted_words(mapped, weights, "common", cpu)
     assert torch.equal(own.csr @ torch.eye(60), words.csr @ torch.eye(60))
     assert torch.equal(own.csr_t @ columns, words.csr_t @ columns)
@@ -210,7 +210,7 @@ def spoiled(folder: Path, what: str) -> None:
         index.write_text('{"graph": []}')
     elif what == "not readable as JSON":
         index.write_text("{")
-    elif what == "reads form 1":
+    elif what == "reads up to form 2":
         index.write_text(json.dumps({**document, "version": 9}))
     elif what == "cut off":
         (folder / "x_data.npy").write_bytes((folder / "x_data.npy").read_bytes()[:-8])
@@ -227,9 +227,9 @@ def spoiled(folder: Path, what: str) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["half written", "not of a graph folder", "not readable as JSON", "reads form 1", "cut off",
-     "y.npy is not there", "not the array that graph.json describes", "do not fit together",
-     "do not agree"],
+    ["half written", "not of a graph folder", "not readable as JSON", "reads up to form 2",
+     "cut off", "y.npy is not there", "not the array that graph.json describes",
+     "do not fit together", "do not agree"],
 )  # fmt: skip
 def test_a_broken_folder_gets_one_sentence(folder: Path, what: str) -> None:
     spoiled(folder, what)

@@ -83,6 +83,9 @@ class LabelledGraph:
                     f"{self.name}: node {both.argmax()} is in train_mask and in test_mask"
                 )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.graph!r}, {self.num_classes} classes)"
+
     @property
     def num_classes(self) -> int:
         """C."""
@@ -103,7 +106,8 @@ class LabelledGraph:
         x = self.graph.x
         parts = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
         parts += [self.graph.edge_index, self.y]
-        parts += [mask for mask in (self.train, self.val, self.test) if mask is not None]
+        beside = (self.graph.edge_weight, self.graph.vectors, self.train, self.val, self.test)
+        parts += [part for part in beside if part is not None]
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
@@ -182,6 +186,10 @@ class OldTask:
     val_y: np.ndarray
     class_names: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        labelled = f"{len(self.train_ids):,} labelled nodes of {len(self.class_names)} classes"
+        return f"OldTask({labelled}, {self.graph!r})"
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledNewTask:
@@ -218,6 +226,9 @@ class LabelledNewTask:
     old_y: np.ndarray | None = None
     val_ids: np.ndarray | None = None
     val_y: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return f"LabelledNewTask({len(self.ids):,} nodes, {self.num_new} new, {self.graph!r})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", NewTask(self.graph, self.ids, self.num_new).ids)
@@ -265,6 +276,9 @@ class Exam:
     y: np.ndarray
     sizes: tuple[int, ...]
     class_names: tuple[str, ...]
+
+    def __repr__(self) -> str:  # the answers are not among what it shows
+        return f"Exam({len(self.ids):,} nodes of {sum(self.sizes)} classes, {self.graph!r})"
 
     @property
     def answers(self) -> np.ndarray:

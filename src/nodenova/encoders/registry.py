@@ -8,6 +8,7 @@ from typing import Any
 
 from nodenova.encoders.gnn import GNN, LAYERS, GNNSpec
 from nodenova.errors import one_of
+from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
 from nodenova.prism.encoder import PrismEncoder, PrismEncoderSpec
 
@@ -19,10 +20,12 @@ class EncoderKind:
     Attributes:
         build: An empty one, from the fields of its spec.
         closed_form: Whose `fit` computes it; None: trained by gradient descent.
+        hears: What of a graph it uses beside features and edges.
     """
 
     build: Callable[[Mapping[str, Any]], Encoder]
     closed_form: type[PrismEncoder] | None = None
+    hears: tuple[str, ...] = ("edge_weight",)
 
     @property
     def trainable(self) -> bool:
@@ -41,8 +44,9 @@ def _gnn(spec: Mapping[str, Any]) -> Encoder:
 
 
 ENCODERS: dict[str, EncoderKind] = {
-    "prism": EncoderKind(_prism, PrismEncoder),
+    "prism": EncoderKind(_prism, PrismEncoder, ("edge_weight", "vectors")),
     **{name: EncoderKind(_gnn) for name in LAYERS},
+    "gat": EncoderKind(_gnn, hears=()),  # attention decides among neighbors, whatever edges weigh
 }
 
 
@@ -59,6 +63,26 @@ def encoder_kind(name: str) -> EncoderKind:
     if name not in ENCODERS:
         raise one_of("encoder", name, ENCODERS)
     return ENCODERS[name]
+
+
+def not_heard(name: str, graph: Graph) -> tuple[str, ...]:
+    """What an encoder does not use of a graph, a sentence each.
+
+    Args:
+        name: Of the encoder.
+        graph: Which it is to encode.
+
+    Examples:
+        >>> not_heard("gat", Graph.of([[1], [2]], [[0], [1]], edge_weight=[3.0]))
+        ('gat does not use weights of edges: all count alike',)
+    """
+    said = {
+        "edge_weight": "weights of edges: all count alike",
+        "vectors": "vectors of texts: words and other features alone count",
+    }
+    hears = encoder_kind(name).hears
+    unused = [part for part in said if part not in hears and getattr(graph, part) is not None]
+    return tuple(f"{name} does not use {said[part]}" for part in unused)
 
 
 def build_encoder(spec: Mapping[str, Any]) -> Encoder:

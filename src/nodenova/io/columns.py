@@ -149,12 +149,12 @@ def numbers(
         commas were read, if there are any.
 
     Raises:
-        GraphError: A number is infinite.
+        GraphError: A number is infinite, in a column that mostly holds numbers.
     """
     typed = values_of(cells)
     if typed is None and isinstance(cells, StreamedCells):
         values, odd_cells, said = cells.numbers
-        _refuse_infinite(values, cells, name, source, lines, unit)
+        odd_cells += _infinite(values, odd_cells, cells, name, source, lines, unit)
         return values, odd_cells, said
     odd = []
     said = ""
@@ -171,21 +171,30 @@ def numbers(
             values[odd] = [float(cells[row].replace(",", "" if thousands else ".")) for row in odd]
             said = "commas between thousands" if thousands else "decimal commas"
             odd = []
-    _refuse_infinite(values, cells, name, source, lines, unit)
-    return values, len(odd), said
+    strange = len(odd) + _infinite(values, len(odd), cells, name, source, lines, unit)
+    return values, strange, said
 
 
-def _refuse_infinite(
+def _infinite(
     values: np.ndarray,
+    odd: int,
     cells: Sequence[str],
     name: str,
     source: str,
     lines: Sequence[int] | None,
     unit: str,
-) -> None:
-    if np.isinf(values).any():
-        row = int(np.isinf(values).argmax())
+) -> int:
+    """Refuse an infinite number, unless most cells are none: the checksum 4222129e13535836 is not.
+
+    Such cells become NaN; how many there were.
+    """
+    infinite = np.isinf(values)
+    if infinite.any() and odd > np.isfinite(values).sum():
+        values[infinite] = np.nan
+    elif infinite.any():
+        row = int(infinite.argmax())
         where = f"{unit} {row + 1 if lines is None else lines[row]}"
         raise GraphError(
             f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number"
         )
+    return int(infinite.sum())

@@ -34,6 +34,8 @@ class Description:
         degree: Its mean, median and maximum.
         notes: What was repaired, dropped or assumed.
         problems: (what looks wrong, how to mend it).
+        weights: Of edges, the least and the largest; None where all count alike.
+        vectors: How many numbers the vectors of texts have; 0 where there are none.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Description:
     degree: tuple[float, int, int]
     notes: tuple[str, ...]
     problems: tuple[tuple[str, str], ...]
+    weights: tuple[float, float] | None = None
+    vectors: int = 0
 
 
 def describe(loaded: UserGraph) -> Description:
@@ -88,8 +92,16 @@ def describe(loaded: UserGraph) -> Description:
         degree=(float(degree.mean()), int(np.median(degree)), int(degree.max())),
         notes=loaded.notes,
         problems=(),
+        weights=_range(graph.edge_weight),
+        vectors=0 if graph.vectors is None else graph.vectors.shape[1],
     )
     return replace(found, problems=tuple(_problems(found, loaded)))
+
+
+def _range(weight: np.ndarray | None) -> tuple[float, float] | None:
+    if weight is None or not len(weight):
+        return None
+    return float(weight.min()), float(weight.max())
 
 
 def _counted(y: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
@@ -202,11 +214,16 @@ def lines_of(d: Description) -> list[str]:
         f"features   {sum(count for _, count in d.features):,} ({kinds}), kept as {d.form}",
         f"classes    {known}",
         f"unlabelled {d.unlabelled:,} nodes",
-        f"new        {d.new:,} nodes to discover in{key}",
+        f"discovery  among {d.new:,} nodes{key}",
         f"parts      {d.components:,} connected components, the largest of {d.largest:,} nodes; "
         f"{d.isolated:,} nodes alone",
         f"degree     mean {d.degree[0]:.1f}, median {d.degree[1]}, most {d.degree[2]:,}",
     ]
+    if d.weights is not None:
+        low, high = d.weights
+        lines.append(f"weights    from {low:.3g} to {high:.3g}: heavier neighbors are heard more")
+    if d.vectors:
+        lines.append(f"vectors    {d.vectors:,} numbers a node, beside its features")
     if d.homophily is not None:
         lines.append(
             f"homophily  {d.homophily:.0%} of the edges between labelled nodes stay within a class "

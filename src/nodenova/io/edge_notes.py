@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nodenova.errors import GraphError
+from nodenova.io.edge_options import EdgeOptions
 from nodenova.io.names import plain_texts
 from nodenova.io.nodes import Nodes
 from nodenova.io.tables import Rows, clipped
@@ -23,9 +24,7 @@ def say(
     rows: Rows,
     nodes: Nodes | None,
     counts: dict[str, Any],
-    weighted: bool,
-    least: float | None,
-    drop_unknown: bool,
+    options: EdgeOptions,
     notes: list[str],
 ) -> None:
     """Note what was left out or repaired.
@@ -38,30 +37,34 @@ def say(
         known = nodes.table.source if nodes is not None else ""
         first = " -> ".join(map(clipped, counts["first"]))
         said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
-        if not drop_unknown:
+        if not options.drop_unknown:
             drop = "give drop_unknown_edges (--drop-unknown-edges) to leave them out"
             hint = _other_ids(nodes, counts["first"]) or drop
             raise GraphError(f"{said}, first: {first} ({rows.unit} {counts['line']}); {hint}")
         notes.append(f"{said}; dropped, first: {first}")
     if counts["repaired"]:
         notes.append(f"{source}: {counts['repaired']:,} ids like '12.0' are read as '12'")
+    least = options.min_weight
     if counts["light"]:
         limit = "no positive weight"
         if least is not None:
             limit += f", or one below {least:g},"
         notes.append(f"{source}: {counts['light']:,} edges with {limit} were dropped")
-    if weighted:
+    if options.counts_weights:
+        notes.append(f"{source}: weights of edges count: heavier neighbors are heard more")
+    elif options.columns.weight is not None:
         notes.append(f"{source}: weights decide which edges are kept; the kept ones count alike")
     if counts["loops"]:
         notes.append(f"{source}: {counts['loops']:,} self-loops were dropped")
     if counts["again"]:
-        notes.append(
-            f"{source}: {counts['again']:,} edges are there more than once; each is kept once"
-        )
+        kept = "their weights are added" if options.counts_weights else "each is kept once"
+        notes.append(f"{source}: {counts['again']:,} edges are there more than once; {kept}")
     if counts["both_ways"]:
+        said = "edges have no direction here"
+        if options.counts_weights:
+            said += ", weights are added unless all edges weigh the same both ways"
         notes.append(
-            f"{source}: {counts['both_ways']:,} edges are there in both directions; "
-            "edges have no direction here"
+            f"{source}: {counts['both_ways']:,} edges are there in both directions; {said}"
         )
 
 

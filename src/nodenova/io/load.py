@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,18 +12,23 @@ import numpy as np
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
-from nodenova.graph import Graph
+from nodenova.graph import RECIPE, Graph
 from nodenova.io import foreign, npz
-from nodenova.io.edges import first_ids, read_edges
+from nodenova.io.edge_options import EdgeColumns, EdgeOptions, EdgeTypes, shares_of
+from nodenova.io.edge_rows import first_ids
+from nodenova.io.edges import read_edges
 from nodenova.io.frames import is_frame
+from nodenova.io.hetero import from_hetero, is_hetero
 from nodenova.io.json_files import ENDINGS as JSON_ENDINGS
 from nodenova.io.lists import with_lists
 from nodenova.io.marking import listed, marked
-from nodenova.io.nodes import read_nodes
+from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.prepared import Prepared, is_prepared, read_prepared
 from nodenova.io.table_encoder import MAX_WORDS, TableEncoder
-from nodenova.io.tables import Progress, ReadingOptions, Table, no_progress
+from nodenova.io.tables import Progress, ReadingOptions, no_progress
 from nodenova.io.text_files import check_file, ending_of
+from nodenova.io.text_vectors import TextVectors, check_later, opened_vectors, read_vectors
+from nodenova.io.words import joined
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", *JSON_ENDINGS)
 
@@ -43,11 +48,16 @@ def load_graph(
     target_column: str | None = None,
     weight_column: str | None = None,
     min_weight: float | None = None,
+    weights: str | None = None,
+    edge_type_column: str | None = None,
+    edge_types: EdgeTypes | None = None,
+    node_type: str | None = None,
     drop_unknown_edges: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
     max_words: int = MAX_WORDS,
-    recipe: TableEncoder | None = None,
+    text_vectors: TextVectors | None = None,
+    recipe: TableEncoder | Mapping[str, Any] | None = None,
     name: str | None = None,
     progress: Progress = no_progress,
 ) -> UserGraph:
@@ -56,9 +66,9 @@ def load_graph(
     Args:
         source: An npz file; a folder with nodes.* and edges.*, or one that `nodenova prepare` has
             written, which is not read into memory; a GraphML or GML file; an edge list;
-            a PyG `Data`; a NetworkX graph; a pair (nodes, edges) of data frames (pandas, polars,
-            Arrow), or of matrices (features, adjacency) or (features, edge_index); a `Graph` or a
-            `LabelledGraph`.
+            a PyG `Data` or `HeteroData`; a NetworkX graph; a pair (nodes, edges) of data frames
+            (pandas, polars, Arrow), or of matrices (features, adjacency) or (features,
+            edge_index); a `Graph` or a `LabelledGraph`.
         nodes: With `edges`, instead of `source`: a CSV, TSV or JSON file (an array of records, or
             a record a line), gzipped or not, a Parquet file or a data frame. Without it, the nodes
             are those that edges name.
@@ -74,15 +84,23 @@ def load_graph(
         new_column: Says yes or no, instead of `new_nodes`.
         source_column: One end of an edge.
         target_column: The other end.
-        weight_column: Numbers of edges. Edges without a positive weight are left out; all others
-            count alike.
+        weight_column: Numbers of edges: heavier neighbors are heard more. Edges that weigh nothing
+            are left out.
         min_weight: Edges with a weight below it are left out too.
+        weights: "count", as by default, or "filter": the edges that are kept count alike.
+        edge_type_column: Of which type an edge is: at every node all types count alike.
+        edge_types: The types to use, and what each weighs: "cites,writes=0.5", or a mapping.
+        node_type: Of a `HeteroData`, the type of nodes to classify; the one with `y` by default.
         drop_unknown_edges: Leave out edges to nodes that the table of nodes does not have, instead
             of refusing them.
         delimiter: Between cells of a text file; found by default, as the encoding is.
         encoding: Of text files.
         max_words: The most words that become features.
-        recipe: That of an earlier `UserGraph`: the very same features for a changed or grown file.
+        text_vectors: Vectors of texts, which stand beside their words: a folder of a language model
+            (extra `text`), a function of a list of texts, or vectors that are ready, a row for each
+            node: an array, a .npy file, or an npz file with `ids` and `vectors`.
+        recipe: That of an earlier `UserGraph`, or of a model: the very same features for a changed
+            or grown file.
         name: What messages and results call the graph; by default after its file.
         progress: Called with what is being done and which share of it is done.
 
@@ -106,17 +124,26 @@ def load_graph(
         raise SettingError("give either one source or the tables nodes and edges")
     if isinstance(features, str) or isinstance(text_columns, str):
         raise SettingError("features and text_columns are lists of names")
+    if node_type is not None and not is_hetero(source):
+        raise SettingError("node_type is for PyTorch Geometric's HeteroData")
+    if isinstance(recipe, Mapping):
+        recipe = TableEncoder.from_json(recipe)
+    told = opened_vectors(text_vectors)
     ready: LabelledGraph | None = None
     prepared = Prepared()
     if isinstance(source, (str, PathLike)) and is_prepared(Path(source)):
         ready, prepared = read_prepared(Path(source))
         ready = ready if name is None else replace(ready, name=name)
+    elif is_hetero(source):
+        ready, said = from_hetero(source, node_type, shares_of(edge_types), name or "PyG data")
+        prepared = Prepared(notes=said)
     elif source is not None:
         nodes, edges, ready = opened(source, name)
     if ready is not None:
         unused = {"text_columns": text_columns, "features": features, "id_column": id_column,
                   "new_column": new_column, "label_column": label_column,
-                  "recipe": recipe}  # fmt: skip
+                  "recipe": recipe, "edge_type_column": edge_type_column,
+                  "edge_types": None if is_hetero(source) else edge_types}  # fmt: skip
         given = [option for option, value in unused.items() if value]
         if given:
             raise SettingError(
@@ -127,15 +154,22 @@ def load_graph(
         if new is not None and prepared.new is not None:
             raise SettingError(f"{ready.name}: it says already which nodes are new; no new_nodes")
         new = prepared.new if new is None else new
-        return marked(ready, new, list(prepared.notes), prepared.recipe)
+        notes = list(prepared.notes)
+        if told is not None:
+            ids = ready.graph.node_ids.tolist()
+            found, _ = read_vectors(told, None, ids, ready.name, notes, progress)
+            ready = replace(ready, graph=ready.graph.with_vectors(found))
+        return marked(ready, new, notes, prepared.recipe)
 
     reading: ReadingOptions = {
         "delimiter": delimiter,
         "encoding": encoding,
         "progress": progress,
     }
-    columns = (source_column, target_column, weight_column)
-    notes: list[str] = []
+    columns = EdgeColumns(source_column, target_column, weight_column, edge_type_column)
+    shares = shares_of(edge_types)
+    options = EdgeOptions(columns, min_weight, weights or "count", shares, drop_unknown_edges)
+    notes = []
     table = None
     if nodes is not None:
         used = (*(features or ()), *text_columns) if recipe is None else recipe.column_names
@@ -150,15 +184,7 @@ def load_graph(
             linked=lambda: first_ids(edges, columns, reading),
             **reading,
         )
-    ends, table = read_edges(
-        edges,
-        table,
-        columns,
-        min_weight=min_weight,
-        drop_unknown=drop_unknown_edges,
-        notes=notes,
-        **reading,
-    )
+    (ends, weight), table = read_edges(edges, table, options, notes, **reading)
     taken = (table.id_column, table.label_column, table.new_column)
     content = with_lists(table.table, table.ids, taken)
     if recipe is None:
@@ -176,9 +202,17 @@ def load_graph(
         )
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
+        check_later(told, recipe.vectors, table.table.source)
         x, said = recipe.transform(content, ends, table.ids, None, progress)
         notes += said
-    source_name = table.table.source
+    vectors = None
+    source_name, texts = table.table.source, recipe.text_columns
+    if told is not None:
+        of_nodes = (lambda: joined(content, texts)) if texts else None
+        vectors, origin = read_vectors(told, of_nodes, table.ids, source_name, notes, progress)
+        if recipe.vectors is not None:
+            recipe.vectors.check(origin)
+        recipe = replace(recipe, vectors=recipe.vectors or origin)
     graph = Graph.of(
         x,
         ends,
@@ -186,7 +220,10 @@ def load_graph(
         feature_names=recipe.feature_names,
         dense=not recipe.cut,
         source=source_name,
+        edge_weight=weight,
+        vectors=vectors,
     )
+    graph.derived[RECIPE] = recipe.as_json()
     labelled = LabelledGraph(
         graph, table.y, table.class_names, name=name or short_name(source, nodes, source_name)
     )
@@ -255,21 +292,3 @@ def short_name(source: Any, nodes: Any, fallback: str) -> str:
         if isinstance(given, (str, PathLike)):
             return Path(given).name
     return fallback
-
-
-def check_columns(table: Table, wanted: Sequence[str], taken: Sequence[str | None]) -> None:
-    """Refuse features that are not there, or say the class.
-
-    Raises:
-        GraphError: A column is such.
-    """
-    for column in wanted:
-        if column not in table.columns:
-            raise GraphError(
-                f"{table.source}: no column {column!r}; it has {', '.join(table.columns)}"
-            )
-        if column in taken[1:]:
-            raise GraphError(
-                f"{table.source}: column {column!r} says the class of a node "
-                "and cannot be a feature too"
-            )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ class MappedGraph(Graph):
         feature_names: As of a `Graph`.
         folder: Where derived arrays go; the system's folder for temporary files if it cannot be
             written to.
+        edge_weight: As of a `Graph`, in the order of the adjacency; may be mapped.
+        vectors: As of a `Graph`; may be mapped.
     """
 
     is_mapped = True
@@ -40,8 +42,11 @@ class MappedGraph(Graph):
         node_ids: np.ndarray,
         feature_names: tuple[str, ...] | None,
         folder: Path,
+        edge_weight: np.ndarray | None = None,
+        vectors: np.ndarray | None = None,
     ) -> None:
         given = {"x": x, "node_ids": node_ids, "feature_names": feature_names, "folder": folder}
+        given |= {"edge_weight": edge_weight, "vectors": vectors}
         # A frozen dataclass sets no attributes; the adjacency takes the place of the computed one.
         self.__dict__.update(given, adjacency=adjacency)
 
@@ -59,10 +64,9 @@ class MappedGraph(Graph):
         """E."""
         return int(self.adjacency.nnz)
 
-    def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
-        """The same nodes and edges with other features."""
-        names = None if feature_names is None else tuple(feature_names)
-        return MappedGraph(x, self.adjacency, self.node_ids, names, self.__dict__["folder"])
+    def _with(self, **parts: Any) -> Graph:
+        names = ("x", "adjacency", "node_ids", "feature_names", "folder", "edge_weight", "vectors")
+        return MappedGraph(**{name: parts.get(name, self.__dict__[name]) for name in names})
 
     def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
         """(size,) an array on disk for what is derived from the graph."""

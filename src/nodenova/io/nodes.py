@@ -236,3 +236,21 @@ def _yes_no(table: Table, column: str) -> np.ndarray:
     if not new.any():
         raise GraphError(f"{table.source}: column {column!r} marks no node as new")
     return new
+
+
+def check_columns(table: Table, wanted: Sequence[str], taken: Sequence[str | None]) -> None:
+    """Refuse features that are not there, or say the class.
+
+    Raises:
+        GraphError: A column is such.
+    """
+    for column in wanted:
+        if column not in table.columns:
+            raise GraphError(
+                f"{table.source}: no column {column!r}; it has {', '.join(table.columns)}"
+            )
+        if column in taken[1:]:
+            raise GraphError(
+                f"{table.source}: column {column!r} says the class of a node "
+                "and cannot be a feature too"
+            )

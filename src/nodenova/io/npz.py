@@ -18,7 +18,8 @@ from nodenova.graph import Graph
 
 CSR_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
 OPTIONAL = ("train_mask", "val_mask", "test_mask", "node_ids", "feature_names", "class_names")
-KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL)
+BESIDE = ("edge_weight", "vectors")  # of a graph
+KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL, *BESIDE)
 
 
 def load_graph(path: str | PathLike[str]) -> LabelledGraph:
@@ -28,7 +29,7 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
         path: A file with the arrays `x` (N, d), or its CSR parts `x_data`, `x_indices`, `x_indptr`,
             `x_shape`; `edge_index` (2, E); `y` (N,) with -1 for unknown (all unknown when left
             out); optionally `train_mask`, `val_mask`, `test_mask`, `node_ids`, `feature_names`,
-            `class_names`.
+            `class_names`, `edge_weight` (E,) and `vectors` (N, k) of texts.
 
     Returns:
         The graph, called by the name of its file.
@@ -57,6 +58,8 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
         node_ids=arrays.get("node_ids"),
         feature_names=None if names is None else [str(name) for name in names],
         source=source,
+        edge_weight=arrays.get("edge_weight"),
+        vectors=arrays.get("vectors"),
     )
     y = arrays.get("y", np.full(graph.num_nodes, UNKNOWN))
     if np.issubdtype(y.dtype, np.floating) and np.isfinite(y).all() and (y == np.rint(y)).all():
@@ -90,6 +93,9 @@ def graph_npz(graph: Graph) -> bytes:
     else:
         parts = (x.data, x.indices, x.indptr, np.array(x.shape))
         arrays |= dict(zip(CSR_PARTS, parts, strict=True))
+    for name in BESIDE:
+        if getattr(graph, name) is not None:
+            arrays[name] = getattr(graph, name)
     if graph.feature_names is not None:
         arrays["feature_names"] = np.array(graph.feature_names)
     content = io.BytesIO()

@@ -26,12 +26,13 @@ from nodenova.io.mapped import MappedGraph, csr_over
 from nodenova.io.table_encoder import TableEncoder
 
 FORMAT = "nodenova graph folder"
-VERSION = 1
+VERSION = 2  # knows of weights of edges and vectors of texts; a graph without them is written as 1
 INDEX = "graph.json"
 NAMES = "names.json"
 LINKS = ("links_indptr", "links_indices")
 CSR = ("x_indptr", "x_indices", "x_data")
 MASKS = ("train", "val", "test")
+BESIDE = ("edge_weight", "vectors")  # of a graph, in the order of its links and nodes
 HEADER = 128  # bytes before the numbers of an array
 MAX_NODES = 2**31 - 1  # numbers of nodes have 32 bits
 
@@ -174,7 +175,7 @@ def write_index(
         arrays[path.stem] = {"type": array.dtype.str, "shape": shape, "bytes": path.stat().st_size}
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if any(name in arrays for name in BESIDE) else 1,
         "nodenova": __version__,
         "name": name,
         "source": source,
@@ -230,10 +231,13 @@ def read_prepared(folder: Path) -> tuple[LabelledGraph, Prepared]:
         lengths = {"x": x.shape[0], "links": len(indptr) - 1, "node_ids": len(arrays["node_ids"])}
         ends = [(indptr, indices)]
         ends += [] if "x" in arrays else [(arrays["x_indptr"], arrays["x_indices"])]
+        weight, vectors = (arrays.get(name) for name in BESIDE)
+        lengths |= {} if vectors is None else {"vectors": len(vectors)}
+        ends += [] if weight is None else [(indptr, weight)]
         if {*lengths.values()} != {n} or any(p[0] or p[-1] != len(i) for p, i in ends):
             raise GraphError(f"{folder}: damaged, its arrays do not fit together")
         words = None if names["feature_names"] is None else tuple(names["feature_names"])
-        graph = MappedGraph(x, links, arrays["node_ids"], words, folder)
+        graph = MappedGraph(x, links, arrays["node_ids"], words, folder, weight, vectors)
         masks = {mask: arrays.get(mask) for mask in MASKS}
         class_names = tuple(names["class_names"])
         labelled = LabelledGraph(graph, arrays["y"], class_names, **masks, name=document["name"])
@@ -255,10 +259,10 @@ def _index(folder: Path) -> dict[str, Any]:
         raise GraphError(str(error)) from None
     if document.get("format") != FORMAT:
         raise GraphError(f"{folder}: {INDEX} is not of a graph folder that nodenova prepared")
-    if document.get("version") != VERSION:
+    if document.get("version") not in range(1, VERSION + 1):
         raise GraphError(
             f"{folder}: written by nodenova {document.get('nodenova')} in form "
-            f"{document.get('version')}, this one reads form {VERSION}"
+            f"{document.get('version')}, this one reads up to form {VERSION}"
         )
     return document
 

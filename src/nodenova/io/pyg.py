@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,9 @@ def from_pyg(
     `val_mask` is not used.
 
     Args:
-        data: With `x`, `edge_index` and, optionally, `y` (N,), -1 where the class is unknown, and
-            `train_mask`, `val_mask` and `test_mask`.
+        data: With `x`, `edge_index` and, optionally, `edge_weight` (E,), `y` (N,), -1 where the
+            class is unknown, and `train_mask`, `val_mask` and `test_mask`. A `HeteroData` is for
+            `load_graph`, which says what becomes of its edges.
         class_names: By number; "0", "1", ... by default.
         split: Which one to take where masks have a column for each of several published splits.
         name: What messages and results call the graph.
@@ -46,10 +47,33 @@ def from_pyg(
         >>> nova.from_pyg(data, class_names=["cell", "gene"]).y.tolist()
         [0, 1, -1]
     """
+    if hasattr(data, "node_types"):
+        raise GraphError(f"{name}: a HeteroData has several types of nodes; load_graph reads it")
     if data.x is None or data.edge_index is None:
         raise GraphError(f"{name}: a Data object needs x and edge_index")
-    graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name)
-    y = np.full(graph.num_nodes, UNKNOWN) if data.y is None else data.y.numpy().reshape(-1)
+    weight = data.get("edge_weight")
+    weight = None if weight is None else weight.numpy()
+    graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name, edge_weight=weight)
+    return labelled_as(data, graph, class_names, split, name)
+
+
+def labelled_as(
+    data: Any, graph: Graph, class_names: Sequence[str] | None, split: int, name: str
+) -> LabelledGraph:
+    """A graph with the classes and masks of its nodes.
+
+    Args:
+        data: That has them: a `Data`, or what a `HeteroData` has of one type of nodes.
+        graph: Of these nodes.
+        class_names: As of `from_pyg`.
+        split: As of `from_pyg`.
+        name: What messages and results call the graph.
+
+    Raises:
+        GraphError: There is no such split.
+    """
+    given = data.get("y")
+    y = np.full(graph.num_nodes, UNKNOWN) if given is None else given.numpy().reshape(-1)
     count = int(y.max()) + 1
     names = tuple(str(c) for c in range(count)) if class_names is None else tuple(class_names)
 

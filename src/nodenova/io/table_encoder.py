@@ -16,6 +16,7 @@ from nodenova.errors import GraphError
 from nodenova.io.columns import Column
 from nodenova.io.inference import infer_column, stays_numbers
 from nodenova.io.tables import Progress, Table, no_progress
+from nodenova.io.text_vectors import VectorSource
 from nodenova.io.words import bag_of_words, joined, worth_a_feature
 
 MAX_WORDS = 20_000
@@ -34,6 +35,7 @@ class TableEncoder:
         words: Those with a feature.
         cut: Numbers are cut at their quintiles (they stand among words), or stay numbers.
         neighbors: Ids of nodes; being linked to one is a feature. Only where a graph has no others.
+        vectors: Where the vectors of texts came from that stand beside the features, if any.
     """
 
     columns: tuple[Column, ...] = ()
@@ -41,6 +43,7 @@ class TableEncoder:
     words: tuple[str, ...] = ()
     cut: bool = True
     neighbors: tuple[str, ...] = ()
+    vectors: VectorSource | None = None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -119,6 +122,8 @@ class TableEncoder:
             if column["kind"] != "vector":  # as files without vectors always were
                 for key in VECTOR_FIELDS:
                     del column[key]
+        if self.vectors is None:  # as files without vectors of texts always were
+            del document["vectors"]
         return {**document, "neighbours": document.pop("neighbors")}  # as the first files have it
 
     @classmethod
@@ -141,8 +146,10 @@ class TableEncoder:
                 )
                 for column in made
             )
-            neighbors = tuple(document["neighbours"])
-            return cls(columns, cut=bool(document["cut"]), neighbors=neighbors, **lists)
+            neighbors, said = tuple(document["neighbours"]), document.get("vectors")
+            vectors = None if said is None else VectorSource(**said)
+            cut = bool(document["cut"])
+            return cls(columns, cut=cut, neighbors=neighbors, vectors=vectors, **lists)
         except (KeyError, TypeError) as error:
             raise GraphError(f"this is not a recipe for features ({error})") from None
 

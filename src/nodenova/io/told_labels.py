@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.graph import Graph
 from nodenova.io.foreign import is_networkx
+from nodenova.io.hetero import is_hetero
 from nodenova.io.load import load_graph
 
 
@@ -26,7 +27,9 @@ def given_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> A
         reset: Whether the array decides that number.
         labels: Whether labels of a PyG Data are wanted; their form may be no label here.
     """
-    if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)) or is_networkx(source):
+    if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)):
+        return source
+    if is_networkx(source) or is_hetero(source):
         return source
     if hasattr(source, "edge_index"):
         if not labels:

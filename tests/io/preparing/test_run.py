@@ -73,6 +73,10 @@ def write_tables(folder: Path, seed: int, nodes: int = 120) -> list[list[object]
 
 def assert_same(mine: nova.UserGraph, expected: nova.UserGraph) -> None:
     a, b = mine.graph, expected.graph
+    for beside in ("edge_weight", "vectors"):
+        ours, theirs = getattr(a, beside), getattr(b, beside)
+        assert (ours is None) == (theirs is None)
+        assert ours is None or np.array_equal(ours, theirs)
     assert a.is_mapped
     assert a.node_ids.dtype == b.node_ids.dtype
     assert np.array_equal(a.node_ids, b.node_ids)
@@ -141,6 +145,46 @@ def test_the_shop_of_the_walk_through_is_the_same_graph(tmp_path: Path) -> None:
     assert_same(made, nova.load_graph(tmp_path / "spring"))
 
 
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_weights_of_edges_are_the_same_bit_for_bit(tmp_path: Path, both_ways: bool) -> None:
+    """Whether those of the same edge are added, or a symmetric matrix is given."""
+    rng = np.random.default_rng(5)
+    ends = write_tables(tmp_path, seed=0)
+    weighted = [[*pair, float(w)] for pair, w in zip(ends, rng.gamma(1.0, size=999), strict=False)]
+    if both_ways:
+        once = {frozenset((a, b)): (a, b, w) for a, b, w in weighted if "." not in f"{a}{b}"}
+        weighted = [[*pair, w] for a, b, w in once.values() for pair in ((a, b), (b, a)) if a != b]
+    write(tmp_path / "edges.csv", ["source", "target", "w"], weighted)
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    expected = nova.load_graph(**files, weight_column="w")
+    made = prepare_graph(tmp_path / "graph", **files, weight_column="w")
+    assert_same(made, expected)
+    assert json.loads((tmp_path / "graph" / "graph.json").read_text())["version"] == 2
+    assert made.graph.edge_weight is not None
+    given = sum(float(line[2]) for line in weighted if line[0] != line[1])
+    total = float(made.graph.edge_weight.sum(dtype=np.float64))
+    assert total == pytest.approx(given if both_ways else 2 * given)
+    first = made.graph.subgraph(np.arange(50)).edge_weight
+    assert np.array_equal(first, expected.graph.subgraph(np.arange(50)).edge_weight)
+
+
+def test_edges_with_types_and_texts_with_vectors_are_read_into_memory_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    ends = write_tables(tmp_path, seed=0)
+    typed = [[*pair, "cites" if place % 3 else "writes"] for place, pair in enumerate(ends)]
+    write(tmp_path / "edges.csv", ["source", "target", "kind"], typed)
+    np.save(tmp_path / "v.npy", np.random.default_rng(0).random((120, 4)))
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    for options, why in (
+        ({"edge_type_column": "kind"}, "edges with types are"),
+        ({"text_vectors": tmp_path / "v.npy"}, "tables with vectors of texts are"),
+    ):
+        made = prepare_graph(tmp_path / "graph", **files, **options, overwrite=True)
+        assert made.notes[-1] == f"nodes.csv: read into memory, as {why}"
+        assert_same(replace(made, notes=made.notes[:-1]), nova.load_graph(**files, **options))
+
+
 def test_an_edge_list_alone_is_the_same_graph(tmp_path: Path) -> None:
     write_tables(tmp_path, seed=0)
     made = prepare_graph(tmp_path / "graph", tmp_path / "edges.csv")
@@ -156,7 +200,8 @@ def answer(work: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     "options",
     [{}, {"drop_unknown_edges": True},
-     {"drop_unknown_edges": True, "weight_column": "w", "min_weight": 2}],
+     {"drop_unknown_edges": True, "weight_column": "w", "min_weight": 2},
+     {"drop_unknown_edges": True, "weight_column": "w", "weights": "filter"}],
 )  # fmt: skip
 def test_unknown_ids_are_refused_or_dropped_with_the_same_sentence(
     tmp_path: Path, options: dict[str, object]

@@ -9,7 +9,7 @@ import numpy as np
 
 from nodenova.data.labels import LabelledGraph, UserGraph
 from nodenova.io.marking import marked
-from nodenova.io.prepared import CSR, LINKS, MASKS, ArrayFile, new_folder, write_index
+from nodenova.io.prepared import BESIDE, CSR, LINKS, MASKS, ArrayFile, new_folder, write_index
 from nodenova.io.table_encoder import TableEncoder
 
 TYPES = {"links_indptr": np.int64, "links_indices": np.int32, "x_indptr": np.int64,
@@ -34,6 +34,7 @@ def convert(labelled: LabelledGraph, folder: Path, overwrite: bool = False) -> N
     else:
         arrays |= dict(zip(CSR, (x.indptr, x.indices, x.data), strict=True))
     arrays |= {"node_ids": graph.node_ids, "y": labelled.y}
+    arrays |= {name: getattr(graph, name) for name in BESIDE}
     notes: tuple[str, ...] = ()
     recipe: TableEncoder | None = None
     new = None

@@ -10,9 +10,12 @@ import numpy as np
 
 from nodenova.errors import GraphError
 from nodenova.io.edge_notes import no_counts, say
-from nodenova.io.edges import check_length, end_columns, kept_edges, named_nodes, open_edges
+from nodenova.io.edge_options import EdgeOptions
+from nodenova.io.edge_rows import Chosen, check_length, end_columns, kept_edges, open_edges
+from nodenova.io.edges import named_nodes
 from nodenova.io.nodes import Nodes
 from nodenova.io.prepared import LINKS, MAX_NODES, ArrayFile
+from nodenova.io.preparing.edge_weights import WeightFile
 from nodenova.io.preparing.store import BATCH, Store
 from nodenova.io.tables import Progress, ReadingOptions, Rows
 
@@ -51,10 +54,8 @@ class StoredIds(Sequence[str]):
 def number_edges(
     edges: Any,
     nodes: Nodes | None,
-    columns: tuple[str | None, str | None, str | None],
+    options: EdgeOptions,
     *,
-    min_weight: float | None,
-    drop_unknown: bool,
     notes: list[str],
     store: Store,
     made: Path,
@@ -68,9 +69,7 @@ def number_edges(
         edges: A file; None when there are no edges.
         nodes: Those that edges may name, whose ids the store has; None when they are those that
             edges name.
-        columns: Names of source, target and weight, None where they are to be found.
-        min_weight: Edges with a weight below it are left out.
-        drop_unknown: Leave out edges to nodes that are not there, instead of refusing them.
+        options: What the user says of them, but for types.
         notes: Gets a sentence on every repair.
         store: Where the work is done.
         made: The graph folder.
@@ -91,21 +90,22 @@ def number_edges(
         return nodes
     rows = open_edges(edges, reading)
     place = {} if nodes is None else {"": -1, **_known(rows.header[:2], store)}
-    chosen, has_header = end_columns(rows, columns, place, notes)
+    chosen = end_columns(rows, options.columns, place, notes)
     counts = no_counts()
-    _stage(rows, chosen, has_header, min_weight, counts, nodes is None, store)
+    _stage(rows, chosen, options, counts, nodes is None, store)
     notes += rows.notes
     progress("numbering nodes", 0.0)
     if nodes is None:
         _number_named(store)
         ids = StoredIds(store, store.rows("SELECT count(*) FROM ids")[0][0])
-    _join(store, counts)
+    beside = ", line, w" if options.counts_weights else ""
+    _join(store, counts, beside)
     size = len(ids) if nodes is None else len(nodes.ids)
     if size > MAX_NODES:
         raise GraphError(f"{rows.source}: {size:,} nodes; a graph folder holds {MAX_NODES:,}")
-    if not counts["unknown"] or drop_unknown:
-        _write(store, size, made, progress, counts)
-    say(rows, nodes, counts, len(chosen) == 3, min_weight, drop_unknown, notes)
+    if not counts["unknown"] or options.drop_unknown:
+        _write(store, size, made, progress, counts, beside)
+    say(rows, nodes, counts, options, notes)
     return named_nodes(rows.source, ids, notes) if nodes is None else nodes
 
 
@@ -117,31 +117,34 @@ def _known(names: Sequence[str], store: Store) -> dict[str, int]:
 
 def _stage(
     rows: Rows,
-    chosen: list[int],
-    has_header: bool,
-    least: float | None,
+    chosen: Chosen,
+    options: EdgeOptions,
     counts: dict[str, Any],
     grows: bool,
     store: Store,
 ) -> None:
-    store.run("CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR)")
+    column = ", w DOUBLE" if options.counts_weights else ""
+    store.run(f"CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR{column})")
     lines: list[int] = []
     sources: list[str] = []
     targets: list[str] = []
+    weights: list[float] = []
 
     def flush() -> None:
         if lines:
-            store.add("raw", {"line": lines, "a": sources, "b": targets})
-        for cells in (lines, sources, targets):
+            weight = {"w": weights} if options.counts_weights else {}
+            store.add("raw", {"line": lines, "a": sources, "b": targets, **weight})
+        for cells in (lines, sources, targets, weights):
             cells.clear()
 
-    for line, (a, b) in kept_edges(rows, chosen, has_header, least, counts):
+    for line, (a, b), weight, _ in kept_edges(rows, chosen, options, counts):
         if grows:
             check_length(a, rows, line)
             check_length(b, rows, line)
         lines.append(line)
         sources.append(a)
         targets.append(b)
+        weights.append(weight)
         if len(lines) == BATCH:
             flush()
     flush()
@@ -159,16 +162,17 @@ def _number_named(store: Store) -> None:
         )""")
 
 
-def _join(store: Store, counts: dict[str, Any]) -> None:
+def _join(store: Store, counts: dict[str, Any], beside: str) -> None:
     """Make the table `ends` of the numbers of both ends; count what is not known."""
-    store.run("""
+    weight = beside.removeprefix(", line")
+    store.run(f"""
         CREATE TABLE found AS
-        SELECT line, s.number AS x, t.number AS y,
+        SELECT line{weight}, s.number AS x, t.number AS y,
             CASE WHEN s.number IS NULL OR t.number IS NULL THEN a END AS a,
             CASE WHEN s.number IS NULL OR t.number IS NULL THEN b END AS b
         FROM raw LEFT JOIN ids s ON a = s.id LEFT JOIN ids t ON b = t.id""")
     store.run("DROP TABLE raw")
-    store.run("CREATE TABLE ends AS SELECT x, y FROM found WHERE a IS NULL")
+    store.run(f"CREATE TABLE ends AS SELECT x, y{beside} FROM found WHERE a IS NULL")
     store.run(f"""
         CREATE TABLE mended AS
         SELECT s, coalesce(p.number, q.number) AS number FROM (
@@ -178,15 +182,16 @@ def _join(store: Store, counts: dict[str, Any]) -> None:
             )
         ) LEFT JOIN ids p ON p.id = {WITHOUT_POINT} LEFT JOIN ids q ON q.id = s || '.0'
         WHERE p.number IS NOT NULL OR q.number IS NOT NULL""")
-    store.run("""
+    store.run(f"""
         CREATE TABLE strange AS
-        SELECT line, a, b, coalesce(x, s.number) AS x, coalesce(y, t.number) AS y,
+        SELECT line{weight}, a, b, coalesce(x, s.number) AS x, coalesce(y, t.number) AS y,
             (x IS NULL AND s.number IS NOT NULL)::INTEGER
             + (y IS NULL AND t.number IS NOT NULL)::INTEGER AS repaired
         FROM found LEFT JOIN mended s ON a = s.s LEFT JOIN mended t ON b = t.s
         WHERE a IS NOT NULL""")
     store.run("DROP TABLE found")
-    store.run("INSERT INTO ends SELECT x, y FROM strange WHERE x IS NOT NULL AND y IS NOT NULL")
+    mended = "FROM strange WHERE x IS NOT NULL AND y IS NOT NULL"
+    store.run(f"INSERT INTO ends SELECT x, y{beside} {mended}")
     unknown = "FROM strange WHERE x IS NULL OR y IS NULL"
     counts["repaired"] = store.rows("SELECT coalesce(sum(repaired), 0)::BIGINT FROM strange")[0][0]
     counts["unknown"] = store.rows(f"SELECT count(*) {unknown}")[0][0]
@@ -195,20 +200,31 @@ def _join(store: Store, counts: dict[str, Any]) -> None:
         counts["line"], counts["first"] = first[0], first[1:]
 
 
-def _write(store: Store, n: int, made: Path, progress: Progress, counts: dict[str, Any]) -> None:
+def _write(
+    store: Store,
+    n: int,
+    made: Path,
+    progress: Progress,
+    counts: dict[str, Any],
+    beside: str = "",
+) -> None:
     """Write the CSR of both directions; count loops, repeated edges and those there both ways."""
     counts["loops"] = store.rows("SELECT count(*) FROM ends WHERE x = y")[0][0]
     kept = store.rows("SELECT count(*) FROM ends")[0][0] - counts["loops"]
     # One number a direction, so that one sort does it; odd where the edge was turned around.
     keys = f"""
-        SELECT (x::BIGINT * {n} + y) * 2 AS k FROM ends WHERE x <> y
-        UNION ALL SELECT (y::BIGINT * {n} + x) * 2 + 1 FROM ends WHERE x <> y"""
+        SELECT (x::BIGINT * {n} + y) * 2 AS k{beside} FROM ends WHERE x <> y
+        UNION ALL SELECT (y::BIGINT * {n} + x) * 2 + 1{beside} FROM ends WHERE x <> y"""
     indices = ArrayFile(made / f"{LINKS[1]}.npy", np.int32)
     degree = np.zeros(n, dtype=np.int64)
     last, read, directed = np.int64(-1), 0, 0
     progress("sorting edges", 0.0)
-    for batch in store.batches(f"SELECT k FROM ({keys}) ORDER BY k"):
+    weights = WeightFile(made) if beside else None
+    order = "k, line" if beside else "k"
+    for batch in store.batches(f"SELECT * FROM ({keys}) ORDER BY {order}"):
         k = batch["k"]
+        if weights is not None:
+            weights.add(k, batch["w"])
         before = np.concatenate([[last], k[:-1]])
         last = k[-1]
         first = k // 2 != before // 2  # of a direction; if even, it was given so
@@ -220,6 +236,8 @@ def _write(store: Store, n: int, made: Path, progress: Progress, counts: dict[st
         read += len(k)
         progress("sorting edges", read / max(2 * kept, 1))
     indices.close()
+    if weights is not None:
+        weights.close()
     indptr = ArrayFile(made / f"{LINKS[0]}.npy", np.int64)
     indptr.add(np.concatenate([[0], np.cumsum(degree)]))
     indptr.close()

@@ -6,49 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from nodenova.data.labels import UserGraph
 from nodenova.errors import SettingError
-from nodenova.io.edges import first_ids
+from nodenova.io.edge_options import EdgeTypes
+from nodenova.io.edge_rows import first_ids
 from nodenova.io.foreign import EDGE_LISTS
 from nodenova.io.lists import Vectors
-from nodenova.io.load import TABLES, check_columns, load_graph, opened, short_name
+from nodenova.io.load import TABLES, load_graph, opened, short_name
 from nodenova.io.marking import listed
-from nodenova.io.nodes import read_nodes
+from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.prepared import check_target, is_prepared, new_folder, write_index
 from nodenova.io.preparing.convert import convert, save
 from nodenova.io.preparing.edges import number_edges
 from nodenova.io.preparing.features import fit_recipe, write_features, write_neighbors
 from nodenova.io.preparing.ids import store_ids, write_ids
+from nodenova.io.preparing.options import TableOptions, edge_options, why_in_memory
 from nodenova.io.preparing.store import MEMORY, Store
 from nodenova.io.preparing.tables import STREAMED, StreamedTable
 from nodenova.io.table_encoder import MAX_WORDS
 from nodenova.io.tables import Progress, ReadingOptions, no_progress
 from nodenova.io.text_files import check_file, ending_of
-
-
-class TableOptions(TypedDict):
-    """Options of `load_graph` for tables."""
-
-    id_column: str | None
-    label_column: str | None
-    text_columns: Sequence[str]
-    features: Sequence[str] | None
-    new_nodes: str | PathLike[str] | Sequence[object] | None
-    new_column: str | None
-    source_column: str | None
-    target_column: str | None
-    weight_column: str | None
-    min_weight: float | None
-    drop_unknown_edges: bool
-    delimiter: str | None
-    encoding: str | None
-    max_words: int
-    name: str | None
-    progress: Progress
+from nodenova.io.text_vectors import TextVectors
 
 
 def prepare_graph(
@@ -67,10 +49,14 @@ def prepare_graph(
     target_column: str | None = None,
     weight_column: str | None = None,
     min_weight: float | None = None,
+    weights: str | None = None,
+    edge_type_column: str | None = None,
+    edge_types: EdgeTypes | None = None,
     drop_unknown_edges: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
     max_words: int = MAX_WORDS,
+    text_vectors: TextVectors | None = None,
     name: str | None = None,
     memory: str = MEMORY,
     overwrite: bool = False,
@@ -96,10 +82,14 @@ def prepare_graph(
         target_column: The other end.
         weight_column: Numbers of edges.
         min_weight: Edges with a weight below it are left out.
+        weights: Whether weights "count", or only "filter".
+        edge_type_column: Types of edges. Such a table is read into memory.
+        edge_types: The types to use.
         drop_unknown_edges: Leave out edges to nodes that are not there.
         delimiter: Between cells of a text file.
         encoding: Of text files.
         max_words: The most words that become features.
+        text_vectors: Vectors of texts. Such tables are read into memory.
         name: What messages and results call the graph.
         memory: Most that DuckDB uses before it goes to disk: 500MB, 2GB.
         overwrite: Replace a graph folder that is there.
@@ -131,22 +121,25 @@ def prepare_graph(
         "id_column": id_column, "label_column": label_column, "text_columns": text_columns,
         "features": features, "new_nodes": new_nodes, "new_column": new_column,
         "source_column": source_column, "target_column": target_column,
-        "weight_column": weight_column, "min_weight": min_weight,
+        "weight_column": weight_column, "min_weight": min_weight, "weights": weights,
+        "edge_type_column": edge_type_column, "edge_types": edge_types,
         "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
-        "max_words": max_words, "name": name, "progress": progress,
+        "max_words": max_words, "text_vectors": text_vectors, "name": name, "progress": progress,
     }  # fmt: skip
     said: list[str] = []
     if _is_folder_of_tables(source):
         nodes, edges, _ = opened(source, name)
     elif isinstance(source, (str, PathLike)) and _is_edge_file(Path(source)):
         edges = source
-    if _is_streamed(nodes, edges):
+    why = why_in_memory(options)
+    if not why and _is_streamed(nodes, edges):
         _stream(folder, source, nodes, edges, memory, overwrite, options, said)
     else:
         tables = {} if source is not None else {"nodes": nodes, "edges": edges}
         whole = load_graph(source, **tables, **options)
         if not whole.graph.is_mapped and whole.recipe is not None:
-            said.append(f"{whole.name}: read into memory, as only CSV and Parquet tables are not")
+            why = why or "only CSV and Parquet tables are not"
+            said.append(f"{whole.name}: read into memory, as {why}")
         convert(whole, folder, overwrite)
     found = load_graph(folder)
     return replace(found, notes=(*found.notes, *said))
@@ -181,7 +174,7 @@ def _write(
     said: list[str],
 ) -> None:
     progress, text_columns = options["progress"], tuple(options["text_columns"])
-    columns = (options["source_column"], options["target_column"], options["weight_column"])
+    of_edges = edge_options(options)
     reading: ReadingOptions = {
         "delimiter": options["delimiter"],
         "encoding": options["encoding"],
@@ -199,15 +192,13 @@ def _write(
             options["new_column"],
             notes,
             wanted,
-            linked=lambda: first_ids(edges, columns, reading),
+            linked=lambda: first_ids(edges, of_edges.columns, reading),
             read_ids=lambda table, column, notes: store_ids(table, column, notes, store),
         )
     table = number_edges(
         edges,
         table,
-        columns,
-        min_weight=options["min_weight"],
-        drop_unknown=options["drop_unknown_edges"],
+        of_edges,
         notes=notes,
         store=store,
         made=made,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError, warn_renamed
+from nodenova.graph.parts import (
+    Features,
+    edges_of,
+    features_of,
+    node_ids_of,
+    undirected,
+    vectors_of,
+    weights_of,
+)
 
-Features: TypeAlias = "sp.csr_array | np.ndarray"
-
-# Above this share of non-zero entries a dense matrix product is the faster one.
-DENSE_FROM = 0.25
+# Where `Graph.derived` has how columns of a table became the features, for models to keep.
+RECIPE = "recipe"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +36,10 @@ class Graph:
         edge_index: (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
         node_ids: (N,) names of the nodes as the user knows them.
         feature_names: d names, or None.
+        edge_weight: (E,) float32 positive weights of `edge_index`, the same in both directions;
+            None where all edges count alike. How they count: `nodenova.nn.edge_weights`.
+        vectors: (N, k) float32, what a language model makes of the texts of the nodes, beside
+            their words in x; None where there are none.
 
     Examples:
         >>> import nodenova as nova
@@ -40,6 +51,8 @@ class Graph:
     edge_index: np.ndarray
     node_ids: np.ndarray
     feature_names: tuple[str, ...] | None = None
+    edge_weight: np.ndarray | None = None
+    vectors: np.ndarray | None = None
     is_mapped: ClassVar[bool] = False  # arrays are on disk, as those of a graph folder are
 
     @classmethod
@@ -52,6 +65,8 @@ class Graph:
         feature_names: Sequence[str] | None = None,
         dense: bool | None = None,
         source: str = "graph",
+        edge_weight: object = None,
+        vectors: object = None,
     ) -> Graph:
         """Check features and edges, and put them into the one form everything else relies on.
 
@@ -66,6 +81,9 @@ class Graph:
             dense: Keeps the features in that form; without it, their share of non-zero entries
                 decides.
             source: What error messages call the input, usually the file's name.
+            edge_weight: (edges,) positive numbers. Those of the same edge are added; a symmetric
+                matrix, which gives every edge in both directions, is taken as it is.
+            vectors: (N, k) numbers, a row for each node.
 
         Raises:
             GraphError: Something of it is not as described; the sentence says what and where.
@@ -75,14 +93,15 @@ class Graph:
             >>> graph.edge_index.tolist()
             [[0, 1], [1, 0]]
         """
-        features = _features(x, dense, source)
+        features = features_of(x, dense, source)
         n, d = features.shape
-        names = _node_ids(node_ids, n, source)
+        names = node_ids_of(node_ids, n, source)
         words = None if feature_names is None else tuple(str(name) for name in feature_names)
         if words is not None and len(words) != d:
             raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
-        edges = _undirected(_edges(edge_index, n, names, source), n)
-        return cls(x=features, edge_index=edges, node_ids=names, feature_names=words)
+        given = edges_of(edge_index, n, names, source)
+        edges, weight = undirected(given, n, weights_of(edge_weight, given, source))
+        return cls(features, edges, names, words, weight, vectors_of(vectors, n, source))
 
     @property
     def num_nodes(self) -> int:
@@ -111,10 +130,53 @@ class Graph:
         """Where `nn.sparse.once` keeps the operators of this graph, so that each is built once."""
         return {}
 
+    def numbers_of(self, node_ids: Iterable[object]) -> np.ndarray:
+        """(n,) the numbers of nodes that are named.
+
+        Args:
+            node_ids: Names of nodes, as numbers or as texts.
+
+        Raises:
+            GraphError: There is no node of such a name.
+
+        Examples:
+            >>> Graph.of([[1], [2]], [[0], [1]], node_ids=["a", "b"]).numbers_of(["b"]).tolist()
+            [1]
+        """
+        place = self.derived.get("places of names")
+        if not isinstance(place, dict):
+            place = {str(name): number for number, name in enumerate(self.node_ids.tolist())}
+            self.derived["places of names"] = place
+        asked = [str(name) for name in node_ids]
+        unknown = [name for name in asked if name not in place]
+        if unknown:
+            more = f", nor {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
+            raise GraphError(f"the graph has no node {unknown[0]!r}{more}")
+        return np.array([place[name] for name in asked], dtype=np.int64)
+
     def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
         """The same nodes and edges with other features."""
         names = None if feature_names is None else tuple(feature_names)
-        return Graph(x, self.edge_index, self.node_ids, names)
+        return self._with(x=x, feature_names=names)
+
+    def with_vectors(self, vectors: object, source: str = "vectors") -> Graph:
+        """The same graph with vectors of the texts of its nodes.
+
+        Args:
+            vectors: (N, k) numbers, a row for each node.
+            source: What error messages call them.
+
+        Raises:
+            GraphError: They are something else.
+
+        Examples:
+            >>> Graph.of([[1, 0], [0, 1]], [[0], [1]]).with_vectors([[0.5], [0.1]])
+            Graph(2 nodes, 2 edges, 2 dense features, vectors of 1)
+        """
+        return self._with(vectors=vectors_of(vectors, self.num_nodes, source))
+
+    def _with(self, **parts: Any) -> Graph:
+        return replace(self, **parts)
 
     def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
         """(size,) an array for what is derived from the graph, where the graph itself is."""
@@ -133,8 +195,11 @@ class Graph:
         new_number = np.full(self.num_nodes, -1, dtype=np.int64)
         new_number[ids] = np.arange(len(ids))
         edges = new_number[self.edge_index]
-        edges = edges[:, (edges >= 0).all(axis=0)]
-        return Graph(self.x[ids], edges, self.node_ids[ids], self.feature_names)
+        kept = (edges >= 0).all(axis=0)
+        weight = None if self.edge_weight is None else self.edge_weight[kept]
+        vectors = None if self.vectors is None else self.vectors[ids]
+        names = (self.node_ids[ids], self.feature_names)
+        return Graph(self.x[ids], edges[:, kept], *names, weight, vectors)
 
     def aligned(self, feature_names: Sequence[str]) -> tuple[Graph, int, int]:
         """The same graph with other features, in a given order: those a model knows.
@@ -202,96 +267,7 @@ class Graph:
 
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.x) else "dense"
-        counts = f"{self.num_nodes} nodes, {self.num_edges} edges"
-        return f"Graph({counts}, {self.num_features} {kind} features)"
-
-
-def _features(x: object, dense: bool | None, source: str) -> Features:
-    if sp.issparse(x):
-        matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
-        matrix.sum_duplicates()
-        values = matrix.data
-    else:
-        matrix = _numbers(lambda: np.array(x, dtype=np.float32, order="C"), source)
-        if matrix.ndim != 2:
-            raise GraphError(
-                f"{source}: x must have two dimensions (nodes, features), it has {matrix.ndim}"
-            )
-        values = matrix
-    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise GraphError(f"{source}: x is empty, shape {matrix.shape}")
-    if not np.isfinite(values).all():
-        raise GraphError(f"{source}: {_first_not_finite(matrix)}")
-    share = np.count_nonzero(values) / (matrix.shape[0] * matrix.shape[1])
-    if not (share >= DENSE_FROM if dense is None else dense):
-        sparse = sp.csr_array(matrix)
-        sparse.eliminate_zeros()
-        sparse.sort_indices()
-        return sparse
-    return matrix.toarray() if sp.issparse(matrix) else matrix
-
-
-def _numbers(convert: Callable[[], Any], source: str) -> Any:
-    """A copy as float32.
-
-    What the user brought stays as it was, and later changes to it do not reach the graph.
-    """
-    try:
-        # Too large a number becomes infinite, and is reported as such.
-        with np.errstate(over="ignore"):
-            return convert()
-    except (TypeError, ValueError) as error:
-        raise GraphError(f"{source}: x is not a table of numbers ({error})") from error
-
-
-def _first_not_finite(matrix: Features) -> str:
-    coo = sp.coo_array(matrix) if sp.issparse(matrix) else None
-    if coo is not None:
-        bad = np.flatnonzero(~np.isfinite(coo.data))
-        row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
-    else:
-        rows, columns = np.nonzero(~np.isfinite(matrix))
-        bad, row, column = rows, rows[0], columns[0]
-        value = matrix[row, column]
-    first = f"node {row}, feature {column} is {value}"
-    return f"x has {len(bad)} entries that are not finite numbers, first: {first}"
-
-
-def _node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
-    if node_ids is None:
-        return np.arange(n)
-    names = np.asarray(node_ids)
-    if names.dtype == object:
-        names = names.astype(str)
-    if names.shape != (n,):
-        raise GraphError(f"{source}: node_ids has shape {names.shape}, but x has {n} nodes")
-    values, counts = np.unique(names, return_counts=True)
-    if len(values) < n:
-        twice = values[counts.argmax()].item()
-        raise GraphError(
-            f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times"
-        )
-    return names
-
-
-def _edges(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
-    edges = np.asarray(edge_index)
-    if edges.ndim != 2 or edges.shape[0] != 2:
-        raise GraphError(f"{source}: edge_index must have shape (2, edges), it has {edges.shape}")
-    if edges.size and not np.issubdtype(edges.dtype, np.integer):
-        raise GraphError(f"{source}: edge_index must hold whole numbers, it holds {edges.dtype}")
-    edges = edges.astype(np.int64)
-    outside = ((edges < 0) | (edges >= n)).any(axis=0)
-    if outside.any():
-        a, b = edges[:, outside.argmax()]
-        raise GraphError(
-            f"{source}: {outside.sum()} edges name nodes that are not there "
-            f"(nodes are 0..{n - 1}), first: {a} -> {b}"
-        )
-    return edges
-
-
-def _undirected(edges: np.ndarray, n: int) -> np.ndarray:
-    a, b = edges[:, edges[0] != edges[1]]
-    keys = np.unique(np.concatenate([a * n + b, b * n + a]))
-    return np.stack([keys // n, keys % n])
+        weighted = "" if self.edge_weight is None else "weighted "
+        counts = f"{self.num_nodes} nodes, {self.num_edges} {weighted}edges"
+        beside = "" if self.vectors is None else f", vectors of {self.vectors.shape[1]}"
+        return f"Graph({counts}, {self.num_features} {kind} features{beside})"

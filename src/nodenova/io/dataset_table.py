@@ -1,0 +1,121 @@
+"""Which datasets have a name, how large they are and where their files belong: no graph is read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+DATA_ROOT = "NODENOVA_DATA"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset, its counts and how many of its classes are old: for the paper's, as published.
+
+    Attributes:
+        title: As pages write it.
+        nodes: How many.
+        edges: Planetoid's counted in both directions, as PyTorch Geometric does; Wiki-CS's once.
+        features: How many.
+        classes: How many.
+        num_old: Of the classes, the first, which are old.
+        folder: Of the raw files, below the data root; none for what only ships.
+        raw_files: Their names.
+        ships: With the package.
+        hidden: Size of trained representations; the paper varies it over 16, 32 and 128 by dataset.
+        collection: PyTorch Geometric's class of a raw npz, which is not downloaded; "" for others.
+    """
+
+    title: str
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    num_old: int
+    folder: str = ""
+    raw_files: tuple[str, ...] = ()
+    ships: bool = False
+    hidden: int = 16
+    collection: str = ""
+
+
+def _planetoid(
+    title: str,
+    nodes: int,
+    edges: int,
+    features: int,
+    classes: int,
+    num_old: int,
+    hidden: int,
+    ships: bool = False,
+) -> Dataset:
+    names = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+    files = tuple(f"ind.{title.lower()}.{name}" for name in names)
+    folder = f"Planetoid/{title}/raw"
+    return Dataset(title, nodes, edges, features, classes, num_old, folder, files, ships, hidden)
+
+
+def _raw(
+    collection: str, title: str, place: str, nodes: int, edges: int, features: int, classes: int
+) -> Dataset:
+    """A graph without a published split; half of its classes are old, rounded as OpenIMA does.
+
+    place: its folder and its file, as PyTorch Geometric has them within the collection.
+    """
+    folder, _, file = place.partition("/")
+    return Dataset(
+        title=title,
+        nodes=nodes,
+        edges=edges,
+        features=features,
+        classes=classes,
+        num_old=round(classes / 2),
+        folder=f"{collection}/{folder}/raw",
+        raw_files=(f"{file}.npz",),
+        collection=collection,
+    )
+
+
+_COMPUTERS = "Computers/amazon_electronics_computers"
+_CITESEER = "citeseer/citeseer"
+DATASETS: dict[str, Dataset] = {
+    "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
+    "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
+    "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, hidden=32),
+    "wikics": Dataset(
+        "Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128
+    ),
+    "wordnet": Dataset("WordNet", 9997, 24042, 4421, 10, 7, ships=True),
+    "photo": _raw("Amazon", "Photo", "Photo/amazon_electronics_photo", 7650, 238162, 745, 8),
+    "computers": _raw("Amazon", "Computers", _COMPUTERS, 13752, 491722, 767, 10),
+    "cs": _raw("Coauthor", "CS", "CS/ms_academic_cs", 18333, 163788, 6805, 15),
+    "physics": _raw("Coauthor", "Physics", "Physics/ms_academic_phy", 34493, 495924, 8415, 5),
+    "dblp": _raw("CitationFull", "DBLP", "dblp/dblp", 17716, 105734, 1639, 4),
+    "cora_full": _raw("CitationFull", "Cora, full", "cora/cora", 19793, 126842, 8710, 70),
+    "cora_ml": _raw("CitationFull", "Cora ML", "cora_ml/cora_ml", 2995, 16316, 2879, 7),
+    "citeseer_full": _raw("CitationFull", "CiteSeer, full", _CITESEER, 4230, 10674, 602, 6),
+    "pubmed_full": _raw("CitationFull", "PubMed, full", "pubmed/pubmed", 19717, 88648, 500, 3),
+}
+PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
+
+
+def find_root(data_root: str | PathLike[str] | None) -> Path | None:
+    """The folder of raw files: the one given, else the one that NODENOVA_DATA names, else none."""
+    chosen = data_root if data_root is not None else os.environ.get(DATA_ROOT)
+    return Path(chosen) if chosen else None
+
+
+def is_on_disk(dataset: Dataset, root: Path) -> bool:
+    """Whether all raw files of the dataset are below the data root."""
+    places = [[folder / name for name in dataset.raw_files] for folder in folders_of(dataset, root)]
+    return any(all(path.is_file() for path in files) for files in places)
+
+
+def folders_of(dataset: Dataset, root: Path) -> list[Path]:
+    """Where raw files may be: of a collection, also with the collection as the data root."""
+    if not dataset.raw_files:
+        return []
+    bare = dataset.folder.removeprefix(f"{dataset.collection}/")
+    return [root / folder for folder in dict.fromkeys((dataset.folder, bare))]

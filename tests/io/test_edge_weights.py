@@ -1,0 +1,136 @@
+"""Weights of edges from every kind of file into the graph, and back out of what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import nodenova as nova
+from nodenova.errors import GraphError
+from nodenova.io.describe import describe, lines_of
+from nodenova.io.npz import graph_npz
+from nodenova.io.preparing.convert import convert
+
+NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\n"
+EDGES = "source,target,w\na,b,2\nb,c,0.5\nc,d,3\n"
+
+
+def load(folder: Path, edges: str = EDGES, **options: Any) -> nova.UserGraph:
+    (folder / "nodes.csv").write_text(NODES)
+    (folder / "edges.csv").write_text(edges)
+    return nova.load_graph(folder, **{"weight_column": "w", **options})
+
+
+def weights(graph: nova.Graph) -> dict[str, float]:
+    """By the two ends, the earlier first."""
+    assert graph.edge_weight is not None
+    names = graph.node_ids
+    return {
+        f"{names[a]}{names[b]}": float(w)
+        for a, b, w in zip(*graph.edge_index, graph.edge_weight, strict=True)
+        if a < b
+    }
+
+
+def test_weights_of_a_table_count_and_it_is_said(tmp_path: Path) -> None:
+    loaded = load(tmp_path)
+    assert weights(loaded.graph) == {"ab": 2, "bc": 0.5, "cd": 3}
+    assert "edges.csv: weights of edges count: heavier neighbors are heard more" in loaded.notes
+    assert "weights    from 0.5 to 3: heavier neighbors are heard more" in lines_of(
+        describe(loaded)
+    )
+
+
+def test_they_only_filter_where_that_is_asked(tmp_path: Path) -> None:
+    loaded = load(tmp_path, weights="filter", min_weight=1)
+    assert loaded.graph.edge_weight is None
+    assert loaded.graph.num_edges == 4
+    assert any("the kept ones count alike" in note for note in loaded.notes)
+    assert not any(line.startswith("weights ") for line in lines_of(describe(loaded)))
+
+
+def test_light_edges_are_dropped_and_the_others_count(tmp_path: Path) -> None:
+    edges = EDGES + "a,d,-4\na,c,0\n"
+    loaded = load(tmp_path, edges, min_weight=1)
+    assert weights(loaded.graph) == {"ab": 2, "cd": 3}
+
+
+def test_an_edge_that_weighs_nothing_is_none(tmp_path: Path) -> None:
+    assert weights(load(tmp_path, EDGES + "a,c,0\n").graph) == {"ab": 2, "bc": 0.5, "cd": 3}
+
+
+def test_weights_of_the_same_edge_are_added(tmp_path: Path) -> None:
+    loaded = load(tmp_path, EDGES + "a,b,4\nb,a,8\nb,b,100\n")
+    assert weights(loaded.graph) == {"ab": 14, "bc": 0.5, "cd": 3}
+    assert "edges.csv: 1 edges are there more than once; their weights are added" in loaded.notes
+
+
+def test_a_symmetric_list_gives_every_edge_once(tmp_path: Path) -> None:
+    loaded = load(tmp_path, EDGES + "b,a,2\nc,b,0.5\nd,c,3\n")
+    assert weights(loaded.graph) == {"ab": 2, "bc": 0.5, "cd": 3}
+
+
+def test_without_a_column_there_are_no_weights(tmp_path: Path) -> None:
+    assert load(tmp_path, weight_column=None).graph.edge_weight is None
+
+
+@pytest.mark.parametrize("edges", [EDGES, EDGES + "b,a,2\nc,b,0.5\nd,c,3\na,a,1\n"])
+def test_what_is_written_is_read_again_bit_for_bit(tmp_path: Path, edges: str) -> None:
+    graph = load(tmp_path, edges.replace("0.5", "0.1")).graph
+    (tmp_path / "g.npz").write_bytes(graph_npz(graph))
+    loaded = nova.load_graph(tmp_path / "g.npz")
+    convert(loaded, tmp_path / "folder")
+    for again in (loaded.graph, nova.load_graph(tmp_path / "folder").graph):
+        assert np.array_equal(again.edge_index, graph.edge_index)
+        assert np.array_equal(again.edge_weight, graph.edge_weight)
+
+
+def test_a_networkx_graph_brings_weights_by_the_name_of_their_attribute() -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from((node, {"size": i}) for i, node in enumerate("abcd"))
+    graph.add_edge("a", "b", w=2)
+    graph.add_edge("b", "c", w=0.5)
+    assert weights(nova.load_graph(graph, weight_column="w").graph) == {"ab": 2, "bc": 0.5}
+    assert nova.load_graph(graph).graph.edge_weight is None
+
+
+def test_a_data_object_brings_edge_weight() -> None:
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    weight = torch.tensor([2.0, 2.0, 0.3, 0.3])
+    data = Data(x=torch.eye(3), edge_index=edges, edge_weight=weight)
+    graph = nova.load_graph(data).graph
+    assert graph.edge_weight is not None
+    assert np.array_equal(graph.edge_weight, weight.numpy())
+    data.edge_weight = torch.tensor([2.0, 2.0, -1.0, 0.3])
+    with pytest.raises(GraphError, match=r"that of edge 2 \(1 -> 2\) is -1"):
+        nova.load_graph(data)
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [([1.0], "edge_weight has shape \\(1,\\), but there are 2 edges"),
+     ([1.0, 0.0], "edge 1 \\(1 -> 2\\) is 0"), ([np.nan, 1.0], "edge 0 \\(0 -> 1\\) is nan"),
+     (["x", "y"], "not a list of numbers")],
+)  # fmt: skip
+def test_wrong_weights_get_one_sentence(weight: list[Any], said: str) -> None:
+    with pytest.raises(GraphError, match=f"mine: .*{said}"):
+        nova.Graph.of(np.eye(3), [[0, 1], [1, 2]], edge_weight=weight, source="mine")
+
+
+def test_the_fingerprint_knows_weights(tmp_path: Path) -> None:
+    one, other = load(tmp_path), load(tmp_path, EDGES.replace("0.5", "0.6"))
+    plain = load(tmp_path, weight_column=None)
+    assert len({one.fingerprint(), other.fingerprint(), plain.fingerprint()}) == 3
+
+
+def test_a_subgraph_keeps_its_weights(tmp_path: Path) -> None:
+    graph = load(tmp_path).graph
+    assert weights(graph.subgraph(np.array([1, 2, 3]))) == {"bc": 0.5, "cd": 3}
+    assert weights(graph.with_features(np.ones((4, 2)), None)) == weights(graph)
+    assert weights(graph.aligned(["size", "more"])[0]) == weights(graph)

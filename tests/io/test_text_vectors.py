@@ -1,0 +1,151 @@
+"""Vectors of texts by a model, a function or a file, beside words, and of a later table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.errors import GraphError, NodenovaError, SettingError
+from nodenova.io.describe import describe, lines_of
+from nodenova.io.npz import graph_npz
+from nodenova.io.preparing.convert import convert
+from nodenova.io.table_encoder import TableEncoder
+from tests.io.tiny_model import make_model
+
+TEXTS = ["word1 word2 word3", "word2 word3 word4", "word1 word4 word5", "", "word3 word5 word1"]
+IDS = list("abcde")
+EDGES = "source,target\na,b\nb,c\nc,d\nd,e\n"
+
+
+def write(folder: Path, order: list[int] | None = None) -> dict[str, Path]:
+    lines = [f"{IDS[i]},{'red' if i % 2 else 'blue'},{TEXTS[i]}" for i in order or range(5)]
+    (folder / "nodes.csv").write_text("\n".join(["id,label,text", *lines]) + "\n")
+    (folder / "edges.csv").write_text(EDGES)
+    return {"nodes": folder / "nodes.csv", "edges": folder / "edges.csv"}
+
+
+def lengths(texts: list[str]) -> list[list[float]]:
+    """How long texts are."""
+    return [[len(text), text.count("word1")] for text in texts]
+
+
+def test_a_function_is_given_the_texts_and_words_stay(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def watched(texts: list[str]) -> np.ndarray:
+        seen.extend(texts)
+        return np.array(lengths(texts))
+
+    files = write(tmp_path)
+    loaded = nova.load_graph(**files, text_columns=["text"], text_vectors=watched)
+    plain = nova.load_graph(**files, text_columns=["text"])
+    assert seen == [text for text in TEXTS if text]
+    assert loaded.graph.vectors is not None
+    assert loaded.graph.vectors[:, 0].tolist() == [17, 17, 17, 17, 17]
+    assert loaded.graph.vectors[:, 1].tolist() == [1, 0, 1, 0.75, 1]  # no text: in the middle
+    assert loaded.graph.feature_names == plain.graph.feature_names
+    assert (loaded.graph.x != plain.graph.x).nnz == 0
+    assert loaded.fingerprint() != plain.fingerprint()
+    assert "vectors of 2 numbers by watched, beside words; 1 nodes without" in loaded.notes[-1]
+    assert "vectors    2 numbers a node, beside its features" in lines_of(describe(loaded))
+
+
+def test_a_file_has_a_row_for_each_node_or_ids(tmp_path: Path) -> None:
+    files, vectors = write(tmp_path), np.arange(10.0).reshape(5, 2)
+    np.save(tmp_path / "v.npy", vectors)
+    by_row = nova.load_graph(**files, text_vectors=tmp_path / "v.npy")
+    assert np.array_equal(by_row.graph.vectors, vectors)
+    order = [4, 2, 0, 1, 3]
+    ids = [*(IDS[i] for i in order), "zz"]
+    np.savez(tmp_path / "v.npz", ids=ids, vectors=[*vectors[order], [9, 9]])
+    by_id = nova.load_graph(**files, text_vectors=str(tmp_path / "v.npz"))
+    assert np.array_equal(by_id.graph.vectors, vectors)
+    assert any("1 vectors are of nodes not in nodes.csv" in note for note in by_id.notes)
+    whole = nova.load_graph(**files, text_vectors=vectors)
+    assert np.array_equal(whole.graph.vectors, vectors)
+
+
+def test_a_graph_that_is_ready_takes_a_file_and_keeps_it(tmp_path: Path) -> None:
+    graph = nova.synthetic(nodes=30, classes=2).graph
+    vectors = np.random.default_rng(0).random((30, 3)).astype(np.float32)
+    loaded = nova.load_graph(graph, text_vectors=vectors)
+    (tmp_path / "g.npz").write_bytes(graph_npz(loaded.graph))
+    convert(loaded, tmp_path / "folder")
+    for path in ("g.npz", "folder"):
+        again = nova.load_graph(tmp_path / path).graph
+        assert np.array_equal(again.vectors, vectors)
+        assert np.array_equal(again.subgraph(np.array([1, 5])).vectors, vectors[[1, 5]])
+    with pytest.raises(SettingError, match="has no texts to read"):
+        nova.load_graph(graph, text_vectors=lengths)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: there is a"),
+    "one dimension": (np.zeros(5), r"vectors have shape \(5,\), but there are 5 nodes"),
+    "not a number": (np.full((5, 2), np.nan), "the vector of node 0 has a number that is not"),
+    "texts": (np.full((5, 2), "x"), "vectors are not a table of numbers"),
+    "a function that drops one": (lambda texts: np.zeros((3, 2)), "shape .3, 2., but there are 4"),
+    "no such file": ("none.npy", "none.npy: no such file"),
+    "a name of a model": ("all-MiniLM-L6-v2", "neither a folder of a language model nor"),
+    "a number": (7, "is a folder, a file, an array or a function, not int"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_gives_no_vectors_gets_one_sentence(tmp_path: Path, kind: str) -> None:
+    given, said = WRONG[kind]
+    with pytest.raises(NodenovaError, match=said) as caught:
+        nova.load_graph(**write(tmp_path), text_columns=["text"], text_vectors=given)
+    assert "\n" not in str(caught.value)
+
+
+def test_ids_without_a_vector_and_files_without_ids_are_named(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    np.savez(tmp_path / "v.npz", ids=["a", "b"], vectors=np.zeros((2, 2)))
+    with pytest.raises(GraphError, match=r"v.npz: 3 nodes of nodes.csv have no vector, first: 'c'"):
+        nova.load_graph(**files, text_vectors=tmp_path / "v.npz")
+    np.savez(tmp_path / "v.npz", x=np.zeros((2, 2)))
+    with pytest.raises(GraphError, match=r"v.npz: has no arrays ids and vectors"):
+        nova.load_graph(**files, text_vectors=tmp_path / "v.npz")
+    (tmp_path / "v.npy").write_bytes(b"none")
+    with pytest.raises(GraphError, match=r"v.npy: not a readable file of arrays"):
+        nova.load_graph(**files, text_vectors=tmp_path / "v.npy")
+    with pytest.raises(SettingError, match="has no texts to read: name a text column"):
+        nova.load_graph(edges=files["edges"], text_vectors=lengths)
+
+
+def test_the_recipe_remembers_the_model_and_refuses_another(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    model = make_model(tmp_path / "models" / "tiny")
+    loaded = nova.load_graph(**files, text_columns=["text"], text_vectors=model)
+    document = json.dumps(loaded.recipe.as_json())
+    assert str(tmp_path) not in document
+    recipe = TableEncoder.from_json(json.loads(document))
+    assert recipe == loaded.recipe
+    assert recipe.vectors is not None
+    assert (recipe.vectors.kind, recipe.vectors.name, recipe.vectors.width) == ("model", "tiny", 16)
+    later = nova.load_graph(**write(tmp_path, [2, 0, 1, 4, 3]), recipe=recipe, text_vectors=model)
+    assert later.graph.vectors is not None
+    assert np.allclose(later.graph.vectors, loaded.graph.vectors[[2, 0, 1, 4, 3]], atol=1e-6)
+    other = make_model(tmp_path / "models" / "other", seed=1)
+    with pytest.raises(SettingError, match=r"other .* is another language model than tiny"):
+        nova.load_graph(**files, recipe=recipe, text_vectors=other)
+    wide = make_model(tmp_path / "models" / "wide", size=32)
+    with pytest.raises(SettingError, match=r"wide gives vectors of 32 numbers, .* of 16 \(tiny\)"):
+        nova.load_graph(**files, recipe=recipe, text_vectors=wide)
+    with pytest.raises(SettingError, match=r"vectors of texts \(tiny, 16 numbers\): give"):
+        nova.load_graph(**files, recipe=recipe)
+    plain = nova.load_graph(**files, text_columns=["text"]).recipe
+    with pytest.raises(SettingError, match="learned without vectors of texts"):
+        nova.load_graph(**files, recipe=plain, text_vectors=model)
+
+
+def test_a_recipe_without_vectors_is_written_as_it_was(tmp_path: Path) -> None:
+    recipe = nova.load_graph(**write(tmp_path), text_columns=["text"]).recipe
+    assert recipe is not None
+    assert "vectors" not in recipe.as_json()
