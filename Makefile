@@ -35,9 +35,9 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# ONLY=rivals, layers, scaling or costs is one part. `python tools/performance.py` makes docs/performance.md of the rows.
 bench: setup
-	$(BIN)/python benchmarks/speed.py
-	PYTHONPATH=. $(BIN)/python benchmarks/prism.py
+	$(BIN)/python benchmarks/run.py $(ONLY)
 
 # The reference is read from the source, so this needs neither torch nor the package: an environment of its own is made in seconds.
 # Two builders, one site: Zensical's goes to build/site-zensical, and has to have every page and every word of MkDocs's.

@@ -23,6 +23,7 @@ from sklearn.decomposition import TruncatedSVD
 
 import nodenova as nova
 from nodenova.nn import sparse
+from nodenova.nn.blocks import Blocks
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -94,7 +95,7 @@ def scale(nodes: int = 50_000) -> None:
     new = nova.NewTask(graph, np.flatnonzero(labelled.y >= 5), 3)
     multiply, spent = sparse._multiplied, [0.0]
 
-    def counted(csr: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
+    def counted(csr: torch.Tensor | Blocks, dense: torch.Tensor) -> torch.Tensor:
         start = time.process_time()
         product = multiply(csr, dense)
         spent[0] += time.process_time() - start

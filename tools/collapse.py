@@ -56,10 +56,10 @@ def changed(mean: Tensor | None, factor: float) -> Iterator[None]:
             return super().forward((z if mean is None else z - mean) * factor)
 
     def top_k(z: Tensor, k: int) -> Tensor:
-        return pairwise.same_top_k(z if mean is None else z - mean, k)
+        return pairwise.top_k_sets(z if mean is None else z - mean, k)
 
     with (
-        mock.patch.object(sword, "same_top_k", top_k),
+        mock.patch.object(sword, "top_k_sets", top_k),
         mock.patch.object(sword, "nn", SimpleNamespace(Linear=Reads)),
     ):
         yield

@@ -100,7 +100,7 @@ def told(model: Model, task: nova.NewTask) -> np.ndarray:
     z = encode(g, task.graph)
     with repeatable(0, "told"), torch.no_grad():
         ids = torch.from_numpy(task.ids)
-        _, head = fit_joint_classifier(used, small, z, z[ids], task.number, lda=lda)
+        _, head, _ = fit_joint_classifier(used, small, z, z[ids], task.number, lda=lda)
         said: np.ndarray = head(z).argmax(dim=1).numpy()
     return said
 

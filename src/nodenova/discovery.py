@@ -87,7 +87,8 @@ def discover(
     count = None
     with passes_kept(task.graph, wanted=task.num_new is None):  # for counting and the method
         if task.num_new is None:
-            count = count_new(model, task, seed=seed, threads=threads)
+            with watched_by(watcher):
+                count = count_new(model, task, seed=seed, threads=threads)
             task = replace(task, num_new=count.number or None)
         with repeatable(seed, f"discover-{len(model.stages)}", threads), watched_by(watcher):
             grown = _unchanged(model) if task.num_new is None else method.discover(model, task)

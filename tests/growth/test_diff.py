@@ -12,7 +12,7 @@ NAMES = {0: "oak", 1: "elm", 2: "new-2", 3: "new-3"}
 
 
 def run(classes: dict[int, str], nodes: dict[str, int], *edits: Decision, of: str) -> Snapshot:
-    kinds = {c: "old" if c < 2 else "new" for c in classes}
+    kinds = {c: "known" if c < 2 else "discovered" for c in classes}
     return Snapshot(classes, kinds, nodes, edits, of, ["spring"] if of != "spring" else [], of)
 
 
@@ -89,7 +89,7 @@ def test_a_new_name_is_told_with_the_old_one() -> None:
 def test_runs_made_apart_are_matched_by_their_nodes() -> None:
     other = Snapshot(
         {0: "x", 1: "y", 2: "z"},
-        {0: "old", 1: "old", 2: "new"},
+        {0: "known", 1: "known", 2: "discovered"},
         {"a": 2, "b": 2, "c": 0, "d": 1, "e": 1, "f": 1},
         digest="other",
     )

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
+from nodenova.losses import pairwise
+from nodenova.losses.pairwise import (
+    l_pairs,
+    l_pseudo,
+    same_top_k,
+    similarity_sigmoid,
+    similarity_softmax,
+    top_k_sets,
+)
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -118,3 +129,78 @@ def test_eq_2_to_4_together_gradient_reaches_both_views() -> None:
     y = same_top_k(z, 2)
     a, b = random(8, 3, seed=2).requires_grad_(), random(8, 3, seed=3).requires_grad_()
     assert torch.autograd.gradcheck(lambda p, q: l_pseudo(similarity_softmax(p, q), y), (a, b))
+
+
+OF = {"softmax": similarity_softmax, "sigmoid": similarity_sigmoid}
+
+
+def sides(n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits of n nodes and of their perturbed selves, and z."""
+    return (
+        random(n, 3, seed=2).requires_grad_(),
+        random(n, 3, seed=3).requires_grad_(),
+        random(n, 5),
+    )
+
+
+@pytest.fixture
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rows of 23 at a time, and two that are left."""
+    monkeypatch.setattr(pairwise, "MAX_PAIRS", 0)
+    monkeypatch.setattr(pairwise, "BLOCK", 3 * 23 + 1)
+
+
+@pytest.mark.parametrize("similarity", OF)
+@pytest.mark.usefixtures("few_at_a_time")
+def test_by_blocks_of_rows_value_and_gradient_are_those_of_all_pairs(similarity: str) -> None:
+    a, b, z = sides(23)
+    whole = l_pseudo(OF[similarity](a, b), same_top_k(z, 2))
+    ours = l_pairs(a, b, top_k_sets(z, 2), similarity)
+    assert torch.allclose(ours, whole, rtol=1e-12)
+    expected = torch.autograd.grad(3 * whole, (a, b))
+    for one, other in zip(torch.autograd.grad(3 * ours, (a, b)), expected, strict=True):
+        assert torch.allclose(one, other, rtol=1e-9)
+    with torch.no_grad():
+        assert torch.equal(l_pairs(a, b, top_k_sets(z, 2), similarity), ours)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_by_blocks_of_rows_both_sides_may_be_one_tensor() -> None:
+    a, _, z = sides(23)
+    whole = l_pseudo(similarity_sigmoid(a, a), same_top_k(z, 2))
+    ours = l_pairs(a, a, top_k_sets(z, 2), "sigmoid")
+    (one,), (other,) = (torch.autograd.grad(loss, a) for loss in (ours, whole))
+    assert torch.allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("similarity", OF)
+def test_few_pairs_are_compared_all_at_once_bit_for_bit(similarity: str) -> None:
+    a, b, z = sides(23)
+    whole = l_pseudo(OF[similarity](a, b), same_top_k(z, 2))
+    assert torch.equal(l_pairs(a, b, top_k_sets(z, 2), similarity), whole)
+
+
+MEMORY = """
+import torch
+from pathlib import Path
+from nodenova.losses.pairwise import l_pairs
+def kib(key):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1])
+torch.set_num_threads(1)
+for n in (500, 5_000, 10_000):
+    logits = torch.randn(n, 4, requires_grad=True)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew here
+    before = kib("VmRSS")
+    l_pairs(logits, logits, torch.arange(n) % 7).backward()
+    print(kib("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux")
+def test_memory_grows_with_the_nodes_and_not_with_their_pairs() -> None:
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    _, some, twice = (int(line) / 1024 for line in done.stdout.split())
+    assert twice < 100  # MiB; one matrix of all pairs of 10,000 nodes would be 400
+    assert twice < 2.5 * some

@@ -9,6 +9,7 @@ import nodenova as nova
 from nodenova.errors import NodenovaError
 from nodenova.model.classes import shown_names
 from nodenova.model.info import ClassInfo, class_info
+from nodenova.nn.seeding import some_of
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -19,7 +20,7 @@ def test_sizes_confidence_and_unsure_are_those_of_predict(case) -> None:
     p, said = case.model.predict_proba(case.graph), case.model.predict(case.graph)
     infos = case.model.class_info(case.graph, min_confidence=0.7)
     assert [i.id for i in infos] == [0, 1, 2, 3]
-    assert [i.kind for i in infos] == ["old", "old", "new", "new"]
+    assert [i.kind for i in infos] == ["known", "known", "discovered", "discovered"]
     assert [i.stage for i in infos] == [0, 0, 1, 1]
     assert [i.name for i in infos] == ["class-0", "class-1", infos[2].auto_name, infos[3].auto_name]
     for info in infos:
@@ -156,7 +157,7 @@ def test_without_a_graph_only_what_the_model_knows(case) -> None:
 def test_edited_classes_are_described_by_their_ids(case) -> None:
     edited = case.model.split(2, case.graph).merge([0, 3], "old and new")
     infos = edited.class_info(case.graph)
-    assert [(i.id, i.kind) for i in infos] == [(0, "old"), (1, "old"), (4, "new"), (5, "new")]
+    assert [(i.id, i.kind) for i in infos] == [(0, "known"), (1, "known"), (4, "discovered"), (5, "discovered")]
     assert [i.name for i in infos] == [
         "old and new",
         "class-1",
@@ -212,3 +213,25 @@ def test_it_is_the_same_each_time_and_plain_values(case) -> None:
 def test_a_probability_is_asked_for(case) -> None:
     with pytest.raises(NodenovaError, match="min_confidence is a probability from 0 to 1, not 2"):
         case.model.class_info(case.graph, min_confidence=2)
+
+
+def test_of_a_large_graph_typical_nodes_are_looked_for_among_some(
+    case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, graph = case.model, case.graph
+    whole = nova.class_info(model, graph)
+    monkeypatch.setattr("nodenova.model.info.MAX_SEEN", 40)
+    infos = nova.class_info(model, graph)
+    said = model.predict(graph)
+    seen = set(some_of(graph.num_nodes, 40).tolist())
+    for info, full in zip(infos, whole, strict=True):
+        assert (info.size, info.confidence, info.features) == (
+            full.size,
+            full.confidence,
+            full.features,
+        )
+        for node in info.representative_nodes:
+            assert node in seen
+            assert said[node] == info.id
+        assert info.representative_nodes
+        assert info.cohesion is not None

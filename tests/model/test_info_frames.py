@@ -20,7 +20,7 @@ INFOS = ClassInfos(
         i,
         f"class {i}",
         "",
-        "new",
+        "discovered",
         1,
         nearest=None if i else 1,
         size=3 + i,

@@ -9,7 +9,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.nn import seeding
-from nodenova.nn.seeding import fixed_threads, num_threads, threads_by_rows
+from nodenova.nn.seeding import fixed_threads, num_threads, some_of, threads_by_rows
 from nodenova.nn.sparse import gcn_operator
 
 
@@ -81,3 +81,18 @@ def test_auto_is_what_the_block_around_has_and_else_all_cores_that_may_be_used(
 def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
     with pytest.raises(SettingError, match="whole number from 1 on"):
         num_threads(threads)  # type: ignore[arg-type]
+
+
+def test_some_nodes_do_not_fall_in_step_with_their_order() -> None:
+    """Classes that come in turn are all among them; every so-manieth node would miss most."""
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    some = some_of(2000, 500)
+    assert torch.equal(torch.get_rng_state(), before)  # no other draw moves
+    assert isinstance(some, torch.Tensor)
+    assert torch.equal(some, some_of(2000, 500))
+    assert (some.diff() > 0).all()
+    for period in (2, 4, 20):
+        count = torch.bincount(some % period, minlength=period)
+        assert (count > 0.6 * 500 / period).all()
+    assert some_of(500, 500) == slice(None)

@@ -54,7 +54,7 @@ def test_where_nothing_is_new_nothing_is_added_and_the_stage_says_so(world) -> N
     count = found.stages[-1].count
     assert count is not None
     assert count.number == 0
-    assert count.sentence().startswith("No evidence of a new class (p = ")
+    assert count.sentence().startswith("No evidence of an unknown class (p = ")
     assert np.array_equal(found.predict_proba(data.graph), model.predict_proba(data.graph))
 
 
@@ -157,15 +157,15 @@ def test_there_are_never_more_classes_than_nodes() -> None:
     [
         (
             Count(1, (0.0, 0.9, 0.1), 1.0, 1e-4, 0.2, 1500),
-            "About 20 % of 1,500 unlabelled nodes look new; probably 1 new class.",
+            "About 20 % of 1,500 unlabelled nodes look unknown; probably 1 unknown class.",
         ),
         (
             Count(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
-            "All of 50 unlabelled nodes are said to be new; probably 2 new classes",
+            "All of 50 unlabelled nodes are said to be of unknown classes; probably 2 unknown classes",
         ),
         (
             Count(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
-            "No evidence of a new class (p = 0.36); one of under 10 % of the nodes would be missed "
+            "No evidence of an unknown class (p = 0.36); one of under 10 % of the nodes would be missed "
             "more often than not. Nothing was added",
         ),
         (

@@ -181,3 +181,28 @@ def test_fitting_says_of_nodes_what_a_pass_says_however_many_columns_are_taken(
         torch.equal(view, whole[:, :6])
         for view, whole in zip(cut, views.places(views(graph)), strict=True)
     )
+
+
+def test_directions_that_smoothing_leaves_nothing_of_are_dropped_and_no_class_misses_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = nova.synthetic(nodes=3000, classes=5, words=200, degree=60, seed=0)
+    old, new, _ = nova.split(data, [0, 1, 2])
+    found = {}
+    for share in (0.0, 1e-6):
+        monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", share)
+        model = nova.discover(nova.fit(old), new)
+        basis = model.frozen_encoder().state_dict()["basis"]
+        found[share] = model, [int(view.any(dim=0).sum()) for view in basis]
+    assert found[0.0][1] == [128] * 6
+    own, averaged, deep = found[1e-6][1][:2], found[1e-6][1][2:4], found[1e-6][1][4:]
+    assert own == averaged == [128, 128]
+    assert all(columns <= 32 and columns % 8 == 0 for columns in deep)
+    p, q = (model.predict_proba(data.graph) for model, _ in found.values())
+    assert np.abs(p - q).max() < 0.02
+    assert (p.argmax(axis=1) == q.argmax(axis=1)).all()
+
+
+def test_all_directions_stay_where_each_says_something(labelled: nova.LabelledGraph) -> None:
+    basis = nova.fit(nova.split(labelled, [0, 1])[0]).frozen_encoder().state_dict()["basis"]
+    assert all(view.any(dim=0).all() for view in basis[:4])

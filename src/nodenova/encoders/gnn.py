@@ -18,9 +18,11 @@ from torch import Tensor, nn
 
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.nn.attention import neighborhoods
+from nodenova.nn.attention import attend, attend_v1, score_v2
+from nodenova.nn.dense import dropout, linear
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.neighborhoods import neighborhoods
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def gcn_layer(
     conv: GCNConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
 ) -> Tensor:
     """D^-1/2 (A+I) D^-1/2 x W + b (Kipf & Welling 2017)."""
-    return gcn_operator(graph, device) @ (x @ conv.lin.weight.t()) + conv.bias
+    return gcn_operator(graph, device) @ _times(x, conv.lin.weight) + conv.bias
 
 
 def sage_layer(
@@ -40,20 +42,18 @@ def sage_layer(
     """mean_j(x_j) W_l + b + x W_r (Hamilton et al. 2017, mean aggregator)."""
     # Projecting first and averaging afterwards is the same by linearity, and d0 / hidden times
     # cheaper.
-    neighbors = mean_operator(graph, device) @ (x @ conv.lin_l.weight.t())
-    return neighbors + conv.lin_l.bias + x @ conv.lin_r.weight.t()
+    neighbors = mean_operator(graph, device) @ _times(x, conv.lin_l.weight)
+    return neighbors + conv.lin_l.bias + _times(x, conv.lin_r.weight)
 
 
 def gat_layer(
     conv: GATConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
 ) -> Tensor:
     """Attention over neighbors and the node itself (Velickovic et al. 2018), heads concatenated."""
-    h = _heads_first(x @ conv.lin.weight.t(), conv.heads)
+    h = _heads_first(_times(x, conv.lin.weight), conv.heads)
     edges = neighborhoods(graph, device)
-    source = (h @ conv.att_src.view(conv.heads, -1, 1)).squeeze(-1)  # (heads, N)
-    target = (h @ conv.att_dst.view(conv.heads, -1, 1)).squeeze(-1)  # (heads, N)
-    score = edges.score_v1(source, target, conv.negative_slope)
-    return edges.attend(score, h).transpose(0, 1).flatten(1) + conv.bias
+    out = attend_v1(edges, h, conv.att_src[0], conv.att_dst[0], conv.negative_slope)
+    return out.transpose(0, 1).flatten(1) + conv.bias
 
 
 def gatv2_layer(
@@ -62,8 +62,8 @@ def gatv2_layer(
     """The same with the score of Brody et al. 2022: each node may rank neighbors in its own way."""
     source, target = gatv2_ends(conv, x)
     edges = neighborhoods(graph, device)
-    score = edges.score_v2(source, target, conv.att[0], conv.negative_slope)
-    return edges.attend(score, source).transpose(0, 1).flatten(1) + conv.bias
+    score = score_v2(edges, source, target, conv.att[0], conv.negative_slope)
+    return attend(edges, score, source).transpose(0, 1).flatten(1) + conv.bias
 
 
 def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tensor]:
@@ -73,13 +73,19 @@ def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tenso
         (heads, N, size) each.
     """
     source, target = (
-        _heads_first(x @ lin.weight.t() + lin.bias, conv.heads) for lin in (conv.lin_l, conv.lin_r)
+        _heads_first(_times(x, lin.weight) + lin.bias, conv.heads).contiguous()
+        for lin in (conv.lin_l, conv.lin_r)
     )
     return source, target
 
 
+def _times(x: SparseMatrix | Tensor, weight: Tensor) -> Tensor:
+    """x W^T."""
+    return linear(x, weight) if isinstance(x, Tensor) else x @ weight.t()
+
+
 def _heads_first(h: Tensor, heads: int) -> Tensor:
-    return h.view(len(h), heads, -1).transpose(0, 1).contiguous()
+    return h.view(len(h), heads, -1).transpose(0, 1)
 
 
 @dataclass(frozen=True)
@@ -231,9 +237,9 @@ class GNN(Encoder):
         device = next(self.parameters()).device
         x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalize)
         if p and self.training:
-            x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
+            x = x.dropout(p) if isinstance(x, SparseMatrix) else dropout(x, p)
         for depth, conv in enumerate(self.convs):
             if depth:
-                x = F.dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
+                x = dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
             x = kind.layer(conv, x, graph, device)
         return x  # type: ignore[return-value]

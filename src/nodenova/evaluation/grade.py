@@ -11,10 +11,12 @@ import torch
 from nodenova.data.labels import Exam
 from nodenova.errors import one_of
 from nodenova.evaluation import metrics
+from nodenova.model.cosines import NODES_AT_ONCE
 from nodenova.model.decisions import Split
 from nodenova.model.model import Model
 from nodenova.nn.passes import encode_rows, passes_kept
 from nodenova.nn.seeding import fixed_threads
+from nodenova.notebook.tables import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +100,12 @@ class Grade:
                 self.confusion_new, match(self.confusion_new, (0, true), (0, predicted))
             )
         return found
+
+    def _repr_html_(self) -> str:
+        of = {matching: self.scores(matching) for matching in metrics.MATCHINGS}
+        rows = [(name, *(f"{of[m][name]:.1f}" for m in of)) for name in of["block"]]
+        caption = f"{int(self.confusion.sum()):,} test nodes, percent, by matching"
+        return html_table(("score", *of), rows, caption)
 
     @property
     def collapse(self) -> dict[str, float]:
@@ -203,8 +211,10 @@ def _among_old(model: Model, exam: Exam) -> np.ndarray:
     columns = [j for j, class_id in enumerate(model.column_class_ids) if class_id in ids]
     with torch.no_grad(), fixed_threads():
         nodes = torch.from_numpy(exam.ids).to(model.device)
-        (z,) = encode_rows(model.frozen_encoder(), exam.graph, nodes)
-        p = model.head()(z)[:, columns].softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
+        (z,) = encode_rows(model.frozen_encoder(), model.aligned(exam.graph), nodes)
+        head = model.head()  # what it reads is wide: never of all nodes at once
+        said = torch.cat([head(some)[:, columns] for some in torch.split(z, NODES_AT_ONCE)])
+        p = said.softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
     owner = np.array([ids.index(model.column_class_ids[j]) for j in columns])
     # (test nodes, old classes)
     whole = np.stack([p[:, owner == i].sum(axis=1) for i in range(len(ids))], axis=1)

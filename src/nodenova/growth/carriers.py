@@ -76,11 +76,11 @@ def find_carriers(
         At least the labelled nodes.
     """
     class_ids = [c.id for c in model.classes]
-    z = encode(model.frozen_encoder(), model.aligned(graph))
-    logits, p = model.head()(z), model._logits(z).softmax(dim=1).cpu().numpy()
+    logits = torch.from_numpy(model._run_head(graph, lambda columns: columns))
+    p = model._by_class(logits).softmax(dim=1).numpy()
     best = p.argmax(axis=1)
     column = _columns(model, logits, np.array(class_ids)[best])
-    may = _may_carry(model, graph, z, met)
+    may = _may_carry(model, graph, met)
     if all_new is not None:
         may[all_new] = False
     num_columns = model.num_columns
@@ -125,7 +125,7 @@ def _columns(model: Model, logits: Tensor, of: np.ndarray) -> np.ndarray:
     return logits.masked_fill(~allowed, -torch.inf).argmax(dim=1).cpu().numpy()
 
 
-def _may_carry(model: Model, graph: Graph, z: Tensor, met: np.ndarray | None) -> np.ndarray:
+def _may_carry(model: Model, graph: Graph, met: np.ndarray | None) -> np.ndarray:
     """(N,) nodes that are of a known class, as far as that can be told without a label."""
     may = np.ones(graph.num_nodes, dtype=bool) if met is None else met.copy()
     if model.fitted_on is not None:
@@ -134,6 +134,7 @@ def _may_carry(model: Model, graph: Graph, z: Tensor, met: np.ndarray | None) ->
     cells, known = model.cells, model.memory.classes
     if met is None and cells is not None:
         multirank = model.frozen_encoder().spec.multirank
+        z = encode(model.frozen_encoder(), model.aligned(graph))
         chance = chance_of_new(coverages(multirank, known, cells, model.lda, z))
         may &= chance < LOOKS_NEW
     return may

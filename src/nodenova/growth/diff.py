@@ -21,7 +21,7 @@ class Snapshot:
 
     Attributes:
         names: What each class is called, by id.
-        kinds: "old" or "new", by id.
+        kinds: "known" or "discovered", by id.
         class_of: The id of the class of each node, by the node's id as a text.
         edits: Decisions that are part of its model.
         digest: The sha256 of its model.
@@ -46,7 +46,7 @@ class ClassChange:
         what: "came", "went", "grew", "shrank", "same", "merged", "split" or "rejected".
         id: Of the class, in the later run where it is in both.
         name: What it is called; where it is gone, what it was called.
-        kind: "old" (known from labels) or "new" (discovered).
+        kind: "known" (learned from labels) or "discovered".
         before: Nodes that it had; None where it was not there.
         after: Nodes that it has; None where it is gone.
         stayed: Nodes that were in it and are.
@@ -128,9 +128,9 @@ def diff(before: Snapshot, after: Snapshot) -> RunDiff:
         SettingError: They have no node in common.
 
     Examples:
-        >>> spring = Snapshot({0: "oak", 3: "new"}, {0: "old", 3: "new"}, {"a": 0, "b": 3, "c": 3})
+        >>> kinds = {0: "known", 3: "discovered", 4: "discovered"}
+        >>> spring = Snapshot({0: "oak", 3: "new"}, kinds, {"a": 0, "b": 3, "c": 3})
         >>> now = {"a": 0, "b": 3, "c": 0, "d": 4}
-        >>> kinds = {0: "old", 3: "new", 4: "new"}
         >>> summer = Snapshot({0: "oak", 3: "elm", 4: "ash"}, kinds, now)
         >>> found = diff(spring, summer)
         >>> [(c.what, c.name, c.was) for c in found.classes]

@@ -17,12 +17,12 @@ from nodenova.model.model import Model
 from nodenova.model.stage import Refresh
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.memory import Memory
-from nodenova.nn.passes import encode
-from nodenova.nn.seeding import repeatable
+from nodenova.nn.passes import encode_rows
+from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import frozen
 from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
-from nodenova.prism.cells import Cells
-from nodenova.prism.classifier import lda_head, refit_on_all_nodes
+from nodenova.prism.cells import MAX_NODES, Cells
+from nodenova.prism.classifier import lda_head, refit_on_all_nodes, refit_rows
 from nodenova.prism.encoder import PrismEncoder
 
 
@@ -50,7 +50,7 @@ def refreshed(
     told: np.ndarray | None = None,
     names: Mapping[int, str] | None = None,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = "auto",
 ) -> tuple[Model, Refresh]:
     """The model with its encoder fitted anew on a grown graph, with all the features that it has.
 
@@ -68,7 +68,7 @@ def refreshed(
         told: (N,) ids of classes by the user's own labels, -1 for none.
         names: What classes are called that come with these labels, by id.
         seed: Of the cells.
-        threads: For the computation.
+        threads: "auto" for all cores; the result does not depend on it.
 
     Returns:
         The model, and what was done. It has no stage more: `Stage.refresh` of the next phase is the
@@ -140,8 +140,8 @@ def _fitted(
     ids = torch.from_numpy(carriers.ids[kept]).to(device)
     y = torch.from_numpy(carriers.columns[kept]).to(device)
     compact = torch.from_numpy(np.searchsorted(there, carriers.columns[kept])).to(device)
-    views = PrismEncoder.fit(graph, device)
-    encoder, z = views.whitened(views(graph)[ids], compact)
+    views, z = PrismEncoder.fit_rows(graph, ids, device)
+    encoder, z = views.whitened(z, compact)
     multirank, n = encoder.spec.multirank, carriers.num_columns
     memory = Memory.of(z, y, n, multirank)
     if len(was.view_scale) == multirank.views:
@@ -151,12 +151,13 @@ def _fitted(
         scale = learn_view_scale(multirank, z, compact, len(there), prior, lda)
         temperature = calibrate_temperature(multirank, z, compact, len(there), scale, lda)
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
-    z_all = encode(frozen(encoder), graph)
+    at, of = (torch.from_numpy(a).to(device) for a in (carriers.sample, carriers.sample_columns))
+    some = sample(graph.num_nodes, MAX_NODES, device)
+    z_all, every, z_at = encode_rows(frozen(encoder), graph, refit_rows(graph), some, at)
     head = refit_on_all_nodes(
         [lda_head(multirank, classes, classes, temperature, lda)], z_all, scale
     )
-    at, of = (torch.from_numpy(a).to(device) for a in (carriers.sample, carriers.sample_columns))
-    cells = Cells.of(multirank, classes, z_all, at, of, lda)
+    cells = Cells.of(multirank, classes, every, z_at, of, lda)
     return encoder, head, Memory(memory.replay, classes), cells
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
+from nodenova.losses.pairwise import l_pairs, top_k_sets
 from nodenova.losses.self_training import l_perturb, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
@@ -101,8 +101,8 @@ class AutoNovel:
             logits_prime = h_u(perturbed(z_u, torch.randn_like(z_u), self.eta))
             parts = {}
             if self.pairwise:
-                s = similarity_softmax(logits, logits_prime)
-                parts["pairwise"] = self.pairwise * l_pseudo(s, same_top_k(z_u, self.k))
+                key = top_k_sets(z_u, self.k)
+                parts["pairwise"] = self.pairwise * l_pairs(logits, logits_prime, key)
             if self.omega:
                 omega = self.omega * rampup(epoch, self.rampup_epochs)
                 parts["consistency"] = omega * l_perturb(logits, logits_prime)

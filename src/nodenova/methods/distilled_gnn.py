@@ -68,7 +68,7 @@ class DistilledGNN:
         with torch.no_grad():
             z = views(task.graph)
             ids = torch.from_numpy(task.ids).to(z.device)
-            _, teacher = fit_joint_classifier(
+            _, teacher, _ = fit_joint_classifier(
                 views.spec.multirank, model.memory, z, z[ids], task.number, lda=model.lda
             )
             p = teacher(z).softmax(dim=1)  # (N, n)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_sigmoid, similarity_softmax
+from nodenova.losses.pairwise import l_pairs, top_k_sets
 from nodenova.losses.remembering import l_distill, l_distill_global, l_replay
 from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
 from nodenova.model.model import Model, linear_head, trained_head
@@ -148,12 +148,10 @@ class Sword:
             parts = {}
             if novel and self.pseudo:
                 pairs = sample(len(ids), self.pair_nodes, model.device)
-                mine, others = logits_u[pairs], logits_prime[pairs]
-                if self.similarity == "softmax":
-                    s = similarity_softmax(mine, others)
-                else:
-                    s = similarity_sigmoid(mine, mine)
-                parts["pseudo"] = novel * self.pseudo * l_pseudo(s, same_top_k(z_u[pairs], self.k))
+                mine, key = logits_u[pairs], top_k_sets(z_u[pairs], self.k)
+                others = logits_prime[pairs] if self.similarity == "softmax" else mine
+                l_pseudo = l_pairs(mine, others, key, self.similarity)
+                parts["pseudo"] = novel * self.pseudo * l_pseudo
             if novel and self.alpha1:
                 y_hat = n_old + logits_u.detach().argmax(dim=1)  # Eq. 5
                 parts["self"] = novel * self.alpha1 * ramp * l_self(h_a(z_u), y_hat) / over

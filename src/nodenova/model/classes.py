@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+KNOWN, DISCOVERED = "known", "discovered"
+
 
 @dataclass(frozen=True)
 class NodeClass:
@@ -31,6 +33,21 @@ class NodeClass:
     def is_new(self) -> bool:
         """Whether it was discovered."""
         return self.stage > 0
+
+    @property
+    def kind(self) -> str:
+        """What it is to a reader: "known" (learned from labels) or "discovered"."""
+        return DISCOVERED if self.is_new else KNOWN
+
+
+def kind_read(word: str) -> str:
+    """The kind of a class as tables say it now; those of earlier versions said old and new.
+
+    Examples:
+        >>> kind_read("old"), kind_read("new"), kind_read("known")
+        ('known', 'discovered', 'known')
+    """
+    return {"old": KNOWN, "new": DISCOVERED}.get(word, word)
 
 
 def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
@@ -63,7 +80,8 @@ def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> 
         auto_names: By id, as far as there are any.
     """
     given = [
-        None if c.is_new and _is_default(c) and auto_names.get(c.id) else c.name for c in classes
+        None if c.is_new and not has_own_name(c) and auto_names.get(c.id) else c.name
+        for c in classes
     ]
     taken = [name for name in given if name is not None]
     wanted = [auto_names[c.id] for c, name in zip(classes, given, strict=True) if name is None]
@@ -71,6 +89,11 @@ def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> 
     return [next(automatic) if name is None else name for name in given]
 
 
-def _is_default(c: NodeClass) -> bool:
-    """Whether it has the name it was born with: new-7, or new-7 (2) where that was taken."""
-    return c.name == f"new-{c.id}" or c.name.startswith(f"new-{c.id} (")
+def has_own_name(c: NodeClass) -> bool:
+    """Whether it has another name than it was born with: new-7, or new-7 (2) where that was taken.
+
+    Examples:
+        >>> has_own_name(NodeClass(7, "new-7", 1)), has_own_name(NodeClass(7, "plants", 1))
+        (False, True)
+    """
+    return c.name != f"new-{c.id}" and not c.name.startswith(f"new-{c.id} (")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nodenova.errors import GraphError
-from nodenova.graph import Graph
+from nodenova.graph import RECIPE, Graph
 from nodenova.nn.sparse import once
 
 
@@ -19,6 +19,8 @@ class FittedOn:
         nodes: How many nodes it had.
         edges: How many edges, each in both directions.
         feature_names: Its features in the encoder's order; None where they had no names.
+        recipe: How the columns of a table became these features, as plain values; None where they
+            were ready made. `load_graph(..., recipe=model.recipe)` reads later tables by it.
 
     Examples:
         >>> import numpy as np
@@ -29,17 +31,26 @@ class FittedOn:
     nodes: int
     edges: int
     feature_names: tuple[str, ...] | None = None
+    recipe: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, graph: Graph) -> FittedOn:
         """What is kept of a graph."""
-        return cls(graph.num_nodes, graph.num_edges, graph.feature_names)
+        recipe = graph.derived.get(RECIPE)
+        known = dict(recipe) if isinstance(recipe, Mapping) else None
+        return cls(graph.num_nodes, graph.num_edges, graph.feature_names, known)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `FittedOn.from_json`; without a recipe as it was before there was."""
+        document = {"nodes": self.nodes, "edges": self.edges, "feature_names": self.feature_names}
+        return document if self.recipe is None else document | {"recipe": dict(self.recipe)}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> FittedOn:
-        """From what `dataclasses.asdict` made of one."""
-        names = saved["feature_names"]
-        return cls(saved["nodes"], saved["edges"], None if names is None else tuple(names))
+        """From what `to_json` made of one."""
+        names, recipe = saved["feature_names"], saved.get("recipe")
+        known = None if names is None else tuple(names)
+        return cls(saved["nodes"], saved["edges"], known, recipe)
 
 
 def with_features(graph: Graph, names: tuple[str, ...]) -> Graph:

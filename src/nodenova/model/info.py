@@ -19,11 +19,14 @@ from nodenova.model.keywords import Feature, characteristic
 from nodenova.model.likeness import Likeness, class_likeness
 from nodenova.model.neighbors import Neighbor as Neighbor
 from nodenova.model.neighbors import edge_counts, neighbors_of
-from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.seeding import fixed_threads, some_of
+from nodenova.notebook.tables import html_table, share
 from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
+
+MAX_SEEN = 100_000  # nodes among which typical ones are looked for
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class ClassInfo:
         name: The one it was given; where nobody has named it, its `auto_name`. Different from those
             of the other classes.
         auto_name: A name made of its features, different from those of the others; else its name.
-        kind: "old" (learned from labels) or "new" (discovered).
+        kind: "known" (learned from labels) or "discovered".
         stage: As in `NodeClass`.
         nearest: The id of the class whose mean is most like its own.
         nearest_similarity: The cosine of the two means.
@@ -66,7 +69,7 @@ class ClassInfo:
         >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
         >>> info = nova.fit(old).class_info()[0]
         >>> info.name, info.kind, info.nearest
-        ('class-0', 'old', 1)
+        ('class-0', 'known', 1)
     """
 
     id: int
@@ -91,6 +94,11 @@ class ClassInfo:
     features: tuple[Feature, ...] = ()
     own_edges: float | None = None
     neighbors: tuple[Neighbor, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was discovered."""
+        return self.stage > 0
 
 
 # The columns of a table of classes, in this order; what is drawn on a page alone is not among them.
@@ -134,6 +142,16 @@ class ClassInfos(tuple[ClassInfo, ...]):
             how = f"pip install {backend}"
             raise SettingError(f"to_frame() makes a {made} and needs {backend}: {how}") from None
 
+    def _repr_html_(self) -> str:
+        heads = ("id", "name", "kind", "nodes", "share", "confidence", "what is in it")
+        rows = [
+            (info.id, info.name, info.kind, info.size,
+             share(info.share), share(info.confidence),
+             ", ".join(feature.name for feature in info.features[:5]))
+            for info in sorted(self, key=lambda info: (not info.is_new, info.id))
+        ]  # fmt: skip
+        return html_table(heads, rows, f"{len(self)} classes")
+
 
 @accepts_old_arguments(unsure_below="min_confidence", neighbours="neighbors")
 def class_info(
@@ -172,21 +190,20 @@ def class_info(
         >>> old, new, exam = nova.split(labelled, [0, 1])
         >>> infos = nova.class_info(nova.discover(nova.fit(old), new), labelled.graph)
         >>> [info.kind for info in infos], sum(info.size for info in infos)
-        (['old', 'old', 'new', 'new'], 200)
+        (['known', 'known', 'discovered', 'discovered'], 200)
     """
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"min_confidence is a probability from 0 to 1, not {min_confidence}")
     with torch.no_grad(), fixed_threads():
         means = remembered_means(model)  # (C, D)
-        known = [
-            ClassInfo(c.id, c.name, c.name, "new" if c.is_new else "old", c.stage)
-            for c in model.classes
-        ]
+        known = [ClassInfo(c.id, c.name, c.name, c.kind, c.stage) for c in model.classes]
         if graph is None:
             return ClassInfos(_with_nearest(known, means))
         z, p = model.embed_and_predict(graph) if outputs is None else outputs
         groups, sure = p.argmax(axis=1), p.max(axis=1)
-        means, cosine = cosines_to_means(model, torch.from_numpy(z), groups, means)
+        seen = np.arange(graph.num_nodes)[some_of(graph.num_nodes, MAX_SEEN)]
+        z_seen = torch.from_numpy(z if len(seen) == len(z) else z[seen])
+        means, cosine = cosines_to_means(model, z_seen, groups[seen], means)
     likeness = class_likeness(model, z, p) if likeness is None else likeness
     found, names = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
@@ -195,8 +212,9 @@ def class_info(
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
         mine = np.flatnonzero(groups == i)
-        best = _medoids(graph, mine, sure, cosine[:, 0], representatives)
-        apart = (cosine[mine, 0] - cosine[mine, 1]) if len(known) > 1 else mine[:0]
+        of_seen = cosine[groups[seen] == i]
+        best = _medoids(graph, seen[groups[seen] == i], sure, of_seen[:, 0], representatives)
+        apart = (of_seen[:, 0] - of_seen[:, 1]) if len(known) > 1 else mine[:0]
         told = replace(
             info,
             name=shown[i],
@@ -242,14 +260,14 @@ def _with_likeness(infos: Sequence[ClassInfo], likeness: Likeness) -> list[Class
 def _medoids(
     graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int
 ) -> np.ndarray:
-    """Numbers of the nodes with the highest cosine among the surer half of `mine`.
+    """Numbers of the nodes with the highest cosine (of each) among the surer half of `mine`.
 
     Best first, no two of them linked.
     """
     if not len(mine):
         return mine
-    surer = mine[sure[mine] >= np.median(sure[mine])]
-    ranked = surer[np.argsort(-cosine[surer], kind="stable")].tolist()
+    surer = sure[mine] >= np.median(sure[mine])
+    ranked = mine[surer][np.argsort(-cosine[surer], kind="stable")].tolist()
     links = graph.adjacency
     best: list[int] = []
     near: set[int] = set()

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.graph import Graph
-from nodenova.model.classes import unused_names
+from nodenova.model.naming import name_of, spoken
 
 PRIOR_NODES = 10.0  # nodes with average features that are added to either side
 LEAST = 2.0  # standard errors that a feature must lie off to be worth a name
-NAME_WORDS = 3
+TRIED = 60  # features, the strongest, that a name is chosen from
 
 
 class Feature(NamedTuple):
@@ -27,6 +27,16 @@ class Feature(NamedTuple):
 
     name: str
     weight: float
+
+    @property
+    def said(self) -> str:
+        """It in words: "low" before what the class has less of.
+
+        Examples:
+            >>> Feature("pages", 3.5).said, Feature("pages", -3.5).said
+            ('pages', 'low pages')
+        """
+        return self.name if self.weight > 0 else f"low {self.name}"
 
 
 def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -155,25 +165,19 @@ def characteristic(
         features.append(
             tuple(Feature(name, float(row[j])) for name, j in zip(title, best, strict=True))
         )
-        spoken = [
-            name if words[j] else f"{'high' if row[j] > 0 else 'low'} {name}"
-            for name, j in zip(title, best, strict=True)
-            if strength[j] >= LEAST
-        ]
-        names.append(_name(spoken, names))
+        names.append(name_of(_spoken(known, row, words, strength), names))
     return features, names
 
 
-def _name(words: Sequence[str], taken: Sequence[str]) -> str:
-    """The first few words, one of each stem, and more of them where another class has that name."""
-    stems: dict[str, str] = {}
-    for word in words:
-        stems.setdefault(word.lower().removesuffix("s"), word)
-    different = list(stems.values())
-    if not different:
-        return ""
-    for length in range(min(NAME_WORDS, len(different)), len(different) + 1):
-        name = ", ".join(different[:length])
-        if name not in taken:
-            return name
-    return unused_names([name], taken)[0]
+def _spoken(
+    known: Sequence[str] | None, row: np.ndarray, words: np.ndarray, strength: np.ndarray
+) -> list[tuple[int, str]]:
+    """The features that a name may be made of, the strongest first."""
+    strong = [
+        j for j in np.argsort(-strength, kind="stable")[:TRIED].tolist() if strength[j] >= LEAST
+    ]
+    told = (
+        spoken(known[j] if known is not None else f"feature {j}", bool(words[j]), row[j] > 0)
+        for j in strong
+    )
+    return [one for one in told if one is not None]

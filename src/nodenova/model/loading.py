@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 
 from nodenova.encoders.registry import build_encoder
 from nodenova.errors import StorageError
+from nodenova.files import read_json
 from nodenova.model import decisions
 from nodenova.model.classes import NodeClass
 from nodenova.model.fitted_on import FittedOn
@@ -26,17 +29,18 @@ from nodenova.nn.training import frozen
 from nodenova.prism.cells import Cells
 from nodenova.prism.count import Count
 
+RUN_FEATURES = "features.json"  # of a run, beside the folder of its model
 # What is raised on the way where model.json and the weights are not of one model.
 MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError)
 
 
 def load_model(folder: str | PathLike[str]) -> Model:
-    """Read a model that `Model.save` wrote.
+    """Read a model that `Model.save` wrote, or that of a run.
 
     Nothing in the folder is executed; damage is detected by its hash.
 
     Args:
-        folder: Where it was saved.
+        folder: Where it was saved, or a folder of `nodenova discover` or `NodeDiscoverer.report`.
 
     Raises:
         StorageError: The folder holds no model, a damaged one, or one of a later nodenova.
@@ -51,6 +55,9 @@ def load_model(folder: str | PathLike[str]) -> Model:
         Model(prism, 2 classes, 0 of them discovered)
     """
     folder = Path(folder)
+    run = folder / RUN_FEATURES
+    if run.is_file() and not (folder / "model.json").is_file():
+        return _with_recipe(load_model(folder / "model"), read_json(run).get("recipe"))
     document = read_document(folder)
     weights_path = folder / document["weights"]
     if not weights_path.is_file():
@@ -65,6 +72,14 @@ def load_model(folder: str | PathLike[str]) -> Model:
     except MISFITS as error:
         said = f"{folder}: model.json and the weights do not fit together ({error})"
         raise StorageError(said) from error
+
+
+def _with_recipe(model: Model, recipe: Mapping[str, Any] | None) -> Model:
+    """The model of a run from before models kept the recipe, with that of the run."""
+    known = model.fitted_on
+    if recipe is None or known is None or known.recipe is not None:
+        return model
+    return replace(model, fitted_on=replace(known, recipe=recipe))
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
@@ -116,4 +131,6 @@ def _stage(saved: dict[str, Any]) -> Stage:
     counted = None if count is None else Count.from_json(count)
     refresh = saved.get("refresh")
     anew = None if refresh is None else Refresh.from_json(refresh)
-    return Stage(**saved | {"sees": tuple(saved["sees"]), "count": counted, "refresh": anew})
+    found = {int(c): (k, of) for c, (k, of) in saved.get("found_in", {}).items()}
+    told = {"count": counted, "refresh": anew, "found_in": found}
+    return Stage(**saved | {"sees": tuple(saved["sees"]), **told})

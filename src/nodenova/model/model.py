@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from nodenova.errors import GraphError, SettingError, renamed_attribute
+from nodenova.errors import SettingError, renamed_attribute
 from nodenova.graph import Graph
 from nodenova.model import edits, info
 from nodenova.model.classes import NodeClass as NodeClass
 from nodenova.model.classes import unused_names
 from nodenova.model.decisions import Decision
-from nodenova.model.parts import ModelParts
+from nodenova.model.outputs import UNSURE as UNSURE
+from nodenova.model.outputs import ModelOutputs
 from nodenova.model.saving import save_model
 from nodenova.model.stage import Stage as Stage
 from nodenova.model.trained import linear_head as linear_head
@@ -26,17 +25,14 @@ from nodenova.model.trained import trained_head as trained_head
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head
 from nodenova.nn.memory import Memory
-from nodenova.nn.passes import passes_kept
 from nodenova.nn.training import History, frozen
+from nodenova.notebook.tables import html_table
 from nodenova.prism.cells import Cells
 from nodenova.prism.classifier import LDASettings
-from nodenova.settings import accepts_old_arguments
-
-UNSURE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Model(ModelParts):
+class Model(ModelOutputs):
     """One classifier for all classes known so far.
 
     `fit` makes one, `discover` makes a bigger one of it. Its parts (see `ModelParts`) are kept
@@ -44,10 +40,10 @@ class Model(ModelParts):
 
     Attributes:
         classes: In the order of stages, and by id within one.
-        stages: What each phase did.
         column_class_ids: For every column of the joint head the id of the class it belongs to. As
             discovered, a class is a column; a merged class has several, and its probability is
             their sum.
+        stages: What each phase did.
         edits: What was renamed, merged, split and rejected since, in that order: the values of
             `nodenova.model.decisions`.
 
@@ -64,9 +60,7 @@ class Model(ModelParts):
         ('class-0', 'class-1', 'plants')
     """
 
-    classes: tuple[NodeClass, ...]
     stages: tuple[Stage, ...] = ()
-    column_class_ids: tuple[int, ...] = ()
     edits: tuple[Decision, ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,19 +100,8 @@ class Model(ModelParts):
         """In the order of `classes`."""
         return tuple(c.name for c in self.classes)
 
-    @property
-    def classes_per_stage(self) -> tuple[int, ...]:
-        """How many classes each phase brought: (labelled, found by the first discover, ...)."""
-        stages = [c.stage for c in self.classes]
-        return tuple(stages.count(stage) for stage in range(max(stages) + 1))
-
     sizes = renamed_attribute("Model", "sizes", "classes_per_stage")
     columns = renamed_attribute("Model", "columns", "column_class_ids")
-
-    @property
-    def num_old(self) -> int:
-        """How many classes were known before the newest stage; all when nothing was discovered."""
-        return sum(self.classes_per_stage[:-1]) or len(self.classes)
 
     def grown(
         self,
@@ -129,6 +112,7 @@ class Model(ModelParts):
         novel_head: nn.Linear | None = None,
         history: History | None = None,
         cells: Cells | None = None,
+        times_found: Sequence[tuple[int, int]] = (),
     ) -> Model:
         """The model a method returns: these classes, and one more for every further row of `head`.
 
@@ -141,12 +125,15 @@ class Model(ModelParts):
             history: Each loss in each epoch.
             cells: Where nodes of these classes were; as before unless given. An encoder that was
                 trained has none.
+            times_found: For each new class in how many groupings it was met again, and how many
+                there were.
         """
         if cells is None and not encoder.spec.trainable:
             cells = self._cells
         stage = max(len(self.stages), 1 + max(c.stage for c in self.classes))
         ids = range(self.next_id, self.next_id + head.num_classes - self.num_columns)
         names = unused_names([f"new-{i}" for i in ids], self.class_names)
+        found_in = dict(zip(ids, times_found, strict=False))  # some methods do not tell
         found = tuple(NodeClass(i, name, stage) for i, name in zip(ids, names, strict=True))
         return Model(
             _encoder=frozen(encoder),
@@ -155,7 +142,7 @@ class Model(ModelParts):
             _memory=memory,
             classes=self.classes + found,
             # `discover` knows the method, its settings and the seed; it replaces this placeholder.
-            stages=(*self.stages, Stage("", {}, 0, (), history or {})),
+            stages=(*self.stages, Stage("", {}, 0, (), history or {}, found_in=found_in)),
             column_class_ids=self.column_class_ids + tuple(ids),
             edits=self.edits,
             _cells=cells,
@@ -163,58 +150,11 @@ class Model(ModelParts):
         )
 
     def with_last_stage(self, stage: Stage) -> Model:
-        """The same model with the record of its newest phase replaced; its history is kept."""
-        last = replace(stage, history=self.stages[-1].history)
+        """The same model with the record of its newest phase replaced; what a method told of
+        itself is kept."""
+        told = self.stages[-1]
+        last = replace(stage, history=told.history, found_in=told.found_in)
         return replace(self, stages=(*self.stages[:-1], last))
-
-    def embed(self, graph: Graph) -> np.ndarray:
-        """(N, hidden) representations z of all nodes."""
-        return self._run(graph, lambda z: z)
-
-    def predict_proba(self, graph: Graph) -> np.ndarray:
-        """(N, classes) probability of each class for each node, in the order of `classes`."""
-        return self._run_head(graph, lambda h: self._by_class(h).softmax(dim=1))
-
-    def embed_and_predict(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-        """`embed` and `predict_proba` for the price of one."""
-        with passes_kept():
-            return self.embed(graph), self.predict_proba(graph)
-
-    @accepts_old_arguments(unsure_below="min_confidence")
-    def predict(self, graph: Graph, min_confidence: float = 0.0) -> np.ndarray:
-        """The most likely class of each node.
-
-        Args:
-            graph: With features the model was trained on, matched by name where they have names.
-            min_confidence: Nodes whose most likely class is less probable get UNSURE (-1) instead.
-
-        Returns:
-            (N,) ids of classes; `class_of(id)` says what each is.
-
-        Raises:
-            GraphError: The graph has other features.
-        """
-        ids = np.array([c.id for c in self.classes])
-        if min_confidence <= 0:
-            return ids[self._run_head(graph, lambda h: self._by_class(h).argmax(dim=1))]
-        probabilities = self.predict_proba(graph)
-        unsure = probabilities.max(axis=1) < min_confidence
-        return np.where(unsure, UNSURE, ids[probabilities.argmax(axis=1)])
-
-    def predict_new(self, graph: Graph) -> np.ndarray:
-        """(N,) id of the most likely of the newest stage's classes, by h^u if there is one (New-N).
-
-        Raises:
-            GraphError: Nothing was discovered yet, or the graph has other features.
-        """
-        n_old = self.num_old
-        if n_old == len(self.classes):
-            raise GraphError("the model has no discovered classes yet: call discover first")
-        new_ids = np.array([c.id for c in self.classes[n_old:]])
-        if self._novel_head is not None:
-            novel_head = self._novel_head
-            return new_ids[self._run(graph, lambda z: novel_head(z).argmax(dim=1))]
-        return new_ids[self._run_head(graph, lambda h: self._by_class(h)[:, n_old:].argmax(dim=1))]
 
     def rename(self, class_id: int, name: str) -> Model:
         """The same model with another name for one class.
@@ -281,13 +221,10 @@ class Model(ModelParts):
         """
         save_model(self, folder)
 
-    def _by_class(self, logits: Tensor) -> Tensor:
-        """(N, classes) the head's columns, those of a merged class added as probabilities are."""
-        if self.column_class_ids == tuple(c.id for c in self.classes):
-            return logits
-        of = torch.tensor(self.column_class_ids, device=logits.device)
-        return torch.stack([logits[:, of == c.id].logsumexp(dim=1) for c in self.classes], dim=1)
-
     def __repr__(self) -> str:
         name, new = self._encoder.spec.name, sum(c.is_new for c in self.classes)
         return f"Model({name}, {len(self.classes)} classes, {new} of them discovered)"
+
+    def _repr_html_(self) -> str:
+        rows = [(c.id, c.name, c.kind, c.stage) for c in self.classes]
+        return html_table(("id", "name", "kind", "stage"), rows, repr(self))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,9 +18,14 @@ from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, UnitLinearHead
 from nodenova.nn.memory import Memory
 from nodenova.nn.passes import encode, last_pass
+from nodenova.nn.rowsplit import split_of
 from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.split_heads import read_split
 from nodenova.prism.cells import Cells
 from nodenova.prism.encoder import PrismEncoder
+from nodenova.prism.few_nodes import few_rows
+
+MAX_FEW = 32  # nodes beyond which a pass over all costs less than their own neighborhoods
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,11 @@ class ModelParts:
     prototypes = renamed_attribute("Model", "prototypes", "memory")
 
     @property
+    def recipe(self) -> Mapping[str, Any] | None:
+        """How columns of a table become its features, for `load_graph`; None if nobody knows."""
+        return None if self.fitted_on is None else self.fitted_on.recipe
+
+    @property
     def device(self) -> torch.device:
         """Where it is kept, and runs."""
         return self._head.linear.weight.device
@@ -117,22 +127,41 @@ class ModelParts:
         """Raise a GraphError unless the graph has features this model was trained on."""
         self.aligned(graph)
 
+    def _rows(self, graph: Graph, ids: np.ndarray) -> Tensor:
+        """(n, hidden) z of some nodes: of few of them, by those near them alone."""
+        g, field = self._encoder, self._encoder.spec.receptive_field
+        if len(ids) > MAX_FEW or split_of(graph) is not None:
+            return encode(g, graph)[torch.from_numpy(ids)]
+        if isinstance(g, PrismEncoder):
+            return few_rows(g, graph, ids)
+        if field is None:
+            return g.rows(graph, torch.from_numpy(ids))
+        asked, place = np.unique(ids, return_inverse=True)
+        near, places = graph.k_hop_subgraph(asked, field + 1)
+        return g.rows(near, torch.from_numpy(places[place]))
+
     def _run(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
         """What `read` makes of z of all nodes."""
         graph = self.aligned(graph)
         with torch.no_grad(), fixed_threads():
             return read(encode(self._encoder, graph)).cpu().numpy()
 
-    def _run_head(self, graph: Graph, read: Callable[[Tensor], Tensor]) -> np.ndarray:
-        """What `read` makes of (N, columns) what the joint head says of all nodes.
+    def _run_head(
+        self, graph: Graph, read: Callable[[Tensor], Tensor], only: Iterable[object] | None = None
+    ) -> np.ndarray:
+        """What `read` makes of (N, columns) what the joint head says of all nodes, or of some.
 
         Of many views no more than one is held, cut to the ranks that the head reads.
         """
-        self.check(graph)
+        graph = self.aligned(graph)
         g, h = self._encoder, self._head
         with torch.no_grad(), fixed_threads():
+            if only is not None:
+                return read(h(self._rows(graph, graph.numbers_of(only)))).cpu().numpy()
             if not isinstance(g, PrismEncoder) or not isinstance(h, UnitLinearHead):
                 return read(h(encode(g, graph))).cpu().numpy()
+            views: Any = g.each_view(graph, max(h.multirank.ranks))
+            if split_of(graph) is not None:
+                return read_split(h, views, read)
             kept = last_pass(g, graph)
-            views = g.each_view(graph, max(h.multirank.ranks)) if kept is None else g.places(kept)
-            return read(h.from_views(views)).cpu().numpy()
+            return read(h.from_views(views if kept is None else g.places(kept))).cpu().numpy()

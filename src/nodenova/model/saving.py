@@ -30,7 +30,8 @@ FORMAT = "nodenova model"
 # 3 knows on how many nodes each class was seen, and where they were (cells): without it, a model
 # can neither weigh nodes by their odds of being new nor count new classes. Others are written as 1.
 # 4 knows of representations that were fitted anew.
-VERSION = 4
+# 5 knows of vectors of texts.
+VERSION = 5
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
@@ -60,7 +61,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "version": _version(model),
         "weights": weights_path.name,
         "sha256": digest,
-        "encoder": asdict(model.frozen_encoder().spec),
+        "encoder": _encoder(model),
         "head": model.head().description(),
         "classes": [asdict(c) for c in model.classes],
         "stages": [_stage(stage) for stage in model.stages],
@@ -68,7 +69,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "edits": [decisions.to_json(edit) for edit in model.edits],
     }
     if model.fitted_on is not None:
-        document["fitted_on"] = asdict(model.fitted_on)
+        document["fitted_on"] = model.fitted_on.to_json()
     content = to_json(document)
     try:
         write_atomically(weights_path, weights)
@@ -144,14 +145,23 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 
 def _version(model: Model) -> int:
     """The first that knows all there is in the model, so that an earlier nodenova can read it."""
-    if any(stage.refresh for stage in model.stages):
+    if "vector_size" in _encoder(model) or any(stage.found_in for stage in model.stages):
         return VERSION
+    if any(stage.refresh for stage in model.stages):
+        return 4
     if len(model.memory.classes.count) or model.cells is not None:
         return 3
     return 2 if model.edits else 1
 
 
+def _encoder(model: Model) -> dict[str, Any]:
+    """Its spec, without what says nothing, as it was before there were vectors of texts."""
+    spec = asdict(model.frozen_encoder().spec)
+    return {name: value for name, value in spec.items() if value or name != "vector_size"}
+
+
 def _stage(stage: Stage) -> dict[str, Any]:
     """Without what says nothing, as it was before stages had it."""
     written = asdict(stage)
-    return {k: v for k, v in written.items() if v or k not in ("count", "mixed", "refresh")}
+    later = ("count", "mixed", "refresh", "found_in")
+    return {k: v for k, v in written.items() if v or k not in later}

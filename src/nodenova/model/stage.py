@@ -63,6 +63,8 @@ class Stage:
         count: How many new classes there seemed to be, where nobody had said it.
         mixed: Whether the nodes given could be of known classes too.
         refresh: How the representation was fitted anew before it, where it was.
+        found_in: For each class that was found, by its id, in how many groupings of resampled nodes
+            it was met again, and how many there were; of methods that group more than once.
     """
 
     method: str
@@ -73,3 +75,4 @@ class Stage:
     count: Count | None = None
     mixed: bool = False
     refresh: Refresh | None = None
+    found_in: Mapping[int, tuple[int, int]] = field(default_factory=dict)

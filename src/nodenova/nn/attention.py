@@ -5,204 +5,168 @@ No message of full size is made for every edge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
-import numpy as np
-import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nodenova.graph import Graph
-from nodenova.nn.sparse import once, quiet
-
-BLOCK = 2**17  # numbers in a block of attention v2: half a MiB
-# Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
-SAME_SHIFT = 16.0
+from nodenova.nn.neighborhoods import Neighborhoods
 
 
-@dataclass(frozen=True, eq=False)
-class Neighborhoods:
-    """Edges with one self-loop a node, sorted by target: what attention runs over.
+def attend(edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:
+    """Sum over each target's edges of softmax(score) times h at the source.
 
-    For every edge its opposite is there. Everything here is heads first and works on one head at a
-    time: a vector of E numbers stays in the processor's cache.
+    Args:
+        edges: Which.
+        score: (heads, E).
+        h: (heads, N, size).
 
-    Attributes:
-        source: (E,) int64.
-        target: (E,) int64, ascending.
-        start: (N + 1,) where each target's edges begin.
-        turned: (E,) the number of each edge's opposite edge: edge (j, i) of edge (i, j).
+    Returns:
+        (heads, N, size), a node's heads side by side in memory.
     """
+    return _Attend.apply(edges, score, h)  # type: ignore[no-untyped-call]
 
-    source: Tensor
-    target: Tensor
-    start: Tensor
-    turned: Tensor
 
-    def attend(self, score: Tensor, h: Tensor) -> Tensor:
-        """Sum over each target's edges of softmax(score) times h at the source.
+def attend_v1(
+    edges: Neighborhoods, h: Tensor, source: Tensor, target: Tensor, slope: float
+) -> Tensor:
+    """`attend` by LeakyReLU(source . h_j + target . h_i) of j -> i (Velickovic et al. 2018).
 
-        Args:
-            score: (heads, E).
-            h: (heads, N, size).
+    Args:
+        edges: Which.
+        h: (heads, N, size).
+        source: (heads, size).
+        target: (heads, size).
+        slope: Of LeakyReLU below zero.
 
-        Returns:
-            (heads, N, size).
-        """
-        return _Attend.apply(self, score, h)  # type: ignore[no-untyped-call]
+    Returns:
+        As `attend`.
+    """
+    return _AttendV1.apply(edges, h, source, target, slope)  # type: ignore[no-untyped-call]
 
-    def score_v1(self, source: Tensor, target: Tensor, slope: float) -> Tensor:
-        """LeakyReLU(source_j + target_i) of every edge j -> i (Velickovic et al. 2018).
 
-        Args:
-            source: (heads, N).
-            target: (heads, N).
-            slope: Of LeakyReLU below zero.
+def score_v2(
+    edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
+) -> Tensor:
+    """att . LeakyReLU(source_j + target_i) of every edge j -> i (Brody et al. 2022).
 
-        Returns:
-            (heads, E).
-        """
-        return _ScoreV1.apply(self, source, target, slope)  # type: ignore[no-untyped-call]
+    Args:
+        edges: Which.
+        source: (heads, N, size).
+        target: (heads, N, size).
+        att: (heads, size).
+        slope: Of LeakyReLU below zero.
 
-    def score_v2(self, source: Tensor, target: Tensor, att: Tensor, slope: float) -> Tensor:
-        """att . LeakyReLU(source_j + target_i) of every edge j -> i (Brody et al. 2022).
+    Returns:
+        (heads, E).
+    """
+    return _ScoreV2.apply(edges, source, target, att, slope)  # type: ignore[no-untyped-call]
 
-        Args:
-            source: (heads, N, size).
-            target: (heads, N, size).
-            att: (heads, size).
-            slope: Of LeakyReLU below zero.
 
-        Returns:
-            (heads, E).
-        """
-        return _ScoreV2.apply(self, source, target, att, slope)  # type: ignore[no-untyped-call]
+def _weigh(edges: Neighborhoods, score: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+    """(E,) a = softmax(score) over each target's edges, and (N, size) sum_j a_ij h_j. One head."""
+    a = edges.exponentials(score)
+    a.div_(edges.totals(a).index_select(0, edges.target))
+    return a, edges.sums(a, h)
 
-    def exponentials(self, score: Tensor) -> Tensor:
-        """(E,) exp(score - a shift that a target's edges share).
 
-        No overflow, and no target whose edges are all zero.
-        """
-        low, high = score.aminmax()
-        if high - low > SAME_SHIFT:
-            highest = torch.segment_reduce(score, "max", offsets=self.start, axis=0)  # (N,)
-            high = highest.index_select(0, self.target)
-        return (score - high).exp_()
+def _weigh_back(edges: Neighborhoods, a: Tensor, h: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of `_weigh` for score (E,) and h (N, size), given that of its sums:
 
-    def sums(self, weight: Tensor, h: Tensor) -> Tensor:
-        """(N, size) sum over each target's edges of weight (E,) times h (N, size) at the source."""
-        return F.embedding_bag(
-            self.source,
-            h,
-            self.start,
-            mode="sum",
-            per_sample_weights=weight,
-            include_last_offset=True,
-        )
+    d score_ij = a_ij (grad_i . h_j - sum_j a_ij grad_i . h_j)
+    d h_j      = sum_i a_ij grad_i
+    """
+    d_score = edges.products(grad, h).mul_(a)
+    shared = edges.totals(d_score).index_select(0, edges.target)
+    return d_score.addcmul_(a, shared, value=-1), edges.sums(a.index_select(0, edges.turned), grad)
 
-    def totals(self, values: Tensor) -> Tensor:
-        """(N,) sum over each target's edges of values (E,)."""
-        return self.matrix(values) @ values.new_ones(len(self.start) - 1)
 
-    def products(self, target: Tensor, source: Tensor) -> Tensor:
-        """(E,) inner products of `target` and `source` (N, size) at the two ends of every edge."""
-        empty = self.matrix(target.new_zeros(len(self.source)))
-        return torch.sparse.sampled_addmm(empty, target, source.t(), beta=0.0).values()
+def _side_by_side(h: Tensor) -> Tensor:
+    """An empty (heads, N, size) like h, each node's heads side by side in memory.
 
-    def matrix(self, values: Tensor) -> Tensor:
-        """(N, N) CSR with `values` on the edges. Its transpose is matrix(values[turned])."""
-        start, source = self._short
-        n = len(start) - 1
-        with quiet():
-            return torch.sparse_csr_tensor(start, source, values, (n, n), check_invariants=False)
-
-    @cached_property
-    def _short(self) -> tuple[Tensor, Tensor]:
-        return self.start.int(), self.source.int()
-
-    def blocks(self, size: int) -> list[tuple[slice, slice]]:
-        """Targets and their edges, in parts whose (edges, size) tensor has at most BLOCK numbers.
-
-        A part has one target at least.
-        """
-        start = self.start.cpu().numpy()
-        found, first = [], 0
-        while first < len(start) - 1:
-            full = int(np.searchsorted(start, start[first] + BLOCK // size, side="right")) - 1
-            last = max(full, first + 1)
-            found.append((slice(first, last), slice(int(start[first]), int(start[last]))))
-            first = last
-        return found
-
-    def both_ends(self, source: Tensor, target: Tensor, targets: slice, edges: slice) -> Tensor:
-        """(edges in it, size) source_j + target_i of the edges in a block; both are (N, size)."""
-        place = self.target[edges] - targets.start
-        here = target[targets].index_select(0, place)
-        return source.index_select(0, self.source[edges]).add_(here)
+    What comes before and after attention is a product with all heads of a node.
+    """
+    heads, n, size = h.shape
+    return h.new_empty(n, heads, size).transpose(0, 1)
 
 
 class _Attend(torch.autograd.Function):
-    """out_i = sum_j w_ij h_j / total_i with w = exp(score), total_i = sum_j w_ij, and its gradient:
-
-    d score_ij = w_ij (grad_i . h_j - grad_i . out_i) / total_i
-    d h_j      = sum_i w_ij grad_i / total_i
-    """
-
     @staticmethod
     def forward(ctx, edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        weight = torch.empty_like(score)
-        total = h.new_empty(h.shape[:2])
-        out = torch.empty_like(h)
-        for k, h_k in enumerate(h):
-            weight[k] = edges.exponentials(score[k])
-            total[k] = edges.totals(weight[k])
-            out[k] = edges.sums(weight[k], h_k) / total[k, :, None]
+        a, out = torch.empty_like(score), _side_by_side(h)
+
+        def head(k: int) -> None:
+            a[k], out[k] = _weigh(edges, score[k], h[k].contiguous())
+
+        edges.each_head(head, h)
         ctx.edges = edges
-        ctx.save_for_backward(weight, total, h, out)
+        ctx.save_for_backward(a, h)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor]:  # type: ignore[no-untyped-def]
-        weight, total, h, out = ctx.saved_tensors
+        a, h = ctx.saved_tensors
         edges = ctx.edges
-        grad = grad / total[:, :, None]
-        shared = (grad * out).sum(-1)  # (heads, N)
-        d_score, d_h = torch.empty_like(weight), torch.empty_like(h)
-        for k, w in enumerate(weight):
-            alone = edges.products(grad[k], h[k])
-            torch.mul(w, alone.sub_(shared[k].index_select(0, edges.target)), out=d_score[k])
-            d_h[k] = edges.sums(w.index_select(0, edges.turned), grad[k])
+        d_score, d_h = torch.empty_like(a), _side_by_side(h)
+
+        def head(k: int) -> None:
+            d_score[k], d_h[k] = _weigh_back(edges, a[k], h[k].contiguous(), grad[k].contiguous())
+
+        edges.each_head(head, h)
         return None, d_score, d_h
 
 
-class _ScoreV1(torch.autograd.Function):
+class _AttendV1(torch.autograd.Function):
+    """Scores too are made within a head, while its (N, size) is in the processor's cache."""
+
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx, edges: Neighborhoods, source: Tensor, target: Tensor, slope: float
+        ctx, edges: Neighborhoods, h: Tensor, source: Tensor, target: Tensor, slope: float
     ) -> Tensor:
-        score = source.new_empty(len(source), len(edges.source))
-        for k, e in enumerate(score):
-            torch.index_select(source[k], 0, edges.source, out=e)
-            F.leaky_relu_(e.add_(target[k].index_select(0, edges.target)), slope)
+        a = h.new_empty(len(h), len(edges.source))
+        rising = torch.empty_like(a, dtype=torch.bool)
+        out = _side_by_side(h)
+
+        def head(k: int) -> None:
+            mine = h[k].contiguous()
+            score = (mine @ source[k]).index_select(0, edges.source)
+            score.add_((mine @ target[k]).index_select(0, edges.target))
+            torch.gt(score, 0, out=rising[k])
+            a[k], out[k] = _weigh(edges, F.leaky_relu_(score, slope), mine)
+
+        edges.each_head(head, h)
         ctx.edges, ctx.slope = edges, slope
-        ctx.save_for_backward(score)
-        return score
+        ctx.save_for_backward(a, rising, h, source, target)
+        return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
-        (score,) = ctx.saved_tensors
+    def backward(  # type: ignore[no-untyped-def]
+        ctx, grad: Tensor
+    ) -> tuple[None, Tensor, Tensor, Tensor, None]:
+        a, rising, h, source, target = ctx.saved_tensors
         edges = ctx.edges
-        d_source, d_target = (grad.new_empty(len(grad), len(edges.start) - 1) for _ in range(2))
-        for k, e in enumerate(score):
-            d = torch.where(e > 0, grad[k], ctx.slope * grad[k])
-            d_target[k] = edges.totals(d)
-            d_source[k] = edges.totals(d.index_select(0, edges.turned))
-        return None, d_source, d_target, None
+        d_h, d_source, d_target = (
+            _side_by_side(h),
+            torch.empty_like(source),
+            torch.empty_like(target),
+        )
+
+        def head(k: int) -> None:
+            mine = h[k].contiguous()
+            d, d_mine = _weigh_back(edges, a[k], mine, grad[k].contiguous())
+            d = torch.where(rising[k], d, ctx.slope * d)
+            for end, d_end, at in (
+                (target[k], d_target[k], edges.totals(d)),
+                (source[k], d_source[k], edges.totals(d.index_select(0, edges.turned))),
+            ):
+                torch.mv(mine.t(), at, out=d_end)
+                d_mine.addr_(at, end)
+            d_h[k] = d_mine
+
+        edges.each_head(head, h)
+        return None, d_h, d_source, d_target, None
 
 
 class _ScoreV2(torch.autograd.Function):
@@ -213,10 +177,14 @@ class _ScoreV2(torch.autograd.Function):
         ctx, edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
     ) -> Tensor:
         score = source.new_empty(len(source), len(edges.source))
-        for targets, mine in edges.blocks(source.shape[2]):
-            for k, e in enumerate(score):
+        blocks = edges.blocks(source.shape[2])
+
+        def head(k: int) -> None:
+            for targets, mine in blocks:
                 ends = edges.both_ends(source[k], target[k], targets, mine)
-                torch.mv(F.leaky_relu_(ends, slope), att[k], out=e[mine])
+                torch.mv(F.leaky_relu_(ends, slope), att[k], out=score[k, mine])
+
+        edges.each_head(head, source)
         ctx.edges, ctx.slope = edges, slope
         ctx.save_for_backward(source, target, att)
         return score
@@ -229,12 +197,15 @@ class _ScoreV2(torch.autograd.Function):
         source, target, att = ctx.saved_tensors
         edges = ctx.edges
         pull_source, pull_target = torch.empty_like(source), torch.empty_like(target)
-        for k, d in enumerate(grad):
-            pull_target[k] = _pull(edges, source[k], target[k], d, ctx.slope)
+
+        def head(k: int) -> None:
+            pull_target[k] = _pull(edges, source[k], target[k], grad[k], ctx.slope)
             # What arrives at the sources is what would arrive at the targets if every edge were
             # turned.
-            turned = d.index_select(0, edges.turned)
+            turned = grad[k].index_select(0, edges.turned)
             pull_source[k] = _pull(edges, target[k], source[k], turned, ctx.slope)
+
+        edges.each_head(head, source)
         # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs
         # no third round.
         d_att = (pull_source * source + pull_target * target).sum(1)
@@ -251,23 +222,3 @@ def _pull(edges: Neighborhoods, source: Tensor, target: Tensor, d: Tensor, slope
         weight = d[mine]
         pull[targets] = F.embedding_bag(place, rising, start, mode="sum", per_sample_weights=weight)
     return pull
-
-
-def neighborhoods(graph: Graph, device: torch.device) -> Neighborhoods:
-    """The graph's edges and self-loops for attention, built once for a graph and a device."""
-
-    def build() -> Neighborhoods:
-        loops = sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr")
-        pattern = sp.csr_array(graph.adjacency + loops)
-        pattern.sort_indices()
-        numbers = (np.arange(pattern.nnz), pattern.indices, pattern.indptr)
-        numbered = sp.csr_array(numbers, shape=pattern.shape)
-        turned = sp.csr_array(numbered.T)
-        turned.sort_indices()
-        target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
-        parts = (pattern.indices, target, pattern.indptr, turned.data)
-        return Neighborhoods(
-            *(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts)
-        )
-
-    return once(graph, ("neighbourhoods", device), build)

@@ -108,13 +108,16 @@ class UnitLinearHead(nn.Module):
 
         No more than a view and the logits are held.
         """
-        weights = self.linear.weight.chunk(self.multirank.views, dim=1)
+        weights = iter(self.linear.weight.chunk(self.multirank.views, dim=1))
         logits: Tensor | None = None
-        for view, weight in zip(views, weights, strict=True):
+        view: Tensor | None
+        for view in views:  # zip and enumerate would hold a view while the next one is made
             if logits is None:
                 logits = self.linear.bias.repeat(len(view), 1)
+            weight = next(weights).t()
             for rows, place in zip(view.split(BLOCK), logits.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
-                place += self.multirank.of_view(rows) @ weight.t()
+                place += self.multirank.of_view(rows) @ weight
+            view = rows = None
         assert logits is not None
         return logits.div_(self.temperature)
 

@@ -10,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from torch import Tensor
 
+from nodenova.nn.training import progress
+
 
 def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
     """k-means on the first k principal components, best of several starts.
@@ -69,7 +71,8 @@ def subsampled_kmeans(
     reference = groups.cpu().numpy()
     part = max(k, -(-2 * len(rows) // 3))
     found = []
-    for _ in range(times):
+    for number in range(times):
+        progress(number + 1, times, "grouping")
         some = points[torch.randperm(len(rows))[:part].numpy()]
         if len(np.unique(some, axis=0)) < k:
             continue

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
+from nodenova.nn.rowsplit import split_of
 
 
 @dataclass
@@ -98,7 +99,8 @@ def encode_rows(encoder: Encoder, graph: Graph, *ids: Tensor | slice) -> list[Te
     Returns:
         (n, hidden) for each, not to be written into.
     """
-    if _LAST.get() is not None or encoder.training:
+    is_kept = _LAST.get() is not None and split_of(graph) is None
+    if is_kept or encoder.training:
         z = encode(encoder, graph)
         return [z[some] for some in ids]
     every = torch.arange(graph.num_nodes)

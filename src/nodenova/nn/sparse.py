@@ -7,9 +7,7 @@ backward pass, so it is stored.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -21,9 +19,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.graph import Graph
+from nodenova.nn import blocks
+from nodenova.nn.blocks import Blocks, num_column_blocks, quiet, row_blocks, torch_csr, transposed
+from nodenova.nn.edge_weights import inverse_root, weigh, weighted_links
 from nodenova.nn.seeding import threads_by_rows
-
-BLOCK_ENTRIES = 2**24  # of a matrix on disk that are used at a time: 128 MiB
 
 
 class _Product(torch.autograd.Function):
@@ -37,22 +36,28 @@ class _Product(torch.autograd.Function):
         return None, _multiplied(ctx.matrix.csr_t, grad.contiguous())
 
 
-def _multiplied(csr: Tensor, dense: Tensor) -> Tensor:
-    with threads_by_rows(csr.values().shape[0] * dense.shape[-1]):
+def _multiplied(csr: Tensor | Blocks, dense: Tensor) -> Tensor:
+    nnz = csr.nnz if isinstance(csr, Blocks) else csr.values().shape[0]
+    with threads_by_rows(nnz * dense.shape[-1]):
         return csr @ dense
 
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A constant CSR matrix with its transpose; `matrix @ dense` has a gradient for the dense side.
+    """A constant CSR matrix; `matrix @ dense` has a gradient for the dense side.
 
     Attributes:
         csr: (n, m).
-        csr_t: (m, n).
+        turn: Makes (m, n) the transpose, when it is first asked for.
     """
 
-    csr: Tensor | RowBlocks
-    csr_t: Tensor | RowBlocks
+    csr: Tensor | Blocks
+    turn: Callable[[], Tensor | Blocks]
+
+    @cached_property
+    def csr_t(self) -> Tensor | Blocks:
+        """(m, n)."""
+        return self.turn()
 
     @classmethod
     def of(
@@ -68,18 +73,21 @@ class SparseMatrix:
             matrix: Which.
             device: Where to.
             symmetric: Whether it is.
-            graph: Beside whose arrays the transpose is put; in memory unless given. On a graph on
-                disk, products go by blocks of rows.
+            graph: Beside whose arrays others are put, and whose products go by blocks; in one piece
+                unless given.
         """
-        on_disk = graph is not None and graph.is_mapped
-        by_blocks = on_disk and device.type == "cpu" and matrix.nnz > BLOCK_ENTRIES
-        wrap = RowBlocks.of if by_blocks else _torch_csr
-        csr = wrap(matrix, device)
-        if symmetric:
-            return cls(csr, csr)
-        if graph is None or not on_disk:
-            return cls(csr, wrap(sp.csr_array(matrix.T), device))
-        return cls(csr, wrap(_transposed(matrix, graph), device))
+        csr = _wrapped(matrix, device, graph)
+
+        def turn() -> Tensor | Blocks:
+            if graph is not None and graph.is_mapped:
+                return _wrapped(transposed(matrix, graph), device, graph)
+            return _wrapped(sp.csr_array(matrix.T), device, graph)
+
+        return cls(csr, (lambda: csr) if symmetric else turn)
+
+    def transpose(self) -> SparseMatrix:
+        """(m, n) as one of its own."""
+        return SparseMatrix(self.csr_t, lambda: self.csr)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return _Product.apply(self, dense)  # type: ignore[no-untyped-call]
@@ -90,7 +98,7 @@ class SparseMatrix:
         assert isinstance(self.csr_t, Tensor)
         values = F.dropout(self.csr.values(), p)
         turned = _with_values(self.csr_t, values[self._turned])
-        return SparseMatrix(_with_values(self.csr, values), turned)
+        return SparseMatrix(_with_values(self.csr, values), lambda: turned)
 
     @cached_property
     def _turned(self) -> Tensor:
@@ -103,95 +111,15 @@ class SparseMatrix:
         return torch.from_numpy(sp.csr_array(numbered.T).data).to(self.csr.device)
 
 
-@dataclass(frozen=True, eq=False)
-class RowBlocks:
-    """A CSR matrix on disk as blocks of rows; a product reads one after the other.
-
-    Attributes:
-        shape: (n, m).
-        device: The processor.
-        starts: Where each block begins, and n.
-        blocks: (rows, m) each.
-    """
-
-    shape: tuple[int, int]
-    device: torch.device
-    starts: tuple[int, ...]
-    blocks: tuple[Tensor, ...]
-
-    @classmethod
-    def of(cls, matrix: sp.csr_array, device: torch.device) -> RowBlocks:
-        """From SciPy's, over the same arrays."""
-        blocks, starts = [], [0]
-        for start, end in row_blocks(matrix.indptr):
-            first, last = int(matrix.indptr[start]), int(matrix.indptr[end])
-            part = sp.csr_array((end - start, matrix.shape[1]), dtype=np.float32)
-            part.indptr = matrix.indptr[start : end + 1] - first
-            part.indices, part.data = matrix.indices[first:last], matrix.data[first:last]
-            blocks.append(_torch_csr(part, device))
-            starts.append(end)
-        return cls(matrix.shape, device, tuple(starts), tuple(blocks))
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        out = dense.new_empty(self.shape[0], dense.shape[1])
-        for start, end, block in zip(self.starts, self.starts[1:], self.blocks, strict=False):
-            out[start:end] = block @ dense
-        return out
-
-
-def row_blocks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last row, exclusive, of blocks of at most BLOCK_ENTRIES entries, or of one row.
-
-    Examples:
-        >>> list(row_blocks(np.array([0, BLOCK_ENTRIES, BLOCK_ENTRIES + 1, BLOCK_ENTRIES + 2])))
-        [(0, 1), (1, 3)]
-    """
-    start, rows = 0, len(indptr) - 1
-    while start < rows:
-        most = np.searchsorted(indptr, indptr[start] + BLOCK_ENTRIES, side="right") - 1
-        end = min(max(int(most), start + 1), rows)
-        yield start, end
-        start = end
-
-
-def _transposed(matrix: sp.csr_array, graph: Graph) -> sp.csr_array:
-    """The transpose in arrays of the graph's own kind, block by block; rows are sorted."""
-    n, m = matrix.shape
-    count = np.zeros(m, dtype=np.int64)
-    for start, end in row_blocks(matrix.indptr):
-        part = matrix.indices[matrix.indptr[start] : matrix.indptr[end]]
-        count += np.bincount(part, minlength=m)
-    indptr = np.concatenate([[0], np.cumsum(count)])
-    indices = graph.empty(matrix.nnz, np.int32 if n < 2**31 else np.int64)
-    data = graph.empty(matrix.nnz, np.float32)
-    filled = indptr[:-1].copy()
-    for start, end in row_blocks(matrix.indptr):
-        first, last = int(matrix.indptr[start]), int(matrix.indptr[end])
-        places = (matrix.indices[first:last], matrix.indptr[start : end + 1] - first)
-        block = sp.csr_array((matrix.data[first:last], *places), shape=(end - start, m))
-        turned = sp.csr_array(block.T)
-        size = np.diff(turned.indptr)
-        place = np.repeat(filled - turned.indptr[:-1], size) + np.arange(turned.nnz)
-        indices[place] = turned.indices + start
-        data[place] = turned.data
-        filled += size
-    made = sp.csr_array((m, n), dtype=np.float32)
-    made.indptr, made.indices, made.data = indptr, indices, data
-    return made
-
-
-def _torch_csr(matrix: sp.csr_array, device: torch.device) -> Tensor:
-    # 32-bit indices are what MKL's kernel takes as it is; 64-bit ones are converted in every
-    # product.
-    index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
-    with quiet():
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(index, copy=False)),
-            torch.from_numpy(matrix.indices.astype(index, copy=False)),
-            torch.from_numpy(matrix.data.astype(np.float32, copy=False)),
-            matrix.shape,
-            check_invariants=False,  # the matrix comes from SciPy, which keeps them
-        ).to(device)
+def _wrapped(matrix: sp.csr_array, device: torch.device, graph: Graph | None) -> Tensor | Blocks:
+    if graph is None or device.type != "cpu":
+        return torch_csr(matrix, device)
+    count = num_column_blocks(matrix)
+    if count > 1:
+        return Blocks.of_columns(matrix, device, count, graph.empty)
+    if graph.is_mapped and matrix.nnz > blocks.BLOCK_ENTRIES:
+        return Blocks.of_rows(matrix, device)
+    return torch_csr(matrix, device)
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
@@ -224,7 +152,7 @@ def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseM
 
 
 def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
-    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN.
+    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN; weighted if edges are.
 
     Examples:
         >>> import nodenova as nova
@@ -237,7 +165,7 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
     def build() -> SparseMatrix:
         a = graph.adjacency
         size = np.diff(a.indptr) + 1  # of a row with its node itself
-        root = (1.0 / np.sqrt(size.astype(np.float32))).astype(np.float32)
+        root = inverse_root(graph)
         n, nnz = graph.num_nodes, a.nnz + graph.num_nodes
         smooth = sp.csr_array((n, n), dtype=np.float32)
         smooth.indptr = a.indptr.astype(np.int64) + np.arange(n + 1)
@@ -256,6 +184,7 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
             columns[own] = np.arange(start, end)
             row = np.repeat(np.arange(start, end), size[start:end])
             np.multiply(root[row], root[columns], out=smooth.data[first:last])
+            weigh(graph, smooth.data[first:last], start, end, is_other)
         return SparseMatrix.of(smooth, device, symmetric=True, graph=graph)
 
     return once(graph, ("gcn", device), build)
@@ -265,20 +194,11 @@ def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
     """D^-1 A: the mean over neighbors, zero for an isolated node (GraphSAGE's mean aggregator)."""
 
     def build() -> SparseMatrix:
-        degree = graph.adjacency.sum(axis=1)
+        degree = weighted_links(graph).sum(axis=1)
         scale = np.divide(1.0, degree, out=np.zeros(graph.num_nodes), where=degree > 0)
-        return SparseMatrix.of(sp.csr_array(sp.diags_array(scale) @ graph.adjacency), device)
+        return SparseMatrix.of(sp.csr_array(sp.diags_array(scale) @ weighted_links(graph)), device)
 
     return once(graph, ("mean", device), build)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without PyTorch's warnings that sparse matrices are young, and that a file is read-only."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        yield
 
 
 Built = TypeVar("Built")

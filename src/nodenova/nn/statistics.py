@@ -12,6 +12,7 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.seeding import some_of
 
 # Rows of a matrix from which on some of its eigenvectors are found faster than all.
 MIN_LARGE = 1000
@@ -71,10 +72,10 @@ class ClassStatistics:
 
     @classmethod
     def _of(
-        cls, center: Tensor, read: Callable[[slice], Tensor], y: Tensor, views: int
+        cls, center: Tensor, read: Callable[[Tensor | slice], Tensor], y: Tensor, views: int
     ) -> ClassStatistics:
         """With u of nodes by `read`."""
-        some = slice(None, None, -(-len(y) // MAX_SCATTER) or 1)
+        some = some_of(len(y), MAX_SCATTER)
         rows = read(some) - center[y[some]]
         factor, diag = low_rank(rows)
         share = len(y) / max(len(rows), 1)  # 1 where all of them are taken

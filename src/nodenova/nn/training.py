@@ -30,6 +30,19 @@ def watched_by(watcher: Watcher | None) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def progress(done: int, of: int, what: str) -> None:
+    """Tell whoever watches how far a method is that is computed, not trained.
+
+    Args:
+        done: Steps that are done.
+        of: How many there are.
+        what: Of what kind they are, "grouping".
+    """
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(done, of, {what: float(done)})
+
+
 def rampup(epoch: int, length: int) -> float:
     """exp(-5 (1 - t/T)^2) for t < T, then 1: lets a noisy term in slowly.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from nodenova.nn.training import progress
 from nodenova.prism.anchored import Directions, group_sums, seeds, settle, squared_distances
 from nodenova.prism.coverage import self_likeness
 from nodenova.prism.measures import filled, likeness, nearest_pair, off_count, silhouettes
@@ -215,6 +216,7 @@ def _path(points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator) -> 
     even, center = np.ones(len(points)), points[:0]
     groups = []
     for k in range(MAX_NEW + 2):
+        progress(k + 1, MAX_NEW + 2, "counting")
         if k:
             more = seeds(points, np.concatenate([anchors, center]), 1, rng, even, TRIED)
             fresh = seeds(points, anchors, k, rng, even, 3)

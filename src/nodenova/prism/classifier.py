@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from nodenova.graph import Graph
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans, subsampled_kmeans
 from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.seeding import sample
+from nodenova.nn.seeding import sample, some_of
 from nodenova.nn.statistics import ClassStatistics
+from nodenova.prism.stability import JointFit, times_found
 from nodenova.settings import check_settings, setting
 
 RIDGE = 3.0  # what holds the refitted classifier back counts as this many nodes
@@ -29,6 +32,7 @@ RESAMPLES = 12  # of the new nodes, over whose groupings it is averaged what the
 MAX_SLOPE = 100.0  # tau of a refitted classifier
 MAX_SLOPE_NODES = 5000  # nodes by which tau is found
 MAX_RESAMPLED = 5000  # new nodes that are grouped again
+MAX_REFIT = 50_000  # visible nodes on which the classifier is fitted anew
 CHUNK = 16_384  # nodes whose multi-rank features are held in memory
 
 
@@ -142,7 +146,7 @@ def fit_joint_classifier(
     pool: bool = True,
     resamples: int = RESAMPLES,
     ridge: float | None = RIDGE,
-) -> tuple[Memory, UnitLinearHead]:
+) -> JointFit:
     """Find new classes among the nodes z_new, and one classifier for old and new ones.
 
     Groupings are compared at the ranks in use; what is remembered for later stages, at all.
@@ -161,7 +165,7 @@ def fit_joint_classifier(
         ridge: See there; None leaves the classifier as the one grouping makes it.
 
     Returns:
-        What is known of all classes, and the classifier.
+        What is known of all classes, the classifier, and how steadily classes are found.
     """
     lda = lda or LDASettings()
     n = len(old) + num_new
@@ -182,12 +186,28 @@ def fit_joint_classifier(
     # other groupings.
     head = head_of(unit, groups)
     if ridge is None:
-        return both, head
+        return JointFit(both, head, ((0, 0),) * num_new)
     some = sample(len(unit), MAX_RESAMPLED, unit.device)
     part = unit[some]
     others = subsampled_kmeans(part * scale, groups[some], num_new, resamples)
     heads = [head_of(part, other) for other in others] or [head]
-    return both, refit_on_all_nodes(heads, z, known.view_scale, ridge)
+    found = times_found(*_arrays(groups[some], others), num_new)
+    return JointFit(both, refit_on_all_nodes(heads, z, known.view_scale, ridge), found)
+
+
+def _arrays(groups: Tensor, others: Sequence[Tensor]) -> tuple[np.ndarray, list[np.ndarray]]:
+    return groups.cpu().numpy(), [other.cpu().numpy() for other in others]
+
+
+def refit_rows(graph: Graph) -> Tensor | slice:
+    """The nodes on which a classifier is fitted anew: all, or MAX_REFIT of them.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> refit_rows(nova.synthetic(nodes=60, classes=3).graph)
+        slice(None, None, None)
+    """
+    return some_of(graph.num_nodes, MAX_REFIT)
 
 
 @torch.no_grad()
@@ -240,7 +260,7 @@ def refit_on_all_nodes(
     refitted = copy.deepcopy(head)
     refitted.linear.weight.copy_(weight.t() * scale)
     refitted.linear.bias.copy_(mean)
-    unit, p = read(z[:: -(-len(z) // MAX_SLOPE_NODES)])
+    unit, p = read(z[some_of(len(z), MAX_SLOPE_NODES)])
     h = refitted.linear(unit)
 
     def loss(tau: float) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nodenova.notebook.tables import html_table, share
+
 HELD = 0.8  # of the probability is in the range
 VAGUE = 0.25  # a most likely number with less than this is no answer
 UNSEEN = "one of under 10 % of the nodes would be missed more often than not"
@@ -30,7 +32,7 @@ class Count:
         >>> count.low, count.high
         (1, 3)
         >>> print(count.sentence().split(";")[0])
-        About 41 % of 2,000 unlabelled nodes look new
+        About 41 % of 2,000 unlabelled nodes look unknown
     """
 
     number: int
@@ -75,7 +77,7 @@ class Count:
         if not self.number:
             p = "" if self.p_value is None else f" (p = {self.p_value:.2g})"
             return (
-                f"No evidence of a new class{p}; {UNSEEN}. "
+                f"No evidence of an unknown class{p}; {UNSEEN}. "
                 "Nothing was added; a number given as num_new (--num-new) is looked for anyway."
             )
         low, high = max(self.low, 1), self.high
@@ -83,15 +85,21 @@ class Count:
         if self.is_vague:
             said = f"how many classes cannot be told ({low} to {high}), taking {self.number}"
         elif low == high:
-            said = f"probably {self.number} new {many}"
+            said = f"probably {self.number} unknown {many}"
         else:
-            said = f"probably {self.number} new {many} ({low} to {high})"
+            said = f"probably {self.number} unknown {many} ({low} to {high})"
         about = (
-            f"All of {self.nodes:,} unlabelled nodes are said to be new"
+            f"All of {self.nodes:,} unlabelled nodes are said to be of unknown classes"
             if self.p_value is None
-            else f"About {100 * self.share:.0f} % of {self.nodes:,} unlabelled nodes look new"
+            else f"About {100 * self.share:.0f} % of {self.nodes:,} unlabelled nodes look unknown"
         )
         return f"{about}; {said}. Whoever knows better says so with num_new (--num-new)."
+
+    def _repr_html_(self) -> str:
+        most = len(self.probabilities) - 1
+        numbers = range(max(self.low - 1, 0), min(self.high + 1, most) + 1)
+        rows = [(str(number), share(self.probabilities[number])) for number in numbers]
+        return html_table(("unknown classes", "probability"), rows, self.sentence())
 
     def capped(self, most: int) -> Count:
         """The same where there cannot be more classes than nodes."""

@@ -5,12 +5,23 @@ A view of Prism's beside those of words.
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nodenova.graph import Graph
-from nodenova.nn.sparse import gcn_operator
+from nodenova.nn.edge_weights import degree as weighted_degree
+from nodenova.nn.rowsplit import (
+    Columns,
+    SplitColumns,
+    centered_moments,
+    joined,
+    mapped,
+    smoothing,
+    split_of,
+)
 
 STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
 RBF_CENTERS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
@@ -39,33 +50,55 @@ class DegreeFeatures(nn.Module):
     def fit(cls, graph: Graph, device: torch.device) -> DegreeFeatures:
         """With the mean and the spread of the counts of this graph."""
         counts = cls().to(device)
-        number = _numbers(graph, device)
-        spread = number.std(dim=0, unbiased=False)
-        counts.centre.copy_(number.mean(dim=0))
+        number = averaged_counts(graph, device)
+        if isinstance(number, SplitColumns):
+            mean, products = centered_moments(number)
+            spread = (products.diagonal() / graph.num_nodes).sqrt().float()
+        else:
+            mean, spread = number.mean(dim=0), number.std(dim=0, unbiased=False)
+        counts.centre.copy_(mean)
         # A count that is the same for all nodes differs by rounding at most.
         counts.spread.copy_(torch.where(spread > 1e-4, spread, torch.inf))
         return counts
 
-    def forward(self, graph: Graph) -> Tensor:
-        c = (_numbers(graph, self.centre.device) - self.centre) / self.spread
+    def forward(self, graph: Graph) -> Columns:
+        return mapped(self.bumps, averaged_counts(graph, self.centre.device))
+
+    def bumps(self, number: Tensor) -> Tensor:
+        """(n, 40) of c_k (n, 8)."""
+        c = (number - self.centre) / self.spread
         return torch.cat([torch.exp(-(c - at).square() / 2) for at in RBF_CENTERS], dim=1)
 
 
-def _numbers(graph: Graph, device: torch.device) -> Tensor:
+def averaged_counts(graph: Graph, device: torch.device) -> Columns:
     """(N, 8) c_k of neighbors and of words.
 
     With S = D^-1/2 (A + I) D^-1/2, P^k = D^-1/2 S^k D^1/2.
     """
+    split, smooth = split_of(graph), cast(Any, smoothing(graph, device))
+    column: Any = _rooted(graph).to(device) if split is None else split.each(_rooted)
+    found: list[Columns] = []
+    for step in range(max(STEPS) + 1):
+        if step in STEPS:
+            over = _over_root(graph, column) if split is None else split.each(_over_root, column)
+            found.append(over)
+        column = smooth @ column
+    return joined(found)
+
+
+def _rooted(graph: Graph) -> Tensor:
+    """(n, 2) D^1/2 log(1 + count) of neighbors and of words."""
     x = graph.x
     degree = np.diff(graph.adjacency.indptr)
     words = np.count_nonzero(x, axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr)
     counts = np.log1p(np.stack([degree, words], axis=1)).astype(np.float32)
-    root = torch.from_numpy(np.sqrt(degree + 1.0)[:, None].astype(np.float32)).to(device)
-    smooth = gcn_operator(graph, device)
-    column = torch.from_numpy(counts).to(device) * root
-    found = []
-    for step in range(max(STEPS) + 1):
-        if step in STEPS:
-            found.append(column / root)
-        column = smooth @ column
-    return torch.cat(found, dim=1)
+    return torch.from_numpy(counts) * _root(graph)
+
+
+def _over_root(graph: Graph, column: Tensor) -> Tensor:
+    return column / _root(graph).to(column.device)
+
+
+def _root(graph: Graph) -> Tensor:
+    """(n, 1) D^1/2."""
+    return torch.from_numpy(np.sqrt(weighted_degree(graph))[:, None].astype(np.float32))

@@ -11,18 +11,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.sparse import SparseMatrix, gcn_operator, row_blocks
+from nodenova.nn.rowsplit import (
+    Columns,
+    Words,
+    centered_moments,
+    gathered,
+    mapped,
+    read_rows,
+    smoothing,
+)
+from nodenova.nn.wide import side_by_side
 from nodenova.prism.degree_features import COLUMNS, DegreeFeatures
 from nodenova.prism.subspace import AVERAGED, DEPTHS, projected, right_bases
+from nodenova.prism.vector_views import VECTOR_VIEWS, VectorViews
+from nodenova.prism.words import weighted_words as weighted_words
+from nodenova.prism.words import word_weights as word_weights
 
 WEIGHTS = ("common", "rare")  # what frequent words say, what rare words say
 WORD_VIEWS = len(DEPTHS) * len(WEIGHTS)
@@ -43,6 +54,7 @@ class PrismEncoderSpec:
         is_random: Never.
         averaged: Whether the middle depth is an average; models saved before there was one have
             none.
+        vector_size: Columns of a graph's vectors, of which the last views are; 0 for none.
     """
 
     name: str
@@ -51,6 +63,7 @@ class PrismEncoderSpec:
     views: int = WORD_VIEWS + 1
     is_random: bool = False
     averaged: bool = False
+    vector_size: int = 0
 
     @property
     def hidden(self) -> int:
@@ -74,7 +87,7 @@ class PrismEncoderSpec:
 
     @property
     def counted(self) -> bool:
-        """Whether the last view is of counts."""
+        """Whether there is a view of counts, after those of words."""
         return self.views > WORD_VIEWS
 
     @property
@@ -83,11 +96,13 @@ class PrismEncoderSpec:
 
         Counts half, as they tell less of most graphs than words do.
         """
-        return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ())
+        beside = (1.0,) * VECTOR_VIEWS if self.vector_size else ()
+        return (1.0,) * WORD_VIEWS + ((0.5,) if self.counted else ()) + beside
 
     def as_settings(self) -> dict[str, object]:
         words = {"depths": DEPTHS, "averaged": self.averaged, "weights": WEIGHTS}
-        return {**words, "counted": self.counted, "rank": self.view_size}
+        vectors = {"vectors": self.vector_size} if self.vector_size else {}
+        return {**words, "counted": self.counted, "rank": self.view_size, **vectors}
 
 
 class PrismEncoder(Encoder):
@@ -114,6 +129,8 @@ class PrismEncoder(Encoder):
             self.counts = DegreeFeatures()
             self.register_buffer("count_basis", torch.zeros(COLUMNS, spec.view_size))
             self.count_basis: Tensor
+        if spec.vector_size:
+            self.vectors = VectorViews(spec.vector_size, spec.view_size)
 
     @classmethod
     @torch.no_grad()
@@ -142,11 +159,14 @@ class PrismEncoder(Encoder):
             The views, and (n, hidden) z of these nodes.
         """
         rank = max(min(max(RANKS), min(graph.x.shape) - 1), 1)
-        views = cls(PrismEncoderSpec("prism", graph.num_features, rank, averaged=True)).to(device)
+        width = 0 if graph.vectors is None else graph.vectors.shape[1]
+        many = WORD_VIEWS + 1 + (VECTOR_VIEWS if width else 0)
+        spec = PrismEncoderSpec("prism", graph.num_features, rank, many, False, True, width)
+        views = cls(spec).to(device)
         views.word_weight.copy_(torch.from_numpy(word_weights(graph)))
         z = torch.empty(len(ids), views.spec.hidden, device=device)
         places = torch.split(z, rank, dim=1)
-        smooth = gcn_operator(graph, device)
+        smooth = smoothing(graph, device)
         for weight in range(len(WEIGHTS)):
             bases = right_bases(smooth, views._weighted(graph, weight), rank, ids)
             for depth, (basis, mean, rows) in enumerate(bases):
@@ -156,17 +176,22 @@ class PrismEncoder(Encoder):
                 torch.sub(rows, views.shift[number], out=places[number])
         views.counts = DegreeFeatures.fit(graph, device)
         bumps = views.counts(graph)
-        centered = (bumps - bumps.mean(dim=0)).double()
-        vectors = torch.linalg.eigh(centered.t() @ centered)[1].flip(1)
+        mean, products = centered_moments(bumps)
+        vectors = torch.linalg.eigh(products)[1].flip(1)
         main = vectors[:, : views.spec.view_size].float()
         views.count_basis[:, : main.shape[1]] = main  # the columns beyond the bumps stay empty
-        views.shift[-1] = bumps.mean(dim=0) @ views.count_basis
-        torch.sub(bumps[ids] @ views.count_basis, views.shift[-1], out=places[-1])
+        shift = views.shift[WORD_VIEWS].copy_(mean @ views.count_basis)
+        torch.sub(read_rows(bumps, ids) @ views.count_basis, shift, out=places[WORD_VIEWS])
+        beside = views.vectors.fit(graph, ids) if width else ()
+        for number, (mean, rows) in enumerate(beside, start=WORD_VIEWS + 1):
+            views.shift[number] = mean
+            torch.sub(rows, mean, out=places[number])
         return views, z
 
     def _bases(self) -> list[Tensor]:
-        """(features or bumps, rank) of each view."""
-        return [*self.basis, self.count_basis] if self.spec.counted else [*self.basis]
+        """(features, bumps or numbers of a vector, rank) of each view."""
+        words = [*self.basis, self.count_basis] if self.spec.counted else [*self.basis]
+        return [*words, *self.vectors.basis] if self.spec.vector_size else words
 
     @torch.no_grad()
     def whitened(self, z: Tensor, y: Tensor) -> tuple[PrismEncoder, Tensor]:
@@ -205,83 +230,50 @@ class PrismEncoder(Encoder):
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, views * rank) z of all nodes."""
-        z = torch.empty(graph.num_nodes, self.spec.hidden, device=self.basis.device)
-        for view, place in zip(self.each_view(graph), self.places(z), strict=True):
-            place.copy_(view)
-        return z
+        views = map(gathered, self.each_view(graph))  # which holds no view that is done
+        return side_by_side(views, (graph.num_nodes, self.spec.hidden), self.basis.device)
 
     @torch.no_grad()
     def rows(self, graph: Graph, ids: Tensor) -> Tensor:
         """(n, views * rank) z of the nodes `ids`; no more than a view of all nodes is held."""
         z = torch.empty(len(ids), self.spec.hidden, device=self.basis.device)
-        for view, place in zip(self.each_view(graph), self.places(z), strict=True):
-            torch.index_select(view, 0, ids, out=place)
+        views = self.each_view(graph)
+        for place in self.places(z):  # a zip would hold a view while the next one is made
+            place.copy_(read_rows(next(views), ids))
         return z
 
     def places(self, z: Tensor) -> tuple[Tensor, ...]:
         """The views that z (n, hidden) is made of."""
         return torch.split(z, self.spec.view_size, dim=1)
 
-    def each_view(self, graph: Graph, rank: int | None = None) -> Iterator[Tensor]:
+    def each_view(self, graph: Graph, rank: int | None = None) -> Iterator[Columns]:
         """(N, rank) z of all nodes a view at a time.
 
         Args:
             graph: Whose nodes.
             rank: How many columns of each view; all of them unless given.
         """
-        smooth = gcn_operator(graph, self.basis.device)
+        smooth = smoothing(graph, self.basis.device)
         words = [self._weighted(graph, weight) for weight in range(len(WEIGHTS))]
         for number, (basis, shift) in enumerate(zip(self._bases(), self.shift, strict=True)):
             if (
                 number == WORD_VIEWS
             ):  # cut afterwards: a dense product of fewer columns rounds otherwise
-                yield (self.counts(graph) @ basis - shift)[:, :rank]
-                return
+                yield mapped(partial(_turned, basis, shift, rank), self.counts(graph))
+                break
             depth = DEPTHS[number // len(WEIGHTS)]
             averaged = self.spec.averaged and depth == AVERAGED
             x = words[number % len(WEIGHTS)]
             yield projected(smooth, x, basis[:, :rank], depth, averaged).sub_(shift[:rank])
+        if self.spec.vector_size:
+            shifts = self.shift[-VECTOR_VIEWS:]
+            for view, shift in zip(self.vectors.each_view(graph, rank), shifts, strict=True):
+                yield view - shift[:rank]
 
-    def _weighted(self, graph: Graph, weight: int) -> SparseMatrix | Tensor:
+    def _weighted(self, graph: Graph, weight: int) -> Words:
         weights = self.word_weight[weight].cpu().numpy()
         return weighted_words(graph, weights, WEIGHTS[weight], self.basis.device)
 
 
-def word_weights(graph: Graph) -> np.ndarray:
-    """(2, d) weights of words: df^-1/4 for what common ones say, idf^2 for what rare ones say."""
-    if isinstance(graph.x, np.ndarray):
-        # Measurements, not words: as they are, and each divided by its spread.
-        spread = graph.x.std(axis=0)
-        over = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        return np.stack([np.ones_like(spread), over])
-    x, df = graph.x, np.zeros(graph.num_features, dtype=np.int64)
-    for start, end in row_blocks(x.indptr):
-        df += np.bincount(x.indices[x.indptr[start] : x.indptr[end]], minlength=len(df))
-    df = np.maximum(df, 1)
-    return np.stack([df**-0.25, np.log(graph.num_nodes / df) ** 2]).astype(np.float32)
-
-
-def weighted_words(
-    graph: Graph, weight: np.ndarray, kind: str, device: torch.device
-) -> SparseMatrix | Tensor:
-    """(N, d) who has which word, times the word's weight.
-
-    Args:
-        graph: Whose words.
-        weight: (d,) of each word.
-        kind: One of WEIGHTS; for "common", long texts do not count for more.
-        device: Where to.
-    """
-    x = graph.x
-    if isinstance(x, np.ndarray):
-        return torch.from_numpy((x - x.mean(axis=0)) * weight.astype(np.float32)).to(device)
-    length = np.diff(x.indptr)
-    per_text = np.maximum(length, 1) ** -0.5 if kind == "common" else np.ones(len(length))
-    weighted = sp.csr_array(x.shape, dtype=np.float32)
-    weighted.indptr, weighted.indices = x.indptr, x.indices
-    weighted.data = graph.empty(x.nnz, np.float32)
-    for start, end in row_blocks(x.indptr):
-        place = slice(int(x.indptr[start]), int(x.indptr[end]))
-        per_word = np.repeat(per_text[start:end], length[start:end])
-        weighted.data[place] = per_word * weight[x.indices[place]]
-    return SparseMatrix.of(weighted, device, graph=graph)
+def _turned(basis: Tensor, shift: Tensor, rank: int | None, bumps: Tensor) -> Tensor:
+    return (bumps @ basis).sub_(shift)[:, :rank]

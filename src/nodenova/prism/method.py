@@ -15,14 +15,13 @@ from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.passes import encode_rows
 from nodenova.nn.seeding import sample
 from nodenova.prism.cells import Cells
-from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier
+from nodenova.prism.classifier import RESAMPLES, RIDGE, fit_joint_classifier, refit_rows
 from nodenova.prism.coverage import node_odds
 from nodenova.prism.mixture import fit_mixed_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
 from nodenova.task import NewTask
 
 MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
-MAX_REFIT = 50_000  # visible nodes on which the classifier is fitted anew
 OF_PHASE_1 = (
     "{name} is a setting of phase 1, which calibrates for it: "
     "fit(..., {name}=...), --fit-set {name}=..."
@@ -106,15 +105,14 @@ class Prism:
         g = model.frozen_encoder()
         ids = torch.from_numpy(task.ids).to(model.device)
         ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
-        step = -(-task.graph.num_nodes // MAX_REFIT)
-        z_new, z = encode_rows(g, task.graph, ids, slice(None, None, step))  # (n, hidden) each
+        z_new, z = encode_rows(g, task.graph, ids, refit_rows(task.graph))  # (n, hidden) each
         multirank, old, cells, lda = g.spec.multirank, model.memory, model.cells, model.lda
         ridge = self.ridge if self.refit else None
         if task.mixed:
             odds = None
             if cells is not None and self.weigh:
                 odds = partial(node_odds, multirank, old.classes, cells, lda)
-            both, head = fit_mixed_classifier(
+            found = fit_mixed_classifier(
                 multirank,
                 old,
                 z,
@@ -127,7 +125,7 @@ class Prism:
                 ridge=ridge,
             )
         else:
-            both, head = fit_joint_classifier(
+            found = fit_joint_classifier(
                 multirank,
                 old,
                 z,
@@ -140,8 +138,14 @@ class Prism:
                 ridge=ridge,
             )
         if cells is not None:
-            cells = _with_new(cells, model, head, z_new, task)
-        return model.grown(encoder=g, head=head, memory=both, cells=cells)
+            cells = _with_new(cells, model, found.head, z_new, task)
+        return model.grown(
+            encoder=g,
+            head=found.head,
+            memory=found.memory,
+            cells=cells,
+            times_found=found.times_found,
+        )
 
     def group(self, u: Tensor, num_new: int) -> Tensor:
         """(n_u,) which of the new classes each unlabelled node is put in."""

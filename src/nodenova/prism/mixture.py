@@ -15,6 +15,7 @@ from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import sample
 from nodenova.nn.statistics import ClassStatistics
+from nodenova.nn.training import progress
 from nodenova.prism.anchored import (
     Directions,
     anchored_kmeans,
@@ -30,6 +31,7 @@ from nodenova.prism.classifier import (
     lda_head,
     refit_on_all_nodes,
 )
+from nodenova.prism.stability import JointFit, times_found
 
 RESTARTS = 8  # of anchored k-means
 RESTARTS_AGAIN = 2  # of each grouping of a part
@@ -111,7 +113,7 @@ def fit_mixed_classifier(
     restarts: int = RESTARTS,
     resamples: int = RESAMPLES,
     ridge: float | None = RIDGE,
-) -> tuple[Memory, UnitLinearHead]:
+) -> JointFit:
     """What `fit_joint_classifier` finds, where nodes z_new may be of the old classes too.
 
     Args:
@@ -130,7 +132,8 @@ def fit_mixed_classifier(
         ridge: What holds the refitted classifier back; None leaves it as the one grouping makes it.
 
     Returns:
-        Statistics of the old classes and the new ones, and one classifier for all of them.
+        Statistics of the old classes and the new ones, one classifier for all of them, and how
+        steadily the new ones are found.
     """
     known = old.classes
     weight = None if odds is None else odds(z_new)
@@ -145,16 +148,19 @@ def fit_mixed_classifier(
     both = _remembered(old, multirank, z_new, groups, num_new)
     wide = scene.used(z_new)
     if ridge is None:
-        return both, head_of(wide, groups)
+        return JointFit(both, head_of(wide, groups), ((0, 0),) * num_new)
     some = sample(len(z_new), MAX_REGROUPED, z_new.device).cpu().numpy()
     again = scene.part(some)
     part_weight = None if weight is None else weight[some]
     rows = wide[torch.from_numpy(some).to(z_new.device)]
-    heads = [
-        head_of(rows, _regrouped(again, groups[some], num_new, part_weight))
-        for _ in range(resamples)
-    ]
-    return both, refit_on_all_nodes(heads or [head_of(wide, groups)], z, known.view_scale, ridge)
+    heads, others = [], []
+    for number in range(resamples):
+        progress(number + 1, resamples, "grouping")
+        others.append(_regrouped(again, groups[some], num_new, part_weight))
+        heads.append(head_of(rows, others[-1]))
+    heads = heads or [head_of(wide, groups)]
+    found = times_found(groups[some], others, num_new)
+    return JointFit(both, refit_on_all_nodes(heads, z, known.view_scale, ridge), found)
 
 
 def _regrouped(

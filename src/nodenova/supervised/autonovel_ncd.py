@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
-from nodenova.losses.pairwise import l_pseudo, same_top_k, similarity_softmax
+from nodenova.losses.pairwise import l_pairs, top_k_sets
 from nodenova.losses.self_training import l_perturb, l_self, perturbed
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
@@ -113,8 +113,8 @@ class AutoNovelNCD:
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(logits_l[:m], nodes.y_old)
             if self.pairwise and given.num_new > 1:
-                s = similarity_softmax(logits_u[m:], prime_u[m:])
-                parts["pairwise"] = self.pairwise * l_pseudo(s, same_top_k(z[m:], self.k))
+                key = top_k_sets(z[m:], self.k)
+                parts["pairwise"] = self.pairwise * l_pairs(logits_u[m:], prime_u[m:], key)
             if self.omega:
                 l_mse = l_perturb(logits_l, prime_l) + l_perturb(logits_u, prime_u)
                 parts["consistency"] = self.omega * ramp * l_mse

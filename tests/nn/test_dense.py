@@ -1,0 +1,105 @@
+"""Dense products by pieces against the plain product."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nodenova.nn import dense
+from nodenova.nn.dense import dropout, linear
+from nodenova.nn.seeding import fixed_threads
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every product is divided, into pieces that do not fit evenly."""
+    monkeypatch.setattr(dense, "MIN_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(dense, "PIECE", 4)
+
+
+@pytest.mark.parametrize("out", [1, 3, 17])
+@pytest.mark.usefixtures("divided")
+def test_value_and_gradient_by_pieces_are_the_plain_products(out: int) -> None:
+    x, weight = random(11, 5), random(out, 5, seed=1)
+    ours, plain = linear(x, weight), x @ weight.t()
+    assert ours.grad_fn is not None
+    assert "_Linear" in ours.grad_fn.name()
+    assert torch.allclose(ours, plain)
+    upstream = random(11, out, seed=2).detach()
+    for one, other in zip(
+        torch.autograd.grad(ours, (x, weight), upstream),
+        torch.autograd.grad(plain, (x, weight), upstream),
+        strict=True,
+    ):
+        assert torch.allclose(one, other)
+
+
+@pytest.mark.usefixtures("divided")
+def test_the_number_of_threads_makes_no_difference() -> None:
+    x, weight = random(50, 7).float(), random(9, 7, seed=1).float()
+    x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+
+    def run(threads: int) -> list[Tensor]:
+        with fixed_threads(threads):
+            out = linear(x, weight)
+            return [out, *torch.autograd.grad(out.square().sum(), (x, weight))]
+
+    assert all(map(torch.equal, run(1), run(3)))
+
+
+@pytest.mark.usefixtures("divided")
+def test_constant_features_get_no_gradient() -> None:
+    x, weight = random(6, 3).detach(), random(2, 3, seed=1)
+    linear(x, weight).sum().backward()
+    assert x.grad is None
+    assert torch.allclose(weight.grad, x.sum(0).expand(2, 3))
+
+
+def test_a_small_product_is_the_plain_one_bit_for_bit() -> None:
+    x, weight = random(6, 3).float(), random(2, 3, seed=1).float()
+    assert torch.equal(linear(x, weight), x @ weight.t())
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+def test_wide_dropout_drops_its_share_and_keeps_the_mean(
+    p: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "MIN_WIDE", 0)
+    torch.manual_seed(0)
+    x = torch.full((999, 501), 3.0, requires_grad=True)  # not a multiple of four
+    out = dropout(x, p)
+    kept = out != 0
+    assert float(kept.float().mean()) == pytest.approx(1 - p, abs=0.003)
+    for side in (0, 1):  # every column and every row has its share
+        assert float((kept.float().mean(side) - (1 - p)).abs().max()) < 0.1
+    for lane in range(4):  # four numbers share a random word
+        assert float(kept.flatten()[lane::4].float().mean()) == pytest.approx(1 - p, abs=0.006)
+    assert torch.allclose(out[kept], torch.tensor(3 / (1 - p)), rtol=1e-4)
+    (gradient,) = torch.autograd.grad(out.sum(), x)
+    assert torch.allclose(gradient * 3, out)
+    assert not torch.equal(dropout(x, p), out)
+    torch.manual_seed(0)
+    assert torch.equal(dropout(x, p), out)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-9])
+def test_wide_dropout_of_nothing_drops_nothing(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "MIN_WIDE", 0)
+    x = random(30, 30).detach()
+    assert torch.equal(dropout(x, p), F.dropout(x, p))
+    assert torch.equal(dropout(x, 0.5, training=False), x)
+
+
+def test_a_few_numbers_are_dropped_as_pytorch_drops_them() -> None:
+    x = random(30, 30).detach()
+    torch.manual_seed(0)
+    expected = F.dropout(x, 0.5)
+    torch.manual_seed(0)
+    assert torch.equal(dropout(x, 0.5), expected)

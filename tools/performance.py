@@ -1,0 +1,252 @@
+"""Rows of `make bench` into results/performance.jsonl.gz, and their tables into the docs.
+
+python tools/performance.py          # the latest rows of every case, then the page
+python tools/performance.py page     # docs/performance.md only, from the committed rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from into_page import put
+
+from nodenova.bench.markdown import markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+MEASURED = ROOT / "benchmarks/rows"
+ROWS = ROOT / "results/performance.jsonl.gz"
+PAGE = ROOT / "docs/performance.md"
+PHASES = ("fit", "discover", "predict")
+CURVES = {
+    "nodes": "nodes",
+    "edges": "edges (both directions)",
+    "words": "words",
+    "classes": "classes",
+    "unlabelled": "unlabelled nodes",
+}
+Row = dict[str, Any]
+Cases = dict[str, Row]  # by name: what all of its rows say, and "values" by quantity
+
+
+def latest(rows: list[Row]) -> list[Row]:
+    """Of every case the rows of its last run."""
+    last: dict[tuple[str, str], str] = {}
+    for row in rows:
+        key = row["benchmark"], row["case"]
+        last[key] = max(last.get(key, ""), row["run"])
+    kept = [row for row in rows if row["run"] == last[row["benchmark"], row["case"]]]
+    once = {(row["benchmark"], row["case"], row["quantity"]): row for row in kept}
+    return list(once.values())
+
+
+def read() -> list[Row]:
+    if not ROWS.exists():
+        return []
+    return [json.loads(line) for line in gzip.decompress(ROWS.read_bytes()).splitlines()]
+
+
+def pack() -> None:
+    """What was measured, over what is committed."""
+    rows = read()
+    for path in sorted(MEASURED.glob("*.jsonl")):
+        rows += [json.loads(line) for line in path.read_text().splitlines()]
+    lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in latest(rows))
+    ROWS.write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def cases(rows: list[Row], benchmark: str) -> Cases:
+    found: Cases = {}
+    for row in rows:
+        if row["benchmark"] == benchmark:
+            case = found.setdefault(row["case"], {**row, "values": {}})
+            case["values"][row["quantity"]] = row["value"]
+    return found
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """A number of so many digits; a dash where there is none.
+
+    Examples:
+        >>> figure(0.0312), figure(12.34), figure(1234.5), figure(None)
+        ('0.031', '12', '1,234', '–')
+    """
+    if value is None or not np.isfinite(value):
+        return "–"
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits - 1 - int(np.floor(np.log10(abs(value))))}f}"
+
+
+def ratio(value: float | None, base: float | None) -> str:
+    return f"{figure(value / base)}×" if value is not None and base else "–"
+
+
+def exponent(sizes: list[float], values: list[float]) -> float:
+    """b of value ~ size^b, by least squares of the logarithms.
+
+    Examples:
+        >>> round(exponent([1, 2, 4], [3, 12, 48]), 3)
+        2.0
+    """
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def seconds(values: dict[str, float]) -> float:
+    return sum(values[f"{phase}_seconds"] for phase in PHASES)
+
+
+def peak(values: dict[str, float]) -> float:
+    return max(values[f"{phase}_peak_mib"] for phase in PHASES)
+
+
+def on_top(values: dict[str, float]) -> float:
+    """MiB beyond what the process had when it held the graph and nothing else."""
+    return peak(values) - values["fit_before_mib"]
+
+
+def curve(found: Cases, what: str) -> list[tuple[float, dict[str, float]]]:
+    """(size, values), ascending. Of edges, the size is how many there are in the end."""
+    mine = [case for case in found.values() if case["given"]["what"] == what]
+    pairs = [
+        (case["values"]["edges"] if what == "edges" else case["given"]["size"], case["values"])
+        for case in mine
+    ]
+    return sorted(pairs, key=lambda pair: pair[0])
+
+
+def sizes_table(rows: list[Row]) -> str:
+    lines = []
+    for size, values in curve(cases(rows, "scaling"), "nodes"):
+        phases = [figure(values[f"{phase}_seconds"]) for phase in PHASES]
+        graph = values["graph_mib"]
+        memory = [figure(peak(values), 3), figure(graph), ratio(on_top(values), graph)]
+        lines.append([f"{size:,.0f}", f"{values['edges']:,.0f}", *phases, *memory])
+    title = ["nodes", "edges, both directions", "fit, s", "discover, s", "predict all, s"]
+    title += ["peak, MiB", "the graph, MiB", "peak beyond it"]
+    return markdown(title, lines)
+
+
+def costs_table(rows: list[Row]) -> str:
+    found = cases(rows, "costs")
+    lines = []
+    for name, case in found.items():
+        values = case["values"]
+        base = found.get(case["against"], {}).get("values", {})
+        said = ""
+        if values.get("products_seconds") and not base:
+            said = f"{figure(values['seconds'] / values['products_seconds'], 3)} times its products"
+        if base.get("clock"):
+            said = f"{figure(base['clock'] / values['clock'], 3)} times as fast by the clock"
+        if values.get("files_mib"):
+            said = f"{figure(values['files_mib'])} MiB of files"
+        taken = [figure(values.get("seconds")), figure(values.get("clock"))]
+        lines.append([name, *taken, figure(values.get("peak_mib"), 3), said])
+    return markdown(["what", "s of processor", "s by the clock", "peak, MiB", ""], lines)
+
+
+def rivals_table(rows: list[Row]) -> str:
+    found = cases(rows, "rivals")
+    parts = []
+    for graph in dict.fromkeys(case["given"]["graph"] for case in found.values()):
+        lines = []
+        for name, case in found.items():
+            if case["given"]["graph"] == graph:
+                values, base = case["values"], found[case["against"]]["values"]
+                scores = [f"{values[f'{score}_percent']:.1f}" for score in ("all", "h")]
+                taken = [figure(values["seconds"]), ratio(values["seconds"], base["seconds"])]
+                memory = [figure(values["peak_mib"], 3)]
+                memory += [ratio(values["peak_mib"], base["peak_mib"])]
+                way = name.removesuffix(f", {graph}")
+                lines.append([way, *scores, *taken, *memory, str(case["given"]["seeds"])])
+        title = [graph, "All", "H", "s of processor", "of Prism's"]
+        parts.append(markdown([*title, "peak, MiB", "of Prism's", "seeds"], lines))
+    return "\n\n".join(parts)
+
+
+def layers_table(rows: list[Row]) -> str:
+    found = cases(rows, "layers")
+    lines = []
+    for name, case in found.items():
+        values, base = case["values"], found.get(case["against"], {}).get("values", {})
+        taken = [figure(values["seconds"]), figure(values["clock"])]
+        by = "clock" if case["threads"] > 1 else "seconds"
+        beside = ratio(values[by], base[by]) if base else ""
+        lines.append([name, *taken, beside, figure(values["peak_mib"] - values["before_mib"])])
+    title = ["what", "s of processor", "s by the clock", "of ours", "MiB on top"]
+    return markdown(title, lines)
+
+
+def curves_table(rows: list[Row]) -> str:
+    found = cases(rows, "scaling")
+    measures: dict[str, Callable[[dict[str, float]], float]] = {
+        phase: lambda values, phase=phase: values[f"{phase}_seconds"]  # type: ignore[misc]
+        for phase in PHASES
+    }
+    measures |= {"all three": seconds, "memory on top": on_top}
+    exponents, parts = [], []
+    for what, title in CURVES.items():
+        points = curve(found, what)
+        if len(points) < 2:
+            continue
+        at = [size for size, _ in points]
+        fitted = [exponent(at, [of(values) for _, values in points]) for of in measures.values()]
+        span = f"{at[0]:,.0f} to {at[-1]:,.0f}"
+        exponents.append([title, span, *(f"{value:.2f}" for value in fitted)])
+        lines = [
+            [name, *(figure(of(values)) for _, values in points)] for name, of in measures.items()
+        ]
+        names = [f"{name}, {'MiB' if 'memory' in name else 's'}" for name, *_ in lines]
+        shown = [[name, *line[1:]] for name, line in zip(names, lines, strict=True)]
+        parts.append(markdown([title, *(f"{size:,.0f}" for size in at)], shown))
+    table = markdown(["exponent against", "from, to", *measures], exponents)
+    return "\n\n".join([table, *parts])
+
+
+def how(rows: list[Row]) -> str:
+    """On what, by what: of every row."""
+    of = {key: sorted({str(row[key]) for row in rows}) for key in ("commit", "cores")}
+    loads = [row["load"] for row in rows]
+    days = sorted({row["run"][:10] for row in rows})
+    said = {f"{name} {v}" for row in rows for name, v in row["versions"].items()}
+    return (
+        f"Commit {', '.join(of['commit'])} ({', '.join(days)}); {' or '.join(of['cores'])} cores; "
+        f"load of the machine before a case {min(loads):.1f} to {max(loads):.1f}; "
+        f"{', '.join(sorted(said))}."
+    )
+
+
+TABLES: dict[str, Callable[[list[Row]], str]] = {
+    "sizes": sizes_table,
+    "costs": costs_table,
+    "rivals": rivals_table,
+    "layers": layers_table,
+    "curves": curves_table,
+    "how": how,
+}
+
+
+def write(page: Path = PAGE) -> None:
+    """Put every table where the page has a place for it."""
+    rows = read()
+    for name, table in TABLES.items():
+        put(page, name, table(rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="?", choices=["page"])
+    if parser.parse_args().what is None:
+        pack()
+    write()
+
+
+if __name__ == "__main__":
+    main()
