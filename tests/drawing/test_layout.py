@@ -58,6 +58,29 @@ def test_groups_stay_together_and_the_map_is_the_same_every_time() -> None:
     assert (y[distance.argmin(axis=1)] == y).mean() > 0.98
 
 
+def test_of_many_nodes_a_sample_is_laid_out_and_the_others_are_put_beside_their_like(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    z, y = groups(900)
+    monkeypatch.setattr(layout, "MAX_LAID_OUT", 150)
+    xy = layout.positions(z)
+    assert xy.shape == (900, 2)
+    assert xy.min() >= 0
+    assert xy.max() <= 1
+    assert (xy == layout.positions(z)).all()
+    assert len(np.unique(xy, axis=0)) == 900  # no two on one point
+    distance = ((xy[:, None] - xy[None]) ** 2).sum(axis=2) + np.diag(np.full(900, np.inf))
+    assert (y[distance.argmin(axis=1)] == y).mean() > 0.98
+
+
+def test_directions_found_on_some_nodes_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = groups(900)[0]
+    plain = layout._strongest(z)
+    monkeypatch.setattr(layout, "MAX_FOR_DIRECTIONS", 300)
+    some = layout._strongest(z)
+    assert some[:, :3].var(axis=0).sum() > 0.98 * plain[:, :3].var(axis=0).sum()
+
+
 @pytest.mark.parametrize(
     "z",
     [

@@ -17,10 +17,17 @@ import nodenova as nova
 from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.errors import GraphError
 from nodenova.evaluation.graded import GradedRun
+from nodenova.model.decisions import Rename
+from nodenova.model.keywords import Feature
+from nodenova.pages.glossary import GLOSSARY
 from nodenova.pages.html import policy_hash
-from nodenova.review.map_nodes import LISTED, NOBODY
+from nodenova.review import sections
+from nodenova.review.history import History
+from nodenova.review.map_nodes import LISTED, NOBODY, first_new_id
 from nodenova.review.page import review_page
 from nodenova.review.page_data import PageData, collect
+from nodenova.review.served import as_served, is_current
+from nodenova.review.trust import HeldOutScores
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
 WITHOUT_CONTENT = {"meta", "link", "input"}
@@ -108,20 +115,84 @@ def test_only_its_own_scripts_and_style_run_and_nothing_is_fetched(
     }
 
 
-def test_the_page_of_a_mixed_run_says_first_what_is_new_how_sure_and_what_next(
+def test_the_page_answers_first_what_was_found_whether_to_trust_it_and_what_next(
     page: Page, story: PageData
 ) -> None:
-    assert "What is new:" not in page.text  # all nodes were said to be new
+    top = page.text.partition("Colour by")[0]
+    assert "What was found" in top
+    assert "Can I trust it?" in top
+    assert "What next?" in top
     count = nova.Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
     stages = (*story.stages[:-1], replace(story.stages[-1], mixed=True, count=count))
-    text = Page(review_page(replace(story, stages=stages))).text
-    top, _, _ = text.partition("known and")
-    assert f"How sure: {count.sentence()}" in top
-    assert "What next: Look at the cards below" in top
-    new = [c for c in story.classes if c.stage]
-    assert f"What is new: {len(new)} new classes: " in top
-    for info in new:
-        assert f"{info.name!r} ({info.size} nodes)" in top
+    scores = HeldOutScores(((8, 9),) * len(story.classes), (9, 9), (7, 9))
+    told = replace(story, stages=stages, held_out=scores)
+    top = Page(review_page(told)).text.partition("Colour by")[0]
+    assert count.sentence().partition(" Whoever")[0] in top
+    assert "Your 18 labels, each judged without itself: 89% land in their class" in top
+    found = sections.answers(told, sections.cards(told)).found
+    assert {number for number, _ in found} == {i for i, c in enumerate(told.classes) if c.stage}
+    assert [size for _, size in found] == sorted(c.size for c in told.classes if c.stage)[::-1]
+
+
+def test_a_discovered_class_has_a_verdict_and_no_confidence_and_known_ones_are_folded_away(
+    page: Page, story: PageData
+) -> None:
+    stages = (*story.stages[:-1], replace(story.stages[-1], found_in={2: (3, 12)}))
+    classes = tuple(replace(c, labelled=10, two=0.4 if c.id == 3 else 0.1) for c in story.classes)
+    told = replace(story, stages=stages, classes=classes)
+    said = {card.info.id: card.trust for card in sections.cards(told)}
+    assert [said[0], said[1]] == [None, None]
+    assert said[2].level == "doubt"
+    assert "Found in 3 of 12 groupings." in said[2].reasons
+    assert any(reason.startswith("May be two classes (40%)") for reason in said[3].reasons)
+    assert "Found in 3 of 12 groupings." in Page(review_page(told)).text
+    assert "confidence" not in page.text
+    folded = review_page(story).partition('<details id="known">')[2].partition("</section>")[0]
+    assert folded.count("data-card=") == 2
+
+
+def test_every_measure_on_a_card_has_its_meaning_beside_it(page: Page) -> None:
+    meant = {attrs.get("title") for tag, attrs in page.tags if tag == "abbr"}
+    assert {GLOSSARY[term] for term in ("cohesion", "clear-cut", "own edges", "cosine")} <= meant
+
+
+def test_what_a_class_has_less_of_is_said_as_low(story: PageData) -> None:
+    low = tuple(replace(c, features=(Feature("pixel_4_2", -9.5),)) for c in story.classes)
+    assert "low pixel_4_2" in Page(review_page(replace(story, classes=low))).text
+
+
+def test_a_page_is_made_served_to_the_letter_and_known_to_be_out_of_date(story: PageData) -> None:
+    history = History(3, (Rename(2, "x"),))
+    plain = review_page(replace(story, history=history))
+    assert as_served(plain) == review_page(replace(story, history=history), served=True)
+    assert is_current(plain, story.model, story.edits, 3)
+    assert not is_current(plain, story.model, story.edits, 4)
+    assert not is_current(plain, story.model, story.edits + 1, 3)
+    assert not is_current(plain, "0" * 64, story.edits, 3)
+
+
+def test_nodes_are_shown_with_their_columns_or_their_words(
+    hostile: tuple[nova.Model, nova.LabelledGraph],
+) -> None:
+    model, labelled = hostile
+    graph = labelled.graph
+    flat = {"title": "t", "model_hash": "h", "layout": lambda z: np.zeros((len(z), 2))}
+    shown = {"url": [f"page {i} " + "x" * 500 for i in range(240)]}
+    told = collect(model, graph, shown=shown, **flat)
+    assert told.nodes.texts["url"][7].startswith("page 7 xx")
+    assert len(told.nodes.texts["url"][7]) == 300
+    words = collect(model, graph, **flat).nodes.texts["words"][7].split(", ")
+    assert {*words} <= {graph.feature_names[j] for j in graph.x[[7]].indices}
+
+
+def test_colors_stay_when_a_discovered_class_goes_into_a_known_one(
+    hostile: tuple[nova.Model, nova.LabelledGraph],
+) -> None:
+    model, labelled = hostile
+    assert first_new_id(model) == 2
+    assert first_new_id(model.merge([0, 2])) == 2
+    assert first_new_id(model.reject(2)) == 2
+    assert first_new_id(model.split(1, labelled.graph)) == 2
 
 
 def test_many_labels_in_discovered_classes_are_said_at_the_top(story: PageData) -> None:
@@ -130,7 +201,7 @@ def test_many_labels_in_discovered_classes_are_said_at_the_top(story: PageData) 
         for info in story.classes
     )
     text = Page(review_page(replace(story, classes=classes))).text
-    assert " labelled nodes look like discovered classes, most in 'c" in text.split("known and")[0]
+    assert " labelled nodes look like discovered classes, most in 'c" in text.split("What was")[0]
     few = tuple(replace(info, labelled=0 if info.stage else 100) for info in classes)
     assert "labelled nodes look" not in Page(review_page(replace(story, classes=few))).text
 
@@ -189,16 +260,27 @@ def test_moved_nodes_and_doubts(
     model, labelled = hostile
     p = model.predict_proba(labelled.graph)
     for i, c in enumerate(story.classes):
-        assert sum(story.moved[i]) == (c.size if c.kind == "new" else 0)
+        assert sum(story.moved[i]) == (c.size if c.kind == "discovered" else 0)
     assert story.num_unsure == (p.max(axis=1) < 0.5).sum()
-    for d in story.border:
-        assert (story.classes[d.first].kind == "new") != (story.classes[d.second].kind == "new")
-        neighbors = labelled.graph.adjacency[[d.node]].indices
-        assert d.in_first == (p.argmax(axis=1)[neighbors] == d.first).sum()
-        assert d.in_second == (p.argmax(axis=1)[neighbors] == d.second).sum()
-        assert d.degree == len(neighbors)
-    margins = [d.p1 - d.p2 for d in story.border]
-    assert margins == sorted(margins)
+    assert story.doubts
+    for pair in story.doubts:
+        first, second = pair.classes
+        between = {first, second}
+        best = np.argsort(-p, axis=1, kind="stable")[:, :2]
+        one_new = story.classes[first].is_new != story.classes[second].is_new
+        margin = p[range(240), best[:, 0]] - p[range(240), best[:, 1]]
+        doubtful = (p.max(axis=1) < 0.5) | (one_new & (margin < 0.2))
+        mine = [i for i in np.flatnonzero(doubtful) if {*best[i].tolist()} == between]
+        assert pair.total == len(mine)
+        listed = [node for node, _, _ in pair.nodes]
+        assert listed == sorted(mine, key=lambda i: margin[i])[:8]
+        for node in listed:
+            d = story.ambiguous[node]
+            neighbors = labelled.graph.adjacency[[node]].indices
+            assert {d.first, d.second} == between
+            assert d.in_first == (p.argmax(axis=1)[neighbors] == d.first).sum()
+            assert d.in_second == (p.argmax(axis=1)[neighbors] == d.second).sum()
+            assert d.degree == len(neighbors)
 
 
 def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(
@@ -215,7 +297,7 @@ def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(
     )
     shown = len(told.nodes.names)
     assert shown < 240
-    assert f"a sample of {shown} nodes" in Page(review_page(told)).text
+    assert f"A map of {shown} of 240 nodes" in Page(review_page(told)).text
     assert sum(c.size or 0 for c in told.classes) == 240
     assert set(told.nodes.best[:, 0].tolist()) == {i for i, c in enumerate(told.classes) if c.size}
     for c in told.classes:
@@ -257,7 +339,7 @@ def test_a_graded_model_shows_its_scores_and_its_confusion(story: PageData) -> N
         np.array(document["confusion"]),
         (document["sizes"], document["predicted_sizes"]),
     )
-    called = {c.id: c.name for c in story.classes if c.kind == "new"}
+    called = {c.id: c.name for c in story.classes if c.kind == "discovered"}
     for drawing in before_and_after_matching(
         counts, document["class_names"], 2, *sizes, called
     ).values():

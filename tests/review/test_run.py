@@ -100,6 +100,7 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
         "classes.csv",
         "suggestions.json",
         "report.html",
+        "map.npz",
     }
     assert {path.name for path in run.path.iterdir()} == files
     assert {path.name for path in run.path.parent.iterdir()} == {"mine"}
@@ -278,10 +279,10 @@ def test_one_pass_feeds_predictions_classes_and_page(
 
 
 @pytest.mark.parametrize("answers", [False, True])
-def test_the_encoder_runs_twice_in_one_nodenova_discover(
+def test_the_encoder_runs_once_in_one_nodenova_discover(
     tmp_path: Path, passes: list[Graph], answers: bool
 ) -> None:
-    """Once in phase 1 and once in phase 2, whose result grade, tables and page read."""
+    """In phase 2, whose result grade, tables and page read."""
     data = nova.synthetic(nodes=150, classes=5, words=120, seed=2)
     y = data.y if answers else np.where(data.y < 3, data.y, -1)
     np.savez(tmp_path / "g.npz", x=data.graph.x.toarray(), edge_index=data.graph.edge_index, y=y)
@@ -299,8 +300,8 @@ def test_the_encoder_runs_twice_in_one_nodenova_discover(
         app, [str(a) for a in [*asked, "--out", tmp_path / "run"]], catch_exceptions=False
     )
     assert done.exit_code == 0, done.output
-    assert ("New nodes with a label: 66" in done.output) == answers
-    assert len(passes) == 2
+    assert ("66 nodes of unknown classes have a label" in done.output) == answers
+    assert len(passes) == 1  # phase 1 needs none
 
 
 def test_a_discovered_class_is_called_by_its_features_wherever_it_is_shown(
@@ -360,7 +361,7 @@ def test_a_failure_while_writing_leaves_nothing_and_what_was_there_stays(
     def full(*arguments: object, **told: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nodenova.review.folder.review_page", full)
+    monkeypatch.setattr("nodenova.review.findings.review_page", full)
     for path in (tmp_path / "mine", tmp_path / "other"):
         with pytest.raises(OSError, match="No space left"):
             DiscoveryFolder.write(path, found, overwrite=True)

@@ -267,17 +267,18 @@ def test_options_win_over_what_was_found(found: nova.NodeDiscoverer, tmp_path: P
     assert "topic=red" in asked.graph.feature_names
 
 
+@pytest.mark.parametrize("words", [("known", "discovered"), ("old", "new")])
 @pytest.mark.parametrize("change", [
     {"kind": ["a", "b"] * 45}, {"kind": [None] * N}, {"probability": [3.0] * N},
     {"probability": ["high"] * N}, {"probability": [None] * N},
 ])  # fmt: skip
 def test_a_table_that_only_looks_like_one_of_ours_is_read_as_any_other(
-    change: dict[str, list[Any]],
+    change: dict[str, list[Any]], words: tuple[str, str]
 ) -> None:
     own: dict[str, list[Any]] = {
         "class": ["a", "b"] * 45,
         "name": [f"n{i % 5}" for i in range(N)],
-        "kind": ["old", "new"] * 45,
+        "kind": [*words] * 45,  # as they are written, and as earlier versions wrote them
         "probability": [0.5, 0.25, 1.0] * 30,
     }
     assert added_to(read_table(pl.DataFrame({"id": range(N), **own}), source="t")) is not None
@@ -358,7 +359,7 @@ def test_the_command_line_writes_it_and_discovers_in_it_again(
                            "--out", tmp_path / "again")  # fmt: skip
     assert code == 0
     with (tmp_path / "again" / "predictions.csv").open(newline="") as file:
-        assert sum(row["kind"] == "old" for row in csv.DictReader(file)) > N / 2
+        assert sum(row["kind"] == "known" for row in csv.DictReader(file)) > N / 2
     code, shown = nodenova(*export, "--settled", "7")
     assert (code, shown) == (2, "--settled is a probability from 0 to 1, not 7.0")
     code, shown = nodenova("export", run, "--to", "table", "--out", path)

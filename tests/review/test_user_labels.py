@@ -37,7 +37,7 @@ def test_a_labelled_node_keeps_its_label_and_the_table_says_that_the_model_diffe
     table = found.columns()
     assert [table[key][wrong] for key in ("class", "kind", "label", "agrees")] == [
         1,
-        "old",
+        "known",
         "b",
         "no",
     ]
@@ -79,15 +79,15 @@ def test_a_label_stands_for_what_a_review_made_of_its_class(
 
 
 def info(number: int, kind: str, labelled: int | None) -> ClassInfo:
-    stage = int(kind == "new")
+    stage = int(kind == "discovered")
     return ClassInfo(number, f"c{number}", f"c{number}", kind, stage, size=99, labelled=labelled)
 
 
 def test_labels_in_discovered_classes_are_said_above_one_in_twenty() -> None:
-    few = [info(0, "old", 95), info(1, "new", 5)]
+    few = [info(0, "known", 95), info(1, "discovered", 5)]
     assert labels_in_new_classes(few) == ""
-    many = [info(0, "old", 1023), info(1, "new", 10), info(2, "new", 83), info(3, "new", 7)]
-    many += [info(4, "new", 0), info(5, "new", 1)]
+    inside = {1: 10, 2: 83, 3: 7, 4: 0, 5: 1}
+    many = [info(0, "known", 1023), *(info(c, "discovered", n) for c, n in inside.items())]
     said = labels_in_new_classes(many)
     assert said.startswith(
         "101 of your 1,124 labelled nodes look like discovered classes, "

@@ -19,6 +19,8 @@ from importlib.resources import files
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nodenova.pages.glossary import GLOSSARY
+
 SHARED = "nodenova.pages"
 # What a map needs; START comes last.
 MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")
@@ -110,7 +112,7 @@ def _environment(room: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"count": count}
+    made.globals |= {"count": count, "glossary": GLOSSARY}
     made.filters |= {"percent": percent, "decimal": decimal}
     return made
 

@@ -1,25 +1,37 @@
-"""A review becoming part of a saved model, and the desk: the page to review it on."""
+"""A review becoming part of a saved model, decisions taken back, and the desk: the page for both.
+
+The folder of a run that was reviewed holds, beside the model, `decisions.json` (see `history`) and
+`origin/`, the model and the labels as they were before the first review: a decision is taken back
+by taking all others anew.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import os
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.drawing.layout import positions
 from nodenova.errors import SettingError
-from nodenova.files import to_json, write_atomically
+from nodenova.files import to_json, umask, write_atomically
 from nodenova.graph import Graph
-from nodenova.model.decisions import Relabel
+from nodenova.model.decisions import Decision, Relabel
+from nodenova.model.edits import take
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
-from nodenova.review.corrections import corrected, read_labels, write_labels
-from nodenova.review.decisions import Review, apply_review
+from nodenova.review.corrections import LABELS, corrected, no_labels, read_labels, write_labels
+from nodenova.review.decisions import apply_review
+from nodenova.review.document import Review
+from nodenova.review.history import History
+from nodenova.review.kept_map import KeptMap
 from nodenova.review.page import review_page
 from nodenova.review.run import DiscoveryRun, Steps, silent
+
+ORIGIN = "origin"
 
 
 def apply_to_saved(
@@ -31,34 +43,97 @@ def apply_to_saved(
         model_folder: A saved model, which is replaced.
         review: The review or its document.
         graph: What the model was made on; needed for splits and for labels only.
-        review_path: Where the review is kept. The labels that it corrects are beside it.
+        review_path: Where the review is kept. The labels that it corrects, the decisions so far and
+            the model before all of them are beside it.
 
     Returns:
         The model with the decisions taken.
 
     Raises:
-        SettingError: The review is no review, of another model, or one of its decisions cannot be
-            taken.
+        SettingError: The review is no review, of another model, made before another one was saved,
+            or one of its decisions cannot be taken.
     """
     review = review if isinstance(review, Review) else Review.from_json(review)
+    folder = review_path.parent
+    history = History.read(folder)
+    history.check(review)
     model = apply_review(load_model(model_folder), review, graph)
-    labels = _corrected(review, graph, review_path.parent)
-    if labels is not None:
-        write_labels(review_path.parent, labels)
+    labels = _corrected(review.decisions, graph, read_labels(folder))
+    if not review.decisions:
+        return model
+    _keep_origin(folder, model_folder)
     write_atomically(review_path, to_json(review.to_json()))
-    save_model(model, model_folder)
+    _write(folder, model_folder, history.and_then(review.decisions), model, labels)
     return model
 
 
-def _corrected(review: Review, graph: Graph | None, folder: Path) -> dict[str, np.ndarray] | None:
-    """The labels after a review that corrects some; None if it corrects none."""
-    relabels = [decision for decision in review.decisions if isinstance(decision, Relabel)]
+def undo(model_folder: Path, graph: Graph | None, folder: Path, count: int = 1) -> History:
+    """Take back the last decisions that became part of a run. If that cannot be, nothing changes.
+
+    Args:
+        model_folder: The saved model, which is replaced.
+        graph: What it was made on; needed where a class was split or a node moved.
+        folder: Of the run.
+        count: How many decisions.
+
+    Returns:
+        What is decided now.
+
+    Raises:
+        SettingError: There are not so many, or one that stays cannot be taken anew.
+    """
+    before = History.read(folder)
+    now = before.without_last(count)
+    model = load_model(folder / ORIGIN / "model")
+    for decision in now.decisions:
+        model = take(model, decision, graph)
+    told = read_labels(folder / ORIGIN)
+    labels = _corrected(now.decisions, graph, told) or told
+    if labels is None:
+        (folder / LABELS).unlink(missing_ok=True)
+    _write(folder, model_folder, now, model, labels)
+    return now
+
+
+def _write(
+    folder: Path,
+    model_folder: Path,
+    history: History,
+    model: Model,
+    labels: dict[str, np.ndarray] | None,
+) -> None:
+    history.write(folder)
+    if labels is not None:
+        write_labels(folder, labels)
+    save_model(model, model_folder)
+
+
+def _keep_origin(folder: Path, model_folder: Path) -> None:
+    """Keep the model and the labels as they were before the first review."""
+    if (folder / ORIGIN).is_dir():
+        return
+    place = Path(tempfile.mkdtemp(prefix=f".{ORIGIN}.", dir=folder))
+    try:
+        os.chmod(place, 0o777 & ~umask())
+        shutil.copytree(model_folder, place / "model")
+        if (folder / LABELS).is_file():
+            shutil.copyfile(folder / LABELS, place / LABELS)
+        os.rename(place, folder / ORIGIN)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def _corrected(
+    decisions: tuple[Decision, ...], graph: Graph | None, kept: dict[str, np.ndarray] | None
+) -> dict[str, np.ndarray] | None:
+    """The labels after decisions of which some correct labels; None if none does."""
+    relabels = [decision for decision in decisions if isinstance(decision, Relabel)]
     if not relabels:
         return None
-    kept = read_labels(folder)
-    if graph is None or kept is None:
+    if graph is None:
         raise SettingError("relabel: the run keeps no graph and no labels that could be corrected")
-    return corrected(kept, graph, relabels)
+    return corrected(no_labels(graph) if kept is None else kept, graph, relabels)
 
 
 class ReviewSession:
@@ -82,8 +157,7 @@ class ReviewSession:
         self._folder = model_folder
         self._run = run
         self._review_path = review_path
-        self._progress = progress
-        self._places: dict[str, np.ndarray] = {}
+        self._layout = KeptMap(review_path.parent, progress)
         self._page: str | None = None
         self._now: DiscoveryRun | None = None
         self.saved = False  # whether a review has become part of the run
@@ -96,7 +170,10 @@ class ReviewSession:
             given = self._run.given if kept is None else kept["y"]
             names = self._run.given_names if kept is None else kept["names"].tolist()
             model = load_model(self._folder)
-            self._now = replace(self._run, model=model, given=given, given_names=names)
+            history = History.read(self._review_path.parent)
+            self._now = replace(
+                self._run, model=model, given=given, given_names=names, history=history
+            )
         return self._now
 
     def page(self) -> str:
@@ -108,12 +185,21 @@ class ReviewSession:
     def save(self, review: Review) -> None:
         """Make a review part of the saved model. A wrong one changes nothing."""
         apply_to_saved(self._folder, review, self._run.graph, self._review_path)
+        self._changed()
+
+    def undo(self, seen: Review) -> None:
+        """Take back the last decision that is part of the saved model.
+
+        Args:
+            seen: A review without decisions that says what the reader saw.
+
+        Raises:
+            SettingError: The run was reviewed since, or nothing can be taken back.
+        """
+        History.read(self._review_path.parent).check(seen)
+        undo(self._folder, self._run.graph, self._review_path.parent)
+        self._changed()
+
+    def _changed(self) -> None:
         self._page = self._now = None
         self.saved = True
-
-    def _layout(self, z: np.ndarray) -> np.ndarray:
-        """Decisions leave embeddings as they are: the map is laid out once."""
-        key = hashlib.sha256(np.ascontiguousarray(z).tobytes()).hexdigest()
-        if key not in self._places:
-            self._places = {key: positions(z, self._progress)}
-        return self._places[key]

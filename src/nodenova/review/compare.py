@@ -23,7 +23,7 @@ def snapshot(folder: DiscoveryFolder) -> Snapshot:
     names = zip(model.classes, folder.names(model), strict=True)
     return Snapshot(
         names={c.id: name for c, name in names},
-        kinds={c.id: "new" if c.is_new else "old" for c in model.classes},
+        kinds={c.id: c.kind for c in model.classes},
         class_of=class_of,
         edits=model.edits,
         digest=read_document(folder.model_folder)["sha256"],

@@ -51,6 +51,11 @@ def corrected(
     return {"y": y, "names": np.array(names, dtype=str), "told": kept.get("told", kept["y"])}
 
 
+def no_labels(graph: Graph) -> dict[str, np.ndarray]:
+    """What a run holds of labels where nobody has said anything of a node."""
+    return {"y": np.full(graph.num_nodes, NOBODY_SAID), "names": np.zeros(0, dtype=str)}
+
+
 def read_labels(folder: Path) -> dict[str, np.ndarray] | None:
     """What a run's folder keeps of the user's labels; None where it keeps nothing."""
     path = folder / LABELS

@@ -13,7 +13,12 @@ The model, what it says of every node and class, and the page:
     runs/mine/classes.csv      every class: size, confidence, typical features, representatives
     runs/mine/suggestions.json what it suggests to decide: see `nodenova.Suggestions.load`
     runs/mine/report.html      the page
+    runs/mine/map.npz          places of nodes on its map
+    runs/mine/shown.csv        what it shows of nodes beside their names, if anything
     runs/mine/review.json      the last review, if there was one
+    runs/mine/decisions.json   all decisions that are part of the model
+    runs/mine/labels.csv       the labels that follow from them, for `nodenova discover --labels`
+    runs/mine/origin/          the model and the labels before the first review
 """
 
 from __future__ import annotations
@@ -23,13 +28,11 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.drawing.layout import positions
 from nodenova.errors import StorageError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.files import read_json, to_json, umask, write_atomically
@@ -37,15 +40,15 @@ from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.table_encoder import TableEncoder
 from nodenova.model.classes import shown_names
-from nodenova.model.info import ClassInfo
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
-from nodenova.review.apply import ReviewSession, apply_to_saved
-from nodenova.review.page import review_page
+from nodenova.review.apply import ReviewSession, apply_to_saved, undo
+from nodenova.review.findings import REPORT, write_findings
+from nodenova.review.history import History
 from nodenova.review.place import FORMAT, check_place, run_document
-from nodenova.review.predictions import table_content
 from nodenova.review.run import DiscoveryRun, Steps, silent
+from nodenova.review.shown import read_shown, write_shown
 
 
 class DiscoveryFolder:
@@ -71,6 +74,7 @@ class DiscoveryFolder:
         keep_graph: bool = True,
         overwrite: bool = False,
         reading: Mapping[str, object] | None = None,
+        report: bool = True,
         steps: Steps = silent,
     ) -> DiscoveryFolder:
         """Write everything beside `path` and put it there in one step.
@@ -81,6 +85,7 @@ class DiscoveryFolder:
             keep_graph: Whether the graph and the labels of phase 1 are kept too.
             overwrite: Whether an earlier discovery there may be replaced.
             reading: Options of `load_graph` by which its files were read, for later ones.
+            report: Whether the page is made now, or when it is asked for.
             steps: Called with (steps done, steps) while the map is laid out.
 
         Raises:
@@ -122,7 +127,8 @@ class DiscoveryFolder:
                 "versions": run.versions,
             }
             write_atomically(place / "run.json", to_json(document))
-            _write_findings(place, run, steps)
+            write_shown(place, run.graph.node_ids, run.shown)
+            write_findings(place, run, steps, report)
             if path.is_dir():
                 shutil.rmtree(path)
             os.rename(place, path)
@@ -214,6 +220,8 @@ class DiscoveryFolder:
             rows=[GradedRun.from_json(row) for row in d["rows"]],
             min_confidence=d["unsure_below"],
             versions=d["versions"],
+            shown=read_shown(self.path),
+            history=History.read(self.path),
         )
 
     def apply(self, review: object, steps: Steps = silent) -> Model:
@@ -232,45 +240,35 @@ class DiscoveryFolder:
             self.report(steps)
         return model
 
+    def undo(self, count: int = 1, steps: Steps = silent) -> History:
+        """Take back the last decisions, and write everything that is about the model anew.
+
+        Args:
+            count: How many.
+            steps: Called with (steps done, steps) while the map is laid out.
+
+        Returns:
+            What is decided now.
+
+        Raises:
+            SettingError: There are not so many; nothing was changed.
+        """
+        graph = self.graph() if self.keeps_graph else None
+        now = undo(self.model_folder, graph, self.path, count)
+        if graph is not None:
+            self.report(steps)
+        return now
+
     def report(self, steps: Steps = silent) -> Path:
         """Write the page, the tables and the suggestions anew; the path of the page."""
-        _write_findings(self.path, self.run(), steps)
-        return self.path / "report.html"
+        write_findings(self.path, self.run(), steps)
+        return self.path / REPORT
 
     def desk(self, steps: Steps = silent) -> ReviewSession:
         """What the review server serves and saves to."""
         return ReviewSession(
             self.model_folder, self.run(), self.path / "review.json", progress=steps
         )
-
-
-def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
-    """A table of the classes: one line each."""
-    shown = ["id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure"]
-    shown += ["labelled", "cohesion", "nearest", "same_as", "same_as_probability", "two"]
-
-    def value(info: ClassInfo, name: str) -> object:
-        found = getattr(info, name)
-        return round(found, 4) if isinstance(found, float) else found
-
-    columns: dict[str, list[object]] = {
-        name: [value(info, name) for info in classes] for name in shown
-    }
-    columns["features"] = [" ".join(f.name for f in info.features) for info in classes]
-    columns["representatives"] = [
-        " | ".join(str(node) for node in info.representatives) for info in classes
-    ]
-    return table_content(columns, Path("classes.csv"))
-
-
-def _write_findings(folder: Path, run: DiscoveryRun, steps: Steps) -> None:
-    """What follows from model and graph: two tables, suggestions and the page."""
-    layout = partial(positions, progress=steps)
-    table = folder / "predictions.csv"
-    write_atomically(table, run.predictions.content(table))
-    write_atomically(folder / "report.html", review_page(run.page_data(layout)).encode())
-    write_atomically(folder / "classes.csv", classes_csv(run.classes))
-    write_atomically(folder / "suggestions.json", to_json(run.suggestions.to_json()))
 
 
 def _write_arrays(path: Path, **arrays: np.ndarray) -> None:

@@ -105,7 +105,7 @@ def continue_run(
     if not loaded.new_named:
         came = " that the earlier run did not have" if (was[ids] == NOBODY_SAID).all() else ""
         among = count(len(ids), "unlabelled node")
-        notes = (*notes, f"new classes are looked for among {among}{came}")
+        notes = (*notes, f"classes are looked for among {among}{came}")
     if mixed:
         check_mixed(method)
     before = earlier.graph() if earlier.keeps_graph else None
@@ -231,7 +231,7 @@ def _asked(
     ids = np.flatnonzero(came if came.any() else unlabelled)
     if not len(ids):
         raise SplitError(
-            f"{loaded.name}: every node has a label and none was named as new; "
+            f"{loaded.name}: every node has a label and none was said to be of an unknown class; "
             "there is nothing to discover in"
         )
     return ids, mixed is not False

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.graph import Graph
+from nodenova.model.decisions import Split
+from nodenova.model.model import Model
 
 MIN_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
 LIKELY = 5  # classes of a node whose probabilities are told
@@ -76,3 +78,12 @@ def listed_neighbors(
     rank = np.arange(len(a)) - np.searchsorted(a, a)
     a, b = a[rank < LISTED], b[rank < LISTED]
     return np.concatenate([[0], np.cumsum(np.bincount(a, minlength=n))]), b
+
+
+def first_new_id(model: Model) -> int:
+    """The id of the first class that was discovered: those learned from labels come before it."""
+    splits = [edit for edit in model.edits if isinstance(edit, Split)]
+    parts = {part for edit in splits for part in edit.parts}
+    known = {c.id for c in model.classes if not c.is_new}
+    learned = known - parts | {edit.class_id for edit in splits if known & {*edit.parts}}
+    return 1 + max(learned - parts, default=-1)

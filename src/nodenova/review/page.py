@@ -7,39 +7,40 @@ scripts in `assets` draw the map and collect the decisions.
 from __future__ import annotations
 
 from nodenova.drawing.node_map import map_data, packed
-from nodenova.model.decisions import to_json
+from nodenova.model.decisions import Relabel, to_json
 from nodenova.pages.html import MAP_SCRIPTS, START, render_page
-from nodenova.review import sections
-from nodenova.review.decisions import Review
+from nodenova.review import record, sections
+from nodenova.review.document import Review
 from nodenova.review.page_data import MAX_SUGGESTED, PageData
 from nodenova.review.user_labels import labels_in_new_classes
-from nodenova.review.verdict import verdict
 
-SCRIPTS = (*MAP_SCRIPTS, "cards.js", "suggestions.js", "review.js", START)
+SCRIPTS = (*MAP_SCRIPTS, "cards.js", "members.js", "suggestions.js", "review.js", START)
 
 
-def review_page(page: PageData, served: bool = False) -> str:
+def review_page(page: PageData, served: bool = False, in_notebook: bool = False) -> str:
     """The page as HTML. Equal data give equal pages.
 
     Args:
         page: What it tells.
         served: Whether it may send the review to where it came from; else it can send nothing.
+        in_notebook: Whether it tells the page around it what is decided, as a widget does.
     """
     sampled = len(page.nodes.names) < page.num_nodes
     views = {"class": "class", "unsure": "how sure"}
     if page.true_names:
         views["true"] = "true class"
+    cards = sections.cards(page)
     return render_page(
         "nodenova.review",
         "review.html.j2",
         page.title,
         kind="review",
-        scripts=SCRIPTS,
+        scripts=(*SCRIPTS[:-1], "widget.js", START) if in_notebook else SCRIPTS,
         data=_data(page, served),
         served=served,
         page=page,
         lead=sections.lead(page),
-        verdict=verdict(page.stages, page.classes),
+        answers=sections.answers(page, cards),
         warning=labels_in_new_classes(page.classes),
         shows=sections.shows(page),
         offers=sections.offers(page),
@@ -48,13 +49,12 @@ def review_page(page: PageData, served: bool = False) -> str:
         sampled=len(page.nodes.names) if sampled else None,
         views=views,
         map_note="",
-        cards=sections.cards(page),
-        moved=sections.moved(page),
-        border=sections.ambiguous(page, page.border),
-        unsure=sections.ambiguous(page, page.unsure),
-        graded=sections.graded(page),
+        cards=cards,
+        doubts=sections.doubts(page),
+        history=sections.history(page),
+        graded=record.graded(page),
         facts_listed={**page.facts, "Model": page.model},
-        stages=sections.phases(page),
+        stages=record.phases(page),
     )
 
 
@@ -62,7 +62,7 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
     """What the scripts read: the map, the neighbors of each node, the review that they fill in."""
     nodes = page.nodes
     return {
-        "review": Review(page.model).to_json(),
+        "review": Review(page.model, after=page.history.revision).to_json(),
         "edits": page.edits,
         "served": served,
         "suggestions": [to_json(one.decision) for one in sections.offered(page.suggested)],
@@ -82,5 +82,23 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
         "nearCount": packed(nodes.near_count, "<u4"),
         "start": packed(nodes.start, "<u4"),
         "targets": packed(nodes.targets, "<u4"),
+        "moved": _moved(page),
+        "firstNew": page.first_new,
+        "typical": page.typical,
+        "columns": list(nodes.texts),
+        "texts": list(nodes.texts.values()),
         "given": None if nodes.given is None else packed(nodes.given, "<u2"),
     }
+
+
+def _moved(page: PageData) -> list[tuple[int, int]]:
+    """Nodes that were moved by hand before, and the class of each; both by number."""
+    number = {name: i for i, name in enumerate(page.nodes.names)}
+    place = {c.id: i for i, c in enumerate(page.classes)}
+    moved: dict[int, int] = {}
+    for decision in page.history.decisions:
+        if isinstance(decision, Relabel) and decision.class_id in place:
+            moved |= {
+                number[str(n)]: place[decision.class_id] for n in decision.nodes if str(n) in number
+            }
+    return list(moved.items())

@@ -6,7 +6,7 @@ The nodes on the map, the classes, what moved and what is unsure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,19 +18,24 @@ from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
 from nodenova.model.info import ClassInfo, class_info
 from nodenova.model.model import Model, Stage
+from nodenova.review.doubts import AmbiguousNode, DoubtfulPair, doubtful_pairs, numbers_of
+from nodenova.review.history import History
 from nodenova.review.map_nodes import (
     NOBODY,
+    first_new_id,
     likely_classes,
     listed_neighbors,
     neighbor_classes,
     sample_nodes,
 )
+from nodenova.review.shown import texts_of
 from nodenova.review.suggestions import NO_SUGGESTIONS, Suggestions
+from nodenova.review.trust import HeldOutScores
 
 Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
 
-MAX_NODES = 100_000  # on the map; of a larger graph a sample
-MAX_AMBIGUOUS = 25  # rows of a table of ambiguous nodes
+MAX_NODES = 100_000  # on the map
+SAMPLED = 20_000  # on the map of a larger graph
 MAX_SUGGESTED = 25  # labels that look wrong, and nodes that fit none of the classes
 LONGEST = 200  # letters of a node's name
 
@@ -49,6 +54,7 @@ class Nodes:
         near_count: (n, 3) how many of them.
         start: (n + 1,) where the neighbors of a node begin in `targets`.
         targets: Up to 8 neighbors of each node that are on the map, the surest first.
+        texts: What is shown of each beside its name, by column.
         given: (n,) labels of phase 1.
         true: (n,) numbers of rows in `PageData.true_names`, NOBODY where unknown.
     """
@@ -62,33 +68,9 @@ class Nodes:
     near_count: np.ndarray
     start: np.ndarray
     targets: np.ndarray
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     given: np.ndarray | None = None
     true: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class AmbiguousNode:
-    """A node between two classes.
-
-    Attributes:
-        node: Its number on the map.
-        first: The likeliest class, a row in `PageData.classes`.
-        second: The next one.
-        p1: Probability of the first.
-        p2: Probability of the second.
-        in_first: How many of its neighbors are in the first.
-        in_second: How many are in the second.
-        degree: How many neighbors it has.
-    """
-
-    node: int
-    first: int
-    second: int
-    p1: float
-    p2: float
-    in_first: int
-    in_second: int
-    degree: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +81,8 @@ class PageData:
         title: Of the page.
         model: The sha256 of the model that is reviewed.
         edits: How many decisions are part of it already.
+        history: The decisions that are part of the run, and its revision.
+        first_new: The id of the first class that was ever discovered: colors are by id.
         num_nodes: Of the whole graph.
         num_edges: Of the whole graph, each edge once.
         classes: What is in each class.
@@ -107,8 +91,8 @@ class PageData:
         min_confidence: A node whose class is less likely is unsure.
         num_unsure: How many are.
         moved: `moved[i][c]` nodes of class i would be in old class c without the new ones.
-        border: Nodes between an old and a new class, the closest calls first.
-        unsure: Unsure nodes, the closest calls first.
+        doubts: Nodes between two classes, by pair; nodes are told by their number on the map.
+        ambiguous: What is known of each of these nodes, by that number.
         stages: How the model was made.
         facts: Shown at the end, as they are.
         versions: Of packages, shown at the end.
@@ -118,11 +102,14 @@ class PageData:
         suggested: What may be decided with a click.
         suggested_nodes: Numbers on the map of nodes that `suggested` names, by their ids.
         kept: How many labelled nodes keep a label that the model would not give them.
+        held_out: How labelled nodes fare that are judged without their labels, where there are any.
     """
 
     title: str
     model: str
     edits: int
+    history: History
+    first_new: int
     num_nodes: int
     num_edges: int
     classes: tuple[ClassInfo, ...]
@@ -131,8 +118,8 @@ class PageData:
     min_confidence: float
     num_unsure: int
     moved: tuple[tuple[int, ...], ...]
-    border: tuple[AmbiguousNode, ...]
-    unsure: tuple[AmbiguousNode, ...]
+    doubts: tuple[DoubtfulPair, ...]
+    ambiguous: Mapping[int, AmbiguousNode]
     stages: tuple[Stage, ...]
     facts: Mapping[str, object]
     versions: Mapping[str, str]
@@ -142,6 +129,7 @@ class PageData:
     suggested: Suggestions = NO_SUGGESTIONS
     suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
     kept: int = 0
+    held_out: HeldOutScores | None = None
 
 
 def collect(
@@ -162,6 +150,9 @@ def collect(
     classes: Sequence[ClassInfo] | None = None,
     suggested: Suggestions = NO_SUGGESTIONS,
     kept: int = 0,
+    held_out: HeldOutScores | None = None,
+    shown: Mapping[str, Sequence[str]] | None = None,
+    history: History | None = None,
 ) -> PageData:
     """What a page tells of a model on a graph.
 
@@ -176,13 +167,17 @@ def collect(
         rows: Graded seeds, whose scores are shown.
         facts: Shown at the end, as they are.
         versions: Of packages, shown at the end.
-        max_nodes: Of a graph with more nodes the map shows a sample, every class by its share.
+        max_nodes: Of a graph with more nodes the map shows a sample of 20,000 or of so many if that
+            is less, every class by its share.
         min_confidence: A node whose class is less likely is unsure.
         layout: Embeddings to places; `partial(positions, progress=...)` to be told how far it is.
         outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
         classes: What `class_info(model, graph)` gave, where that is known already.
         suggested: What may be decided with a click.
         kept: How many labelled nodes keep a label that the model would not give them.
+        held_out: How labelled nodes fare that are judged without their labels.
+        shown: (N,) texts of the nodes, by column; the words of each unless given.
+        history: What was decided before.
 
     Raises:
         GraphError: `answers` or `known` are not of as many nodes as the graph has.
@@ -202,60 +197,58 @@ def collect(
     (first, second), (p1, p2) = best.T[:2], likely.T[:2]
     near, near_count, in_first, in_second = neighbor_classes(graph, first, second, len(classes))
     is_new = np.array([c.stage > 0 for c in classes])
-    margin = p1 - p2
-    unsure = np.flatnonzero(p1 < min_confidence)
-    border = np.array([], dtype=np.int64)
-    if len(classes) > 1:
-        border = np.flatnonzero(is_new[first] != is_new[second])
-    chosen = [
-        ids[np.argsort(margin[ids], kind="stable")[:MAX_AMBIGUOUS]] for ids in (border, unsure)
-    ]
+    pairs = doubtful_pairs(best, likely, is_new, min_confidence)
     named = _named(graph, suggested)
     typical = [np.array(c.representative_nodes, dtype=np.int64) for c in classes]
-    must = np.unique(np.concatenate([*chosen, *typical, np.array([*named.values()], dtype=int)]))
-    shown = sample_nodes(first, len(classes), max_nodes, must)
+    must = np.unique(
+        np.concatenate([numbers_of(pairs), *typical, np.array([*named.values()], dtype=int)])
+    )
+    most = max_nodes if graph.num_nodes <= max_nodes else min(max_nodes, SAMPLED)
+    on_map = sample_nodes(first, len(classes), most, must)
     number = np.full(graph.num_nodes, -1)
-    number[shown] = np.arange(len(shown))
+    number[on_map] = np.arange(len(on_map))
     degree = np.diff(graph.adjacency.indptr)
-    start, targets = listed_neighbors(graph, number, len(shown), p1)
-
-    def ambiguous(ids: np.ndarray) -> tuple[AmbiguousNode, ...]:
-        columns = (number, first, second, p1, p2, in_first, in_second, degree)
-        return tuple(AmbiguousNode(*(column[i].item() for column in columns)) for i in ids)
-
+    start, targets = listed_neighbors(graph, number, len(on_map), p1)
+    columns = (number, first, second, p1, p2, in_first, in_second, degree)
+    ambiguous = [
+        AmbiguousNode(*(column[i].item() for column in columns)) for i in numbers_of(pairs)
+    ]
     true_as: tuple[int, ...] = ()
     if answers is not None:
         true_as = _matched(answers[0], first, len(answers[1]), len(classes))
     place = {c.id: i for i, c in enumerate(classes)}
-    given = None if known is None else np.array([place.get(int(c), NOBODY) for c in known[shown]])
+    given = None if known is None else np.array([place.get(int(c), NOBODY) for c in known[on_map]])
     return PageData(
         title=title,
         model=model_hash,
         edits=len(model.edits),
+        history=history or History(),
+        first_new=first_new_id(model),
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges // 2,
         classes=classes,
         typical=tuple(tuple(number[list(c.representative_nodes)].tolist()) for c in classes),
         nodes=Nodes(
-            names=tuple(_short(str(name)) for name in graph.node_ids[shown].tolist()),
-            xy=layout(z[shown]),
-            best=best[shown],
-            p=likely[shown],
-            degree=degree[shown],
-            near=near[shown],
-            near_count=near_count[shown],
+            names=tuple(_short(str(name)) for name in graph.node_ids[on_map].tolist()),
+            xy=layout(z[on_map]),
+            best=best[on_map],
+            p=likely[on_map],
+            degree=degree[on_map],
+            near=near[on_map],
+            near_count=near_count[on_map],
             start=start,
             targets=targets,
+            texts=texts_of(graph, shown or {}, on_map),
             given=given,
             true=None
             if answers is None
-            else np.where(answers[0][shown] < 0, NOBODY, answers[0][shown]),
+            else np.where(answers[0][on_map] < 0, NOBODY, answers[0][on_map]),
         ),
         min_confidence=min_confidence,
-        num_unsure=len(unsure),
+        num_unsure=int((p1 < min_confidence).sum()),
         moved=_moved(p, first, is_new),
-        border=ambiguous(chosen[0]),
-        unsure=ambiguous(chosen[1]),
+        doubts=tuple(_on_map(pair, number) for pair in pairs),
+        ambiguous={one.node: one for one in ambiguous},
         stages=model.stages,
         facts=facts or {},
         versions=versions or {},
@@ -265,7 +258,14 @@ def collect(
         suggested=suggested,
         suggested_nodes={node: int(number[i]) for node, i in named.items()},
         kept=kept,
+        held_out=held_out,
     )
+
+
+def _on_map(pair: DoubtfulPair, number: np.ndarray) -> DoubtfulPair:
+    """The pair with its nodes by their numbers on the map."""
+    nodes = tuple((int(number[node]), first, second) for node, first, second in pair.nodes)
+    return replace(pair, nodes=nodes)
 
 
 def _named(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:

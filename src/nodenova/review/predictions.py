@@ -56,6 +56,7 @@ class Predictions:
         p: np.ndarray | None = None,
         labels: UserLabels | None = None,
         fits_none: np.ndarray | None = None,
+        only: np.ndarray | None = None,
     ) -> Predictions:
         """Predictions of a model on a graph.
 
@@ -67,8 +68,15 @@ class Predictions:
             p: What `model.predict_proba(graph)` gave, where that is known already.
             labels: What the user said of nodes, and whether they keep it; nothing unless given.
             fits_none: (N,) which nodes fit none of the classes, where that was asked.
+            only: (n,) numbers of the nodes that are asked for, by what is near them alone; all
+                nodes unless given. Then p and what follows from it have n rows.
         """
-        p = model.predict_proba(graph) if p is None else p
+        node_ids = graph.node_ids if only is None else graph.node_ids[only]
+        if p is None:
+            p = model.predict_proba(graph, only=None if only is None else node_ids)
+        if only is not None:
+            labels = None if labels is None else labels.of_nodes(only)
+            fits_none = None if fits_none is None else fits_none[only]
         if labels is None:
             labels = UserLabels(np.full(len(p), NOBODY_SAID), ())
         row = labels.rows(model, p)
@@ -77,7 +85,7 @@ class Predictions:
         return cls(
             model,
             names=names,
-            node_ids=graph.node_ids,
+            node_ids=node_ids,
             row=row,
             probability=of_it,
             unsure=of_it < min_confidence,
@@ -98,7 +106,7 @@ class Predictions:
             "node": self.node_ids.tolist(),
             "class": [c.id for c in classes],
             "name": [self.names[row] for row in self.row],
-            "kind": ["new" if c.is_new else "old" for c in classes],
+            "kind": [c.kind for c in classes],
             "probability": [round(p, 4) for p in self.probability.tolist()],
             "unsure": ["yes" if unsure else "no" for unsure in self.unsure],
             "label": list(self.label),

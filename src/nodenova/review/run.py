@@ -5,6 +5,7 @@ The model, the graph, what one says of the other, and what was told.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,12 +23,15 @@ from nodenova.model.info import ClassInfos, class_info
 from nodenova.model.likeness import Likeness, class_likeness
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
+from nodenova.notebook.tables import html_table
 from nodenova.review.held_out import HeldOut, held_out, spare_fit
+from nodenova.review.history import History
 from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.predictions import Predictions
 from nodenova.review.settled import SettledLabels
 from nodenova.review.suggesting import suggestions
 from nodenova.review.suggestions import Suggestions
+from nodenova.review.trust import HeldOutScores
 from nodenova.review.user_labels import UserLabels, labels_in_new_classes
 from nodenova.review.verdict import Verdict, verdict
 
@@ -62,6 +66,8 @@ class DiscoveryRun:
         none_share: About so many nodes of the known classes may be called "none of these"; 0 calls
             no node so.
         versions: Of the packages that made it; those of now unless given.
+        shown: What the page shows of a node beside its name: (N,) texts by the name of a column.
+        history: What people have decided since, and how often.
     """
 
     title: str
@@ -79,11 +85,32 @@ class DiscoveryRun:
     before: np.ndarray | None = None
     lineage: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
+    shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    history: History = field(default_factory=History)
 
     def __post_init__(self) -> None:
         # As they come back from run.json, so that the first page is like every later one.
         for name in ("facts", "versions"):
             object.__setattr__(self, name, json.loads(to_json(getattr(self, name))))
+
+    def presented(self, title: str | None, shown: Mapping[str, Sequence[str]]) -> DiscoveryRun:
+        """The same run under another title and with texts of its nodes: nothing is computed again.
+
+        Args:
+            title: Of the page; None leaves it.
+            shown: (N,) texts by column.
+        """
+        other = copy.copy(self)
+        object.__setattr__(other, "title", self.title if title is None else title)
+        object.__setattr__(other, "shown", shown)
+        return other
+
+    def __repr__(self) -> str:
+        return f"DiscoveryRun({self.title!r}, {self.graph!r}, {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        facts = html_table(("", ""), list(self.facts.items()), self.title)
+        return facts + self.classes._repr_html_()
 
     @cached_property
     def outputs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -145,6 +172,14 @@ class DiscoveryRun:
             return None
         z, p = self.outputs
         return held_out(self.model, z, self.labels.said_rows(self.model, p))
+
+    @property
+    def held_out_scores(self) -> HeldOutScores | None:
+        """How often labelled nodes land in the class of their label when that is not seen."""
+        if self.held_out is None or self.labels is None:
+            return None
+        rows = self.labels.said_rows(self.model, self.probabilities)
+        return HeldOutScores.of(self.held_out, rows)
 
     @cached_property
     def _spare_fit(self) -> np.ndarray | None:
@@ -218,6 +253,9 @@ class DiscoveryRun:
             classes=self.classes,
             suggested=self.suggestions,
             kept=self._kept,
+            held_out=self.held_out_scores,
+            shown=self.shown,
+            history=self.history,
         )
 
     @property

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from markupsafe import Markup
 
-from nodenova.drawing.confusion import before_and_after_matching
-from nodenova.drawing.curves import loss_curves
 from nodenova.model.info import ClassInfo
 from nodenova.pages.html import count, decimal, percent
-from nodenova.pages.scores import ScoreTables, score_tables
-from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
+from nodenova.review.doubts import AmbiguousNode
+from nodenova.review.history import sentence
+from nodenova.review.page_data import MAX_SUGGESTED, PageData
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
@@ -23,7 +21,8 @@ from nodenova.review.suggestions import (
     Suggestions,
     likely,
 )
-from nodenova.review.user_labels import labels_against
+from nodenova.review.trust import MIN_ONE, Trust, found_in, tally, trust
+from nodenova.review.verdict import ANYWAY, LOOK, verdict
 
 What = TypeVar("What")
 
@@ -32,17 +31,57 @@ What = TypeVar("What")
 class Card:
     """A class. Classes and nodes are told by number.
 
-    The last value of a feature or neighbor is the length of its bar.
+    Attributes:
+        number: Of the class.
+        info: What is in it.
+        numbers: What is measured, by name.
+        trust: The verdict on it; None for a known class.
+        nearest: The class most like it.
+        same_as: The class that it looks like one with, and how likely that is.
+        features: What is typical: in words, the weight, the length of the bar.
+        neighbors: Where edges lead to: class, share, the length of the bar.
+        instead: The known classes its nodes would be in without it, and their shares.
     """
 
     number: int
     info: ClassInfo
     numbers: Mapping[str, str]
+    trust: Trust | None
     nearest: int | None
-    typical: Sequence[tuple[int, str]]
+    same_as: tuple[int, str] | None
     features: Sequence[tuple[str, float, float]]
     neighbors: Sequence[tuple[int, float, float]]
-    against: str
+    instead: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a reader wants to know in the first half minute.
+
+    Attributes:
+        found: What was found: classes by number and size, the largest first.
+        trust: Whether that can be trusted, a sentence each.
+        next_step: What to do now.
+    """
+
+    found: Sequence[tuple[int, int]]
+    trust: Sequence[str]
+    next_step: str
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Two classes that nodes are between.
+
+    Attributes:
+        classes: Their numbers.
+        total: How many nodes.
+        nodes: Some of them: number, name, how likely its class is, and why it is between the two.
+    """
+
+    classes: tuple[int, int]
+    total: int
+    nodes: Sequence[tuple[int, str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -66,46 +105,40 @@ class Offer:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A discovered class, how many nodes it has, and the known classes these would be in.
-
-    Each of these comes with its share.
-    """
-
-    number: int
-    nodes: int
-    into: Sequence[tuple[int, float]]
-
-
-@dataclass(frozen=True)
-class Graded:
-    """Against an answer key, of the model as it was graded."""
-
-    seed: int
-    scores: ScoreTables
-    confusions: Mapping[str, Markup]
-
-
-@dataclass(frozen=True)
-class Phase:
-    """How a phase went; `losses` are "" where there are none."""
-
-    title: str
-    settings: Sequence[tuple[str, str]]
-    losses: Markup
+def answers(page: PageData, told: Sequence[Card]) -> Answers:
+    """What was found, whether it can be trusted, what next."""
+    last = len(page.stages) - 1
+    found = [(card.number, card.info.size or 0) for card in told if card.info.stage == last > 0]
+    said = verdict(page.stages, page.classes)
+    share = page.num_unsure / max(page.num_nodes, 1)
+    trusted = [
+        tally([card.trust for card in told if card.trust is not None]),
+        # What to do about it stands below.
+        said.sure.partition(" Whoever knows better")[0] if said is not None else "",
+        page.held_out.sentence if page.held_out is not None else "",
+        f"{count(page.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): less than "
+        f"{page.min_confidence:.0%} likely to be in the class they are put in.",
+    ]
+    doubtful = any(card.trust is not None and card.trust.level != "good" for card in told)
+    if not found:
+        step = ANYWAY
+    elif not doubtful:
+        step = (
+            "Look at a few members of each class, give it a name, and save. "
+            "To decide the number yourself: nodenova discover --num-new N."
+        )
+    else:
+        step = LOOK
+    return Answers(found, [one for one in trusted if one], step)
 
 
 def lead(page: PageData) -> str:
-    """The first sentences: how many classes, nodes and edges, and how many nodes are unsure."""
+    """One line: how many classes, nodes and edges."""
     new = sum(c.stage > 0 for c in page.classes)
-    share = page.num_unsure / max(page.num_nodes, 1)
     known = count(len(page.classes) - new, "class was", "classes were")
     return (
-        f"{known} known and {count(new, 'was', 'were')} discovered "
-        f"among {count(page.num_nodes, 'node')} and {count(page.num_edges, 'edge')}. "
-        f"{count(page.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): "
-        f"less than {page.min_confidence:.0%} likely to be in the class they are put in."
+        f"{known} known and {count(new, 'was', 'were')} discovered among "
+        f"{count(page.num_nodes, 'node')} and {count(page.num_edges, 'edge')}."
     )
 
 
@@ -162,22 +195,36 @@ def cards(page: PageData) -> list[Card]:
 def _card(page: PageData, i: int) -> Card:
     info = page.classes[i]
     place = {c.id: number for number, c in enumerate(page.classes)}
+    right, of = (0, 0) if page.held_out is None else page.held_out.by_class[i]
+    held_out = {"labels held out": f"{percent(right / of)} right of {of:,}"} if of else {}
+    groupings = found_in(page.stages).get(info.id)
+    same = None
+    if info.same_as is not None and (info.same_as_probability or 0) >= MIN_ONE:
+        same = (place[info.same_as], likely(info.same_as_probability or 0))
     return Card(
         number=i,
         info=info,
         numbers={
-            "confidence": percent(info.confidence),
+            **held_out,
+            "clear-cut": percent(info.confidence),
             "unsure": f"{info.unsure or 0:,}",
             "cohesion": decimal(info.cohesion),
             "own edges": percent(info.own_edges),
             **({} if info.fits_none is None else {"fit none": f"{info.fits_none:,}"}),
         },
+        trust=trust(info, page.classes, groupings) if info.stage else None,
         nearest=None if info.nearest is None else place[info.nearest],
-        typical=[(node, page.nodes.names[node]) for node in page.typical[i]],
-        features=_with_lengths([(f.name, f.weight) for f in info.features if f.weight > 0]),
+        same_as=same,
+        features=_with_lengths([(f.said, abs(f.weight)) for f in info.features]),
         neighbors=_with_lengths([(place[n.id], n.share) for n in info.neighbors if n.id in place]),
-        against=labels_against(info, page.classes),
+        instead=_instead(page.moved[i]),
     )
+
+
+def _instead(row: Sequence[int]) -> list[tuple[int, float]]:
+    """The known classes that nodes of a discovered one would be in without it."""
+    best = np.argsort(-np.array(row), kind="stable")[:3].tolist()
+    return [(c, row[c] / sum(row)) for c in best if row[c]]
 
 
 def _with_lengths(rows: Sequence[tuple[What, float]]) -> list[tuple[What, float, float]]:
@@ -185,22 +232,17 @@ def _with_lengths(rows: Sequence[tuple[What, float]]) -> list[tuple[What, float,
     return [(what, value, 100 * value / longest) for what, value in rows]
 
 
-def moved(page: PageData) -> list[Moved]:
-    """Where the nodes of each discovered class would be without it."""
-    lines = []
-    for i, row in enumerate(page.moved):
-        total = sum(row)
-        if total:
-            best = np.argsort(-np.array(row), kind="stable")[:3].tolist()
-            lines.append(Moved(i, total, [(c, row[c] / total) for c in best if row[c]]))
-    return lines
+def doubts(page: PageData) -> list[Doubt]:
+    """Nodes between two classes, by the pair."""
 
+    def told(node: int) -> tuple[int, str, str, str]:
+        one = page.ambiguous[node]
+        return node, page.nodes.names[node], percent(one.p1), _why(one)
 
-def ambiguous(
-    page: PageData, listed: Sequence[AmbiguousNode]
-) -> list[tuple[AmbiguousNode, str, str]]:
-    """Each with the name of its node and why it is one."""
-    return [(one, page.nodes.names[one.node], _why(one)) for one in listed]
+    return [
+        Doubt(pair.classes, pair.total, [told(node) for node, _, _ in pair.nodes])
+        for pair in page.doubts
+    ]
 
 
 def _why(node: AmbiguousNode) -> str:
@@ -213,38 +255,6 @@ def _why(node: AmbiguousNode) -> str:
     return f"neighbours {side}: {first} of {node.degree} in the first, {second} in the second"
 
 
-def graded(page: PageData) -> Graded | None:
-    """Scores and confusion against the answer key; None without one."""
-    if not page.rows:
-        return None
-    first = page.rows[0]
-    counts = np.array(first.confusion)
-    called = {c.id: c.name for c in page.classes if c.stage > 0}
-    drawn = before_and_after_matching(
-        counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, called
-    )
-    return Graded(first.seed, score_tables(page.rows), drawn)
-
-
-def phases(page: PageData) -> list[Phase]:
-    """Settings, what each phase was shown, and its losses."""
-    listed = []
-    for number, stage in enumerate(page.stages, start=1):
-        lines = [(name, _said(value)) for name, value in stage.settings.items()]
-        lines += [("seed", str(stage.seed)), ("was shown", ", ".join(stage.sees) or "–")]
-        listed.append(
-            Phase(
-                f"Phase {number}: {stage.method}",
-                lines,
-                loss_curves(stage.history, f"Losses of phase {number}"),
-            )
-        )
-    return listed
-
-
-def _said(value: object) -> str:
-    """A setting as text.
-
-    The same of a model that was just made and of one that was saved, where tuples are lists.
-    """
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+def history(page: PageData) -> list[str]:
+    """The decisions that are part of the run, a sentence each."""
+    return [sentence(decision) for decision in page.history.decisions]

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from nodenova.errors import NodenovaError
-from nodenova.review.decisions import Review
+from nodenova.review.document import Review
 
 MAX_BYTES = 1_000_000  # of a review
 MAX_THREADS = 16
@@ -42,16 +42,22 @@ class ReviewServer(ThreadingHTTPServer):
     Args:
         page: Gives the page as it is now.
         save: Takes a review and keeps it; a `NodenovaError` it raises is shown to the reader.
+        undo: Takes back the last decision that was kept, if the (empty) review that it gets is of
+            the run as it is; refused where it is not given.
         port: A free one by default.
     """
 
     daemon_threads = True
 
     def __init__(
-        self, page: Callable[[], str], save: Callable[[Review], None], port: int = 0
+        self,
+        page: Callable[[], str],
+        save: Callable[[Review], None],
+        port: int = 0,
+        undo: Callable[[Review], None] | None = None,
     ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.page, self.save = page, save
+        self.page, self.save, self.undo = page, save, undo
         self.token: str | None = secrets.token_urlsafe(32)
         self.cookie = secrets.token_urlsafe(32)
         self.names = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
@@ -145,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, content, Content_Type="text/html; charset=utf-8")
 
     def _post(self) -> None:
-        if self.path != "/review":
+        if self.path not in ("/review", "/undo"):
             raise _RefusalError(HTTPStatus.NOT_FOUND, "reviews go to /review")
         self._need_cookie()
         if self.headers.get_all("Origin", []) != [f"http://{self.headers['Host']}"]:
@@ -170,7 +176,13 @@ class _Handler(BaseHTTPRequestHandler):
             ) from None
         review = Review.from_json(document)
         with self.server.lock:
-            self.server.save(review)
+            if self.path == "/review":
+                self.server.save(review)
+            elif self.server.undo is None:
+                raise _RefusalError(HTTPStatus.NOT_FOUND, "nothing can be taken back here")
+            else:
+                self.server.undo(review)
+            self.server.page()  # made before the answer, so that the reader does not wait for it
         self._send(HTTPStatus.OK, "saved\n")
 
     def _cookie_name(self) -> str:

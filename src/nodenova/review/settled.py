@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -32,6 +33,10 @@ class SettledLabels(UserLabels):
     """
 
     before: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def of_nodes(self, numbers: np.ndarray) -> Self:
+        """What was said of some nodes, and what the earlier run said of them."""
+        return replace(super().of_nodes(numbers), before=self.before[numbers])
 
     def rows(self, model: Model, p: np.ndarray) -> np.ndarray:
         """(N,) the class of every node, a row of `model.classes`.

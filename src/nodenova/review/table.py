@@ -32,16 +32,16 @@ KINDS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 
 
 def predictions_of(found: Any) -> Predictions:
-    """Predictions of a fitted `NodeDiscoverer`, of a `DiscoveryRun`, or as they are.
+    """Predictions of a fitted `NodeDiscoverer`, of a `SavedRun` or `DiscoveryRun`, or as they are.
 
     Raises:
         SettingError: It is something else.
     """
-    found = getattr(found, "run_", found)
+    found = getattr(found, "run_", getattr(found, "run", found))
     found = getattr(found, "predictions", found)
     if not isinstance(found, Predictions):
         raise SettingError(
-            "classes come from a fitted NodeDiscoverer, a DiscoveryRun or Predictions, "
+            "classes come from a fitted NodeDiscoverer, an opened run or Predictions, "
             f"not from {type(found).__name__}"
         )
     return found

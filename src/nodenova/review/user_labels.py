@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -46,6 +47,14 @@ class UserLabels:
     def labelled(self) -> np.ndarray:
         """(N,) which nodes have a label."""
         return self.class_ids != NOBODY_SAID
+
+    def of_nodes(self, numbers: np.ndarray) -> Self:
+        """What was said of some nodes.
+
+        Args:
+            numbers: (n,) of these nodes.
+        """
+        return replace(self, class_ids=self.class_ids[numbers])
 
     def texts(self, model: Model | None = None, names: Sequence[str] | None = None) -> list[str]:
         """The label of every node as the user wrote it, "" for none.
@@ -172,14 +181,14 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
         classes: All of them, with `labelled` nodes counted.
 
     Examples:
-        >>> old = ClassInfo(0, "oak", "oak", "old", 0, size=200, labelled=100)
-        >>> new = ClassInfo(1, "elm", "elm", "new", 1, size=40, labelled=9)
+        >>> old = ClassInfo(0, "oak", "oak", "known", 0, size=200, labelled=100)
+        >>> new = ClassInfo(1, "elm", "elm", "discovered", 1, size=40, labelled=9)
         >>> labels_against(new, [old, new])
         '9 of its nodes have a label of yours; a known class of this size has about 20.'
     """
-    if info.kind != "new" or not info.labelled:
+    if not info.is_new or not info.labelled:
         return ""
-    known = [each for each in classes if each.kind == "old"]
+    known = [each for each in classes if not each.is_new]
     rate = sum(each.labelled or 0 for each in known) / max(sum(c.size or 0 for c in known), 1)
     expected = rate * (info.size or 0)
     if info.labelled < MIN_AGAINST * expected:
@@ -199,14 +208,14 @@ def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
         The sentence, where more than 5 % of the user's labelled nodes are in discovered classes.
 
     Examples:
-        >>> old = ClassInfo(0, "oak", "oak", "old", 0, labelled=90)
-        >>> new = ClassInfo(1, "new-1", "elm", "new", 1, labelled=10)
+        >>> old = ClassInfo(0, "oak", "oak", "known", 0, labelled=90)
+        >>> new = ClassInfo(1, "new-1", "elm", "discovered", 1, labelled=10)
         >>> labels_in_new_classes([old, new]).split(";")[0]
         "10 of your 100 labelled nodes look like discovered classes, most in 'new-1' (10)"
     """
     total = sum(info.labelled or 0 for info in classes)
     new = sorted(
-        (info for info in classes if info.kind == "new" and info.labelled),
+        (info for info in classes if info.is_new and info.labelled),
         key=lambda info: -(info.labelled or 0),
     )
     inside = sum(info.labelled or 0 for info in new)

@@ -1,4 +1,4 @@
-"""What a discovery comes to in three sentences: what is new, how sure that is, what to do next."""
+"""What a discovery comes to in three sentences: what was found, how sure it is, what to do."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ def verdict(stages: Sequence[Stage], classes: Sequence[ClassInfo]) -> Verdict | 
 
     Examples:
         >>> fit = Stage("fit", {}, 0, ())
-        >>> old = ClassInfo(0, "oak", "oak", "old", 0, size=70, labelled=50)
-        >>> new = ClassInfo(1, "elm", "elm", "new", 1, size=30, labelled=0)
+        >>> old = ClassInfo(0, "oak", "oak", "known", 0, size=70, labelled=50)
+        >>> new = ClassInfo(1, "elm", "elm", "discovered", 1, size=30, labelled=0)
         >>> said = verdict([fit, Stage("prism", {}, 0, (), mixed=True)], [old, new])
         >>> said.found
-        "1 new class: 'elm' (30 nodes)."
+        "1 discovered class: 'elm' (30 nodes)."
         >>> said.sure
-        '1 new class was asked for; 60% of 50 unlabelled nodes are in it.'
+        '1 class was asked for; 60% of 50 unlabelled nodes are in it.'
     """
     last = stages[-1]
     if not last.mixed and last.count is None:
         return None
     new = sorted((c for c in classes if c.stage == len(stages) - 1), key=lambda c: -(c.size or 0))
     listed = ", ".join(f"{info.name!r} ({count(info.size or 0, 'node')})" for info in new)
-    many = count(len(new), "new class", "new classes")
-    found = f"{many}: {listed}." if new else "Nothing new was found."
+    many = count(len(new), "discovered class", "discovered classes")
+    found = f"{many}: {listed}." if new else "Nothing was discovered."
     against = tuple(f"{c.name!r}: {said}" for c in new if (said := labels_against(c, classes)))
     if last.count is not None:
         step = LOOK if last.count.number else ANYWAY
         return Verdict(found, last.count.sentence(), step, against)
     unlabelled, inside = (sum(_unlabelled(c) for c in some) for some in (classes, new))
-    asked = f"{many} {'was' if len(new) == 1 else 'were'} asked for"
+    asked = f"{count(len(new), 'class was', 'classes were')} asked for"
     into = "it" if len(new) == 1 else "them"
     share = f"{percent(inside / max(unlabelled, 1))} of {count(unlabelled, 'unlabelled node')}"
     return Verdict(found, f"{asked}; {share} are in {into}.", LOOK, against)

@@ -18,9 +18,9 @@ const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 const isDark = () => darkQuery.matches && !printing;
 
-const places = {};  // the how-maniest class of its kind
-let news = 0, olds = 0;
-story.classes.forEach((c, i) => { places[i] = c.isNew ? news++ : olds++; });
+// Colours go by id, which is a class's for ever: no decision about another class changes them.
+const firstNew = story.firstNew ?? story.classes.filter(c => !c.isNew).length;
+const places = story.classes.map(c => c.isNew ? Math.max(c.id - firstNew, 0) : c.id);
 
 function look(i) {
   if (i < 0 || i === NOBODY) return {colour: "#8a8f98", shape: "cross", hollow: false};
@@ -31,7 +31,7 @@ function look(i) {
 // Where true classes are known: the look of the class that stands for one, or, when there is none, a look of its own.
 function trueLook(t) {
   if (t === NOBODY) return look(-1);
-  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG.day[(news + t) % STRONG.day.length], shape: "cross", hollow: false};
+  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG.day[(story.classes.length + t) % STRONG.day.length], shape: "cross", hollow: false};
 }
 
 function outline(shape, x, y, r) {

@@ -5,9 +5,11 @@ function neighbours(i) { return story.targets ? story.targets.subarray(story.sta
 
 function classChip(i) { return element("span", {class: "chip"}, glyph(look(i)), className(i)); }
 
-function nodeButton(i) {
-  return element("button", {class: "node", title: className(classOf(i)), onclick: () => openNode(i, true)}, glyph(look(classOf(i))), story.names[i]);
+function nodeButton(i, far = false) {
+  return element("button", {class: "node", title: className(classOf(i)), onclick: () => far ? showNode(i) : openNode(i, true)}, glyph(look(classOf(i))), story.names[i]);
 }
+
+const nodeExtras = [];  // what a page says of a node further: functions from its number to elements
 
 let opened = -1;
 
@@ -23,7 +25,7 @@ function openNode(i, move = false) {
   if (story.true && story.true[i] !== NOBODY) row("In truth", story.trueNames[story.true[i]]);
   card.replaceChildren(
     element("div", {class: "head"}, element("h3", {}, story.names[i]), element("button", {"aria-label": "Close", class: "small", onclick: closeNode}, "×")),
-    element("dl", {}, ...rows), ...(story.targets ? around(i) : []));
+    element("dl", {}, ...rows), ...nodeExtras.flatMap(extra => extra(i)), ...(story.targets ? around(i) : []));
   card.hidden = false;
 }
 

@@ -20,13 +20,16 @@ let saved = 0;        // how many of them are in a file already
 const watchers = [];  // called after every change
 
 const numberOf = new Map(story.classes.map((c, i) => [c.id, i]));
+const nodeOf = new Map(story.names.map((name, i) => [name, i]));
 
 // What the classes are after the decisions. `into[i]`: the class that i is part of now, -1 when it is rejected.
 function judged(list) {
   const names = story.classes.map(c => c.name), into = story.classes.map((_, i) => i), parts = new Map();
+  const moved = new Map(story.moved || []);  // nodes that a person has put in a class, by number
   for (const d of list) {
     if (d.do === "rename") names[numberOf.get(d.class)] = d.name;
     else if (d.do === "reject") { const bad = numberOf.get(d.class); into.forEach((c, i) => { if (c === bad) into[i] = -1; }); }
+    else if (d.do === "relabel") { for (const node of d.nodes) if (nodeOf.has(String(node))) moved.set(nodeOf.get(String(node)), numberOf.get(d.class)); }
     else if (d.do === "split") parts.set(numberOf.get(d.class), d.into);
     else if (d.do === "merge") {
       const members = d.classes.map(id => numberOf.get(id)), one = oldest(members);
@@ -34,7 +37,7 @@ function judged(list) {
       names[one] = d.name;
     }
   }
-  return {names, into, parts};
+  return {names, into, parts, moved};
 }
 let now = judged(decisions);
 
@@ -61,12 +64,13 @@ function weighed(node) {
 const current = new Int32Array(count), sureness = new Float32Array(count);
 function weighAll() {
   for (let node = 0; node < count; node++) [current[node], sureness[node]] = weighed(node)[0] || [-1, 0];
+  for (const [node, i] of now.moved) if (now.into[i] >= 0) { current[node] = now.into[i]; sureness[node] = 1; }
 }
 const classOf = node => current[node];
 const probability = node => sureness[node];
 weighAll();
 
-const shelf = story.review && `nodenova review of ${story.review.model} after ${story.edits}`;  // decisions survive a reload, for this model only
+const shelf = story.review && `nodenova review of ${story.review.model} after ${story.edits}, ${story.review.after}`;  // decisions survive a reload, for this model only
 
 function change(list) {
   decisions = list;

@@ -6,17 +6,19 @@ const ticked = () => [...document.querySelectorAll("[data-tick]:checked")].map(b
 
 function showCards() {
   for (const {card, i, name} of cards) {
-    const gone = !alive(i), parts = now.parts.get(i), verdict = card.querySelector(".verdict");
+    const gone = !alive(i), parts = now.parts.get(i), decided = card.querySelector(".decided");
     const members = story.classes.map((_, j) => j).filter(j => j !== i && now.into[j] === i);
     if (document.activeElement !== name) name.value = now.names[i];
     card.setAttribute("aria-label", now.names[i]);
     card.classList.toggle("gone", gone);
     for (const control of card.querySelectorAll("input, [data-do], [data-use]")) control.disabled = gone || parts !== undefined;
     if (gone) card.querySelector("[data-tick]").checked = false;
-    verdict.textContent = now.into[i] < 0 ? "Rejected: its nodes go to the next likely class."
+    decided.textContent = now.into[i] < 0 ? "Rejected: its nodes go to the next likely class."
       : gone ? `Merged into ${className(now.into[i])}.`
       : parts ? `To be split into ${parts} when the review is applied.`
       : members.length ? `Now with ${members.map(j => story.classes[j].name).join(", ")}.` : "";
+    for (const line of card.querySelectorAll("[data-hide-if]"))  // a class is not like itself, nor like one that is gone
+      line.hidden = [now.into[i], -1].includes(now.into[Number(line.dataset.hideIf)]);
     card.querySelector("[data-glyph]").replaceChildren(glyph(look(now.into[i])));
   }
   for (const place of document.querySelectorAll("[data-class]")) {

@@ -6,7 +6,7 @@ const sentence = d => {
   if (d.do === "rename") return `Class ${d.class} (${called(d.class)}) is called “${d.name}”.`;
   if (d.do === "reject") return `Class ${d.class} (${called(d.class)}) is rejected.`;
   if (d.do === "split") return `Class ${d.class} (${called(d.class)}) is split into ${d.into}.`;
-  if (d.do === "relabel") return `${d.nodes.map(node => `“${node}”`).join(", ")}: the label is wrong, it is of class ${d.class} (${called(d.class)}).`;
+  if (d.do === "relabel") return `${d.nodes.map(node => `“${node}”`).join(", ")} ${d.nodes.length === 1 ? "is" : "are"} of class ${d.class} (${called(d.class)}).`;
   return `Classes ${d.classes.map(id => `${id} (${called(id)})`).join(" and ")} are one, called “${d.name}”.`;
 };
 
@@ -75,20 +75,34 @@ $("save").addEventListener("click", async () => {
     say("Saved as review.json. To make it part of the model: nodenova apply-review RUN review.json");
     return;
   }
-  $("save").disabled = true;
+  const n = decisions.length;
+  await send("/review", content, `Saved: ${n} ${n === 1 ? "decision is" : "decisions are"} part of the run.`);
+});
+
+// What the server keeps; then the page is loaded anew, and says what was done.
+async function send(where, content, done) {
+  const busy = [$("save"), $("take-back")].filter(button => button && !button.disabled);
+  for (const button of busy) button.disabled = true;
   say("Saving…");
   try {
-    const answer = await fetch("/review", {method: "POST", headers: {"Content-Type": "application/json"}, body: content});
+    const answer = await fetch(where, {method: "POST", headers: {"Content-Type": "application/json"}, body: content});
     const text = await answer.text();
     if (!answer.ok) throw new Error(text.trim());
     change([]);
-    say("Saved and applied; showing the new model…");
+    try { sessionStorage.setItem(TOAST, done); } catch { /* a browser that keeps nothing */ }
     location.reload();
   } catch (error) {
     say(error instanceof TypeError ? "The server does not answer. Is nodenova review still running?" : error.message, true);
-    $("save").disabled = false;
+    for (const button of busy) button.disabled = false;
   }
-});
+}
+const TOAST = "nodenova has done";
+
+if (story.served && $("take-back")) {
+  $("take-back").hidden = false;
+  $("take-back").addEventListener("click", () => decisions.length ? say("Save or undo your open decisions first.", true)
+    : send("/undo", JSON.stringify({...story.review, decisions: []}) + "\n", "Taken back: the last decision is no longer part of the run."));
+}
 
 addEventListener("beforeunload", e => { if (decisions.length > saved) e.preventDefault(); });
 addEventListener("keydown", e => {
@@ -101,3 +115,7 @@ try {
   const kept = JSON.parse(localStorage.getItem(shelf));
   if (Array.isArray(kept) && kept.length) { change(kept); say("Decisions of an earlier visit are here again."); }
 } catch { /* nothing kept, or nothing readable */ }
+try {
+  const done = sessionStorage.getItem(TOAST);
+  if (done) { sessionStorage.removeItem(TOAST); say(done); }
+} catch { /* nothing was kept */ }

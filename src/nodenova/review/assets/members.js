@@ -1,0 +1,56 @@
+"use strict";
+// Members of each class: typical, random and least sure ones, with what the table says of them.
+
+const FEW = 5, MORE = 20, KINDS = ["typical", "random", "least sure"];
+
+// An order without a pattern, the same every time.
+const shuffled = i => { let h = Math.imul(i + 1, 0x9e3779b1); h ^= h >>> 15; h = Math.imul(h, 0x85ebca6b); return (h ^ h >>> 13) >>> 0; };
+
+function membersOf(kind, i, all) {
+  if (kind === "random") return all.sort((a, b) => shuffled(a) - shuffled(b));
+  if (kind === "least sure") return all.sort((a, b) => probability(a) - probability(b) || a - b);
+  const first = story.classes.flatMap((_, j) => now.into[j] === i ? story.typical[j] : []).filter(node => classOf(node) === i);
+  const seen = new Set(first);
+  return [...first, ...all.sort((a, b) => probability(b) - probability(a) || a - b).filter(node => !seen.has(node))];
+}
+
+// What is shown of a node beside its name: [column, text].
+const saidOf = node => story.columns.map((column, k) => [column, story.texts[k][node]]).filter(([, text]) => text);
+
+const shelves = [...document.querySelectorAll("[data-members]")].map(place => ({place, i: Number(place.dataset.members), kind: KINDS[0], many: FEW}));
+
+function showMembers(shelf, byClass) {
+  const {place, i} = shelf;
+  const all = (byClass || groupedNodes()).get(i) || [];
+  const listed = membersOf(shelf.kind, i, [...all]);
+  const tabs = KINDS.map(kind => element("button", {class: "tab", "aria-pressed": String(kind === shelf.kind), onclick: () => {
+    Object.assign(shelf, {kind, many: FEW}); showMembers(shelf); }}, kind));
+  const rows = listed.slice(0, shelf.many).map(node => element("li", {}, nodeButton(node, true), element("span", {class: "quiet"}, sure(node, " ")),
+    ...saidOf(node).map(([column, text]) => element("span", {class: "said", title: `${column}: ${text}`}, text))));
+  const rest = listed.length - rows.length;
+  place.replaceChildren(element("div", {class: "tabs", role: "group", "aria-label": "Which members"}, ...tabs), element("ul", {}, ...rows),
+    ...(rest > 0 ? [element("button", {class: "small more", onclick: () => { shelf.many += MORE; showMembers(shelf); }}, `Show more (${rest.toLocaleString("en")} on the map)`)] : []));
+}
+
+function groupedNodes() {
+  const groups = new Map();
+  for (let node = 0; node < count; node++) { const i = classOf(node); if (!groups.has(i)) groups.set(i, []); groups.get(i).push(node); }
+  return groups;
+}
+
+watchers.push(() => { const groups = groupedNodes(); for (const shelf of shelves) showMembers(shelf, groups); });
+
+// A node moved by hand: which class it is of.
+function moveForm(node) {
+  if (story.names[node].endsWith("…")) return [];  // a name that was cut says not which node it is
+  const choice = element("select", {"aria-label": "This node is", id: "move-to"}, ...story.classes.map((_, i) => i)
+    .filter(i => alive(i) && !now.parts.has(i)).map(i => element("option", {value: i, ...(i === classOf(node) ? {selected: ""} : {})}, className(i))));
+  const move = () => {
+    const i = Number(choice.value);
+    if (i === classOf(node)) return say(`“${story.names[node]}” is in ${className(i)} already.`, true);
+    decide({do: "relabel", nodes: [story.names[node]], class: story.classes[i].id});
+    say(`“${story.names[node]}” is moved to ${className(i)}.`);
+  };
+  return [element("p", {class: "move"}, element("label", {for: "move-to"}, "This node is "), choice, element("button", {class: "small", id: "move", onclick: move}, "Move"))];
+}
+nodeExtras.push(node => [...saidOf(node).map(([column, text]) => element("p", {class: "said"}, element("b", {}, `${column} `), text)), ...moveForm(node)]);

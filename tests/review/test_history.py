@@ -1,0 +1,181 @@
+"""Saved decisions: listed, taken back, and never mixed up with those of another reader."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nodenova as nova
+from nodenova.errors import SettingError
+from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
+from nodenova.model.saving import weights_digest
+from nodenova.review.document import Review
+from nodenova.review.folder import DiscoveryFolder
+from nodenova.review.history import History
+from nodenova.review.kept_page import kept_page
+from nodenova.review.run import DiscoveryRun
+
+
+@pytest.fixture(scope="module")
+def found() -> DiscoveryRun:
+    data = nova.synthetic(nodes=150, classes=5, words=60, seed=2)
+    old, new, _ = nova.split(data, [0, 1, 2])
+    given = np.full(150, -1)
+    given[old.train_ids] = data.y[old.train_ids]
+    model = nova.discover(nova.fit(old), new)
+    return DiscoveryRun(
+        "Mine", model, data.graph, given=given, given_names=("a", "b", "c"), keep_labels=True
+    )
+
+
+@pytest.fixture
+def folder(found: DiscoveryRun, tmp_path: Path) -> DiscoveryFolder:
+    return DiscoveryFolder.write(tmp_path / "mine", found)
+
+
+def review(folder: DiscoveryFolder, *decisions: object, after: int | None = None) -> Review:
+    return Review(weights_digest(folder.model()), decisions, after)  # type: ignore[arg-type]
+
+
+def state(folder: DiscoveryFolder) -> dict[str, object]:
+    """What a run says of its classes and nodes."""
+    model = DiscoveryFolder(folder.path).model()
+    run = DiscoveryFolder(folder.path).run()
+    return {
+        "classes": model.classes,
+        "p": model.predict_proba(run.graph).tolist(),
+        "given": None if run.given is None else run.given.tolist(),
+        "table": (folder.path / "predictions.csv").read_text(),
+    }
+
+
+def test_decisions_are_kept_in_order_and_the_last_ones_are_taken_back(
+    folder: DiscoveryFolder,
+) -> None:
+    first = state(folder)
+    folder.apply(review(folder, Rename(3, "fish")))
+    second = state(folder)
+    folder.apply(review(folder, Relabel((_node(folder),), 3)))
+    folder.apply(review(folder, Split(3), Reject(4)))
+    history = History.read(folder.path)
+    assert history.revision == 3
+    assert [one.do for one in history.decisions] == ["rename", "relabel", "split", "reject"]
+    assert folder.undo(3).decisions == (Rename(3, "fish"),)
+    assert state(folder) == second
+    assert folder.undo() == History(5, ())
+    assert state(folder) == first
+    with pytest.raises(SettingError, match="the run has no saved decision"):
+        folder.undo()
+    assert History.read(folder.path).revision == 5
+
+
+def _node(folder: DiscoveryFolder) -> object:
+    return folder.graph().node_ids.tolist()[7]
+
+
+def test_a_review_made_before_another_was_saved_is_refused_and_changes_nothing(
+    folder: DiscoveryFolder,
+) -> None:
+    mine, other = (review(folder, Rename(3, name), after=0) for name in ("fish", "fowl"))
+    folder.apply(mine)
+    before = state(folder)
+    with pytest.raises(SettingError, match="reviewed since: this review is of revision 0, and"):
+        folder.apply(other)
+    assert state(folder) == before
+    folder.apply(review(folder, Rename(3, "fowl"), after=1))
+    assert folder.model().class_of(3).name == "fowl"
+    folder.undo()
+    with pytest.raises(SettingError, match="the run is at 3"):
+        folder.apply(review(folder, Rename(3, "fowl"), after=1))
+
+
+def test_a_review_that_does_not_say_its_revision_is_taken_as_before(
+    folder: DiscoveryFolder,
+) -> None:
+    folder.apply(review(folder, Rename(3, "fish")))
+    folder.apply(review(folder, Rename(3, "fowl")))
+    assert folder.model().class_of(3).name == "fowl"
+
+
+def test_moved_nodes_and_named_classes_become_labels(
+    folder: DiscoveryFolder, found: DiscoveryRun
+) -> None:
+    assert not (folder.path / "labels.csv").exists()
+    node = _node(folder)
+    folder.apply(review(folder, Rename(3, "fish"), Relabel((node,), 4)))  # type: ignore[arg-type]
+    with (folder.path / "labels.csv").open(newline="") as file:
+        lines = {line["node"]: line for line in csv.DictReader(file)}
+    with (folder.path / "predictions.csv").open(newline="") as file:
+        said = list(csv.DictReader(file))
+    assert lines[str(node)]["why"] == "moved"
+    for line in said:
+        label = lines.get(line["node"])
+        if line["label"]:
+            assert label is not None
+            assert label["label"] == line["label"]
+        elif line["name"] == "fish" and float(line["probability"]) > 0.9:
+            assert label is not None
+            assert (label["label"], label["why"]) == ("fish", "settled")
+        else:
+            assert label is None or float(line["probability"]) == 0.9
+    assert {line["why"] for line in lines.values()} == {"yours", "moved", "settled"}
+    folder.undo(2)
+    assert not (folder.path / "labels.csv").exists()
+
+
+def test_a_node_is_moved_where_nobody_had_labelled_any(found: DiscoveryRun, tmp_path: Path) -> None:
+    bare = DiscoveryRun("Mine", found.model, found.graph)
+    folder = DiscoveryFolder.write(tmp_path / "bare", bare)
+    folder.apply(review(folder, Relabel((_node(folder),), 3)))  # type: ignore[arg-type]
+    assert DiscoveryFolder(folder.path).run().given.tolist()[7] == 3  # type: ignore[union-attr]
+    assert DiscoveryFolder(folder.path).run().predictions.row[7] == 3
+    folder.undo()
+    assert DiscoveryFolder(folder.path).run().given is None
+
+
+def test_the_page_of_a_run_is_served_as_it_is_until_the_run_changes(
+    folder: DiscoveryFolder,
+) -> None:
+    page = kept_page(folder.path)
+    assert page == folder.desk().page()
+    desk = folder.desk()
+    desk.save(review(folder, Rename(3, "fish")))
+    assert kept_page(folder.path) is None  # of the model before
+    folder.report()
+    assert kept_page(folder.path) == desk.page()
+    (folder.path / "report.html").unlink()
+    assert kept_page(folder.path) is None
+
+
+def test_the_map_is_laid_out_once(folder: DiscoveryFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def positions(z: np.ndarray, steps: object) -> np.ndarray:
+        asked.append(len(z))
+        return np.zeros((len(z), 2))
+
+    monkeypatch.setattr("nodenova.review.kept_map.positions", positions)
+    before = (folder.path / "map.npz").read_bytes()
+    folder.apply(review(folder, Merge((3, 4), "all new")))
+    folder.desk().page()
+    assert asked == []
+    assert (folder.path / "map.npz").read_bytes() == before
+    (folder.path / "map.npz").write_bytes(before[:100])  # damaged: made anew
+    folder.report()
+    assert asked == [150]
+
+
+def test_without_a_page_everything_else_is_there_and_it_can_be_made_later(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    folder = DiscoveryFolder.write(tmp_path / "mine", found, report=False)
+    names = {path.name for path in folder.path.iterdir()}
+    assert {"predictions.csv", "classes.csv", "suggestions.json"} <= names
+    assert not {"report.html", "map.npz"} & names
+    folder.report()
+    again = DiscoveryFolder.write(tmp_path / "again", found)
+    for name in ("report.html", "predictions.csv"):
+        assert (folder.path / name).read_bytes() == (again.path / name).read_bytes()
