@@ -24,6 +24,7 @@ import nodenova as nova
 from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.estimator import NodeDiscoverer
+from nodenova.review.shown import shown_columns
 
 QUICK = nova.Prism(n_resamples=0, restarts=2)
 
@@ -528,12 +529,18 @@ def test_a_report_is_what_the_command_line_writes(data: nova.LabelledGraph, tmp_
         files["edges"],
         "--num-new",
         2,
+        "--title",
+        "Mine",
+        "--show",
+        "text",
         "--out",
         tmp_path / "cli",
     ]
     done = CliRunner().invoke(app, [str(a) for a in asked], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    page = NodeDiscoverer(2).fit(nova.load_graph(**files)).report(tmp_path / "python")
+    loaded = nova.load_graph(**files)
+    shown = shown_columns(files["nodes"], ["text"], loaded.graph.node_ids.tolist())
+    page = NodeDiscoverer(2).fit(loaded).report(tmp_path / "python", title="Mine", shown=shown)
     assert page == tmp_path / "python" / "report.html"
 
     def content(folder: Path) -> dict[str, bytes]:

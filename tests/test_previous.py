@@ -34,6 +34,7 @@ from nodenova.cli import app
 from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import StorageError
 from nodenova.io.load import load_graph
+from nodenova.model.classes import kind_read
 from nodenova.model.saving import weights_digest
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.review.decisions import apply_review
@@ -112,12 +113,15 @@ def made_again(name: str, data: nova.LabelledGraph) -> nova.Model:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_former_way_is_a_setting_that_gives_the_same_model(
-    name: str, data: nova.LabelledGraph
+    name: str, data: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bit for bit where the kernels are the same.
 
-    The tolerance is for other processors, and for GAT, whose are new.
+    The tolerance is for other processors, for GAT, whose are new, and for Prism, which took
+    statistics at all ranks; and it kept directions then
+    that hold next to nothing.
     """
+    monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", 0.0)
     saved, model = nova.load_model(PREVIOUS / "models" / name), made_again(name, data)
     for then, now in zip(saved.stages, model.stages, strict=True):
         assert now.history.keys() == then.history.keys()
@@ -130,11 +134,11 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(
         "centre",
     ):
         now, then = (m.memory.tensors()[part][:2].numpy() for m in (model, saved))
-        assert np.allclose(now, then, rtol=1e-4, atol=1e-6)
+        assert np.allclose(now, then, rtol=1e-4, atol=1e-5)
     assert float(model.memory.classes.temperature) == pytest.approx(
         float(saved.memory.classes.temperature), rel=1e-4
     )
-    assert np.allclose(model.predict_proba(data.graph), saved.predict_proba(data.graph), atol=1e-5)
+    assert np.allclose(model.predict_proba(data.graph), saved.predict_proba(data.graph), atol=1e-4)
 
 
 def test_the_way_of_today_gives_another_model(data: nova.LabelledGraph) -> None:
@@ -225,8 +229,9 @@ def test_a_discovery_says_of_its_classes_what_it_said(discovery: DiscoveryFolder
         *(line["auto_name"] for line in before[3:]),
     ]
     assert [[line[key] for key in told] for line in after] == [
-        [line[key] for key in told] for line in before
+        [kind_read(line[key]) if key == "kind" else line[key] for key in told] for line in before
     ]
+    assert {line["kind"] for line in before} == {"old", "new"}  # what the kinds were called then
     for a, b in zip(after, before, strict=True):
         assert [float(a[key]) for key in ("share", "confidence", "cohesion")] == pytest.approx(
             [float(b[key]) for key in ("share", "confidence", "cohesion")], abs=2e-4

@@ -149,7 +149,7 @@ def sentence(picture: Picture, run: DiscoveryRun) -> str:
     """What is seen; with its numbers, for the first picture of a run."""
     if picture.at == "#classes":
         return picture.what
-    found = [info.name for info in run.classes if info.kind != "old"]
+    found = [info.name for info in run.classes if info.is_new]
     names = " · ".join(f"*{name}*" for name in found) if found else "nothing"
     hidden = picture.graph().num_classes - picture.num_known
     seen = f"{run.graph.num_nodes:,} nodes, {picture.num_known} known classes, {hidden} hidden ones"

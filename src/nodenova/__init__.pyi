@@ -39,9 +39,12 @@ from .model.info import class_info as class_info
 from .model.loading import load_model as load_model
 from .model.model import Model as Model
 from .model.model import NodeClass as NodeClass
+from .notebook.widget import review_widget as review_widget
 from .prism.count import Count as Count
 from .prism.method import Prism as Prism
 from .review.decisions import apply_review as apply_review
+from .review.saved_run import SavedRun as SavedRun
+from .review.saved_run import open_run as open_run
 from .review.suggesting import suggest as suggest
 from .review.suggestions import Suggestions as Suggestions
 from .review.table import prediction_frame as prediction_frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
 from nodenova.discovery import check_countable, check_mixed, discover, method_name
-from nodenova.encoders.registry import encoder_kind
+from nodenova.encoders.registry import encoder_kind, not_heard
 from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
@@ -122,6 +122,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
         mixed, notes = self._mixed(method, loaded)
+        notes = (*notes, *not_heard(encoder, loaded.graph))
         old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
         watch = self.watch or (lambda seed, phase: None)
         given = self.fit_settings or {}
@@ -205,6 +206,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         *,
         keep_graph: bool = True,
         overwrite: bool = False,
+        title: str | None = None,
+        shown: Mapping[str, Sequence[str]] | None = None,
         steps: Steps = silent,
     ) -> Path:
         """Write what `nodenova discover` writes: model, tables and a page to review the classes on.
@@ -213,14 +216,18 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             folder: Where to.
             keep_graph: Whether the graph, without labels, is kept for later commands.
             overwrite: Whether an earlier report may be there.
+            title: Of the page; the name of the folder unless given.
+            shown: What the page shows of nodes: (N,) texts by the name of a column; their words
+                unless given.
             steps: Called with (steps done, steps) while the map is laid out.
 
         Returns:
             The path of the page.
         """
         check_is_fitted(self, "model_")
+        run = self.run_.presented(title or Path(folder).resolve().name, shown or {})
         written = DiscoveryFolder.write(
-            Path(folder), self.run_, keep_graph=keep_graph, overwrite=overwrite, steps=steps
+            Path(folder), run, keep_graph=keep_graph, overwrite=overwrite, steps=steps
         )
         return written.path / "report.html"
 

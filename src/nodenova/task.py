@@ -38,6 +38,11 @@ class NewTask:
     num_new: int | None
     mixed: bool = False
 
+    def __repr__(self) -> str:
+        wanted = "as many as there are" if self.num_new is None else f"{self.num_new} classes"
+        among = ", known ones among them" if self.mixed else ""
+        return f"NewTask({len(self.ids):,} unlabelled nodes{among}, {wanted}, {self.graph!r})"
+
     def __post_init__(self) -> None:
         ids = np.asarray(self.ids, dtype=np.int64)
         object.__setattr__(self, "ids", ids)

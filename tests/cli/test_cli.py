@@ -85,7 +85,7 @@ def test_run_writes_rows_models_and_report(monkeypatch, tmp_path, graph_file, ca
     graph = nova.load_graph(graph_file).graph
     assert [int(line["class"]) for line in table] == model.predict(graph).tolist()
     assert table[7]["node"] == "n7"
-    assert {line["kind"] for line in table} <= {"old", "new"}
+    assert {line["kind"] for line in table} <= {"known", "discovered"}
 
 
 def test_same_command_twice_gives_the_same_rows_and_does_not_run_again(

@@ -73,9 +73,9 @@ def test_columns_are_read_as_before_and_what_came_is_found_and_said(
 ) -> None:
     assert "12 features came that the earlier run did not have" in later
     came = sum(Y[i] > 1 or i % 3 == 0 for i in range(SPRING, AUTUMN))
-    assert f"new classes are looked for among {came} unlabelled nodes that the earlier" in later
+    assert f"classes are looked for among {came} unlabelled nodes that the earlier" in later
     assert "The representation was fitted anew: " in later
-    assert "probably 1 new class" in later
+    assert "probably 1 unknown class" in later
     assert "key" not in load_model(place / "second" / "model").fitted_on.feature_names  # type: ignore[union-attr,operator]
     lines = table(place / "second" / "predictions.csv")
     assert [line["node"] for line in lines] == [f"n{i}" for i in range(AUTUMN)]
@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_no_half_written_folder(
     def stop(*arguments: object, **told: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nodenova.review.folder.review_page", stop)
+    monkeypatch.setattr("nodenova.review.findings.review_page", stop)
     asked = ["discover", "--from", place / "first", "--graph", place / "autumn", "--num-new", 1]
     asked += ["--set", "n_resamples=0", "--out", tmp_path / "no", "-q"]
     assert "stopped; nothing was written" in nodenova(*asked, code=130)

@@ -86,7 +86,7 @@ def test_labels_of_the_run_and_of_later_files_are_kept_and_compared(
     assert table[f"n{wrong}"]["agrees"] == "no"
     nodenova(*asked, "--relabel", "--out", tmp_path / "r.csv", "-q")
     other = rows(tmp_path / "r.csv")[f"n{wrong}"]
-    assert (other["kind"], other["label"], other["agrees"]) == ("new", "birds", "no")
+    assert (other["kind"], other["label"], other["agrees"]) == ("discovered", "birds", "no")
 
 
 def test_an_export_of_later_files_carries_labels(run: Path, tmp_path: Path, y: np.ndarray) -> None:

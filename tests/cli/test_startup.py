@@ -5,8 +5,10 @@ No time is measured here: what costs time is what is imported.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 import typer
 from rich.console import Console
+from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova import cli
@@ -25,8 +28,9 @@ from nodenova.cli import progress, registered
 from nodenova.cli.bench import KNOWN_TABLES
 from nodenova.encoders.registry import ENCODERS
 from nodenova.errors import SettingError, StorageError
-from nodenova.methods.registry import OLD_METHODS
+from nodenova.methods.registry import METHODS, OLD_METHODS
 from nodenova.review.place import check_place, run_document
+from nodenova.supervised import LABELLED
 
 shared = sys.modules["nodenova.cli.app"]  # `nodenova.cli.app` is the program itself
 HEAVY = ("numpy", "pandas", "scipy", "sklearn", "torch", "torch_geometric")
@@ -85,6 +89,13 @@ def test_wrong_arguments_and_used_folders_are_refused_before_anything_heavy(tmp_
     (tmp_path / "used").mkdir()
     (tmp_path / "used/mine.txt").write_text("work")
     (tmp_path / "file").write_text("")
+    for name, document in {
+        "other": {"format": "nodenova run", "plan": {"dataset": "citeseer", "method": "prism"}},
+        "reviewed": {"format": "nodenova discovery"},
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps(document))
+    (tmp_path / "reviewed" / "decisions.json").write_text("{}")
     refused = {
         "discover --nods x.csv": "No such option: --nods",
         "discover --out used": "used is not empty",
@@ -92,12 +103,12 @@ def test_wrong_arguments_and_used_folders_are_refused_before_anything_heavy(tmp_
         "discover --out used --overwrite": "used is not a run of `nodenova discover`",
         "discover --method swrd": "unknown method 'swrd'",
         "discover --encoder gnc": "unknown encoder 'gnc'",
-        "discover --method oracle": "needs labels of the new nodes",
+        "discover --method oracle": "needs labels of nodes of unknown classes",
         "discover --num-new 0": "--num-new must be at least 1",
         "discover --min-confidence 2": "--min-confidence is a probability",
         "discover --set epochs": "--set takes name=value",
         "discover": "give either --graph FILE, or --nodes FILE and --edges FILE",
-        "count --all-new --new-column x": "--all-new takes every unlabelled node for new",
+        "count --all-new --new-column x": "--all-new means every unlabelled node",
         "inspect": "give either --graph FILE",
         "demo --out used": "is not a run of `nodenova discover`",
         "demo --out used --no-overwrite": "used is not empty",
@@ -106,6 +117,21 @@ def test_wrong_arguments_and_used_folders_are_refused_before_anything_heavy(tmp_
         "run --dataset wordnet --old 1 --num-old 2": "give either --old or --num-old",
         "run --dataset wordnet --out file": "file is a file",
         "run": "give either --dataset NAME or --graph FILE",
+        "run --dataset citeseer --set nope=1": "unknown setting of prism 'nope'; known: n_",
+        "run --dataset citeseer --method sword --set epochs=x": "epochs must be int (like 600)",
+        "run --dataset citeseer --out used": "used exists and is not a run",
+        "run --dataset cora --out other": "dataset: 'citeseer' there, 'cora' now",
+        "run --dataset citeseer --method sword --out other": "method: 'prism' there, 'sword' now",
+        "discover --set nope=1": "unknown setting of prism 'nope'",
+        "report nowhere": "nowhere does not exist",
+        "report used": "used holds neither a run nor a saved model",
+        "bench comparison --datasets nope": "unknown dataset 'nope'",
+        "bench comparison --methods nope": "unknown method 'nope'",
+        "demo --out reviewed": "reviewed holds a demo that was reviewed (decisions.json)",
+        "predict nowhere --only ,": "--only names no node",
+        "predict nowhere --only a --max-drift 0.1": "--max-drift is about all nodes",
+        "predict nowhere --max-drift 0.1": "--max-drift: give files",
+        "predict nowhere --add --nodes x": "--add takes a run",
         "bench nothing": "unknown table 'nothing'",
         "classes nowhere": "nowhere is not a run of `nodenova discover`: it does not exist",
         "review used": "used is not a run",
@@ -122,7 +148,8 @@ def test_wrong_arguments_and_used_folders_are_refused_before_anything_heavy(tmp_
         assert (code, heavy) == (2, []), (command, said)
         expected = refused.get(" ".join(command), "No such option: --nosuch")
         assert expected in " ".join(said.split()), command
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "used"]
+    made = ["file", "other", "reviewed", "used"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == made
 
 
 def test_reading_a_graph_and_listing_datasets_does_not_load_pytorch(tmp_path: Path) -> None:
@@ -189,10 +216,10 @@ def test_without_a_terminal_a_phase_is_a_line_and_a_long_one_several(
     said = [line.partition(" s  ")[2] for line in lines()]
     assert said == [
         "loading PyTorch",
-        "seed 0: learning the known classes",
-        "seed 0: learning the known classes, 10 of 30",
-        "seed 0: learning the known classes, 20 of 30",
-        "seed 0: learning the known classes, 30 of 30",
+        "learning the known classes",
+        "learning the known classes, 10 of 30",
+        "learning the known classes, 20 of 30",
+        "learning the known classes, 30 of 30",
         "what is in the classes",
         "drawing the map",
     ]
@@ -225,7 +252,7 @@ def test_a_pipe_gets_plain_lines_the_first_before_pytorch(tmp_path: Path, labell
     assert "torch_geometric" not in heavy  # Prism has no use for it, and it takes as long again
     begun = [line.partition(" s  ")[2] for line in said.splitlines() if " s  " in line]
     assert begun[0] == "reading"
-    assert begun[-2:] == ["loading PyTorch", "seed 0: learning the known classes"]
+    assert begun[-2:] == ["loading PyTorch", "learning the known classes"]
     assert "\r" not in said
     assert "\x1b" not in said
 
@@ -243,3 +270,43 @@ def test_a_program_that_the_shell_does_not_know_is_named_by_its_path(
     assert shared.program() == "nodenova"
     monkeypatch.setattr(sys, "argv", ["/somewhere/pytest"])
     assert shared.program() == "nodenova"
+
+
+def test_the_table_of_datasets_reads_no_graph(tmp_path: Path) -> None:
+    ((code, heavy, said),) = ask(tmp_path, [["datasets"]])
+    assert (code, heavy) == (0, [])
+    assert "--dataset synthetic:nodes=5000,classes=8" in said
+    lines = said.splitlines()
+    assert any("citeseer" in line and line.rstrip().endswith("ships") for line in lines)
+    assert any("cora " in line and line.rstrip().endswith("download") for line in lines)
+    assert any("photo" in line and line.rstrip().endswith("by hand") for line in lines)
+
+
+@pytest.mark.parametrize("method", [*METHODS, *LABELLED])
+def test_settings_are_read_from_the_source_as_the_method_has_them(method: str) -> None:
+    kind = {**METHODS, **LABELLED}[method]
+    known = registered.settings_in(method)
+    if known is None:
+        assert kind.__bases__ != (object,)
+        return
+    assert list(known[0]) == [field.name for field in dataclasses.fields(kind)]
+    for field in dataclasses.fields(kind):
+        assert known[0][field.name] in (None, field.default)
+    assert set(getattr(kind, "OLD_NAMES", {})) | set(getattr(kind, "MOVED", {})) <= known[1]
+
+
+def test_help_fits_80_columns_and_cuts_no_flag(tmp_path: Path) -> None:
+    for command in all_commands():
+        group = typer.main.get_command(cli.app).commands[command]  # type: ignore[attr-defined]
+        done = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "80"}, color=False)
+        assert max(map(len, done.output.splitlines())) <= 80
+        flags = [flag for option in group.params for flag in option.opts if flag.startswith("--")]
+        hidden = [f for option in group.params if option.hidden for f in option.opts]
+        words = set(re.findall(r"--[a-z-]+", done.output))
+        assert set(flags) - set(hidden) <= words, command
+
+
+def test_options_of_discover_stand_in_groups() -> None:
+    said = CliRunner().invoke(cli.app, ["discover", "--help"], env={"COLUMNS": "80"}).output
+    places = [said.index(f" {group} ─") for group in ("Input", "Discovery", "Output")]
+    assert places == sorted(places)

@@ -295,3 +295,17 @@ def test_progress_is_told_and_never_goes_back_within_a_stage(tmp_path: Path) -> 
     for shares in seen.values():
         assert shares == sorted(shares)
         assert 0 <= min(shares) <= max(shares) <= 1
+
+
+def test_a_checksum_that_reads_like_an_endless_number_is_a_text_among_texts(tmp_path: Path) -> None:
+    sums = [f"{7 * i:04x}cafe" for i in range(1, 25)]
+    cells = [*sums[:20], "4222129e13535836"]
+    lines = [f"n{i},{cell},{i % 3}" for i, cell in enumerate(cells)]
+    (tmp_path / "nodes.csv").write_text("id,md5,size\n" + "\n".join(lines) + "\n")
+    loaded = nova.load_graph(nodes=tmp_path / "nodes.csv")
+    (said,) = [note for note in loaded.notes if "'md5'" in note]
+    assert said.endswith("not used, unless given as text or feature")
+    sizes = [f"n{i},{i}" for i in range(20)]
+    (tmp_path / "nodes.csv").write_text("id,size\n" + "\n".join([*sizes, "n20,4e999"]) + "\n")
+    with pytest.raises(GraphError, match="'4e999' is not a finite number"):
+        nova.load_graph(nodes=tmp_path / "nodes.csv")

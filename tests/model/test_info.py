@@ -157,7 +157,12 @@ def test_without_a_graph_only_what_the_model_knows(case) -> None:
 def test_edited_classes_are_described_by_their_ids(case) -> None:
     edited = case.model.split(2, case.graph).merge([0, 3], "old and new")
     infos = edited.class_info(case.graph)
-    assert [(i.id, i.kind) for i in infos] == [(0, "known"), (1, "known"), (4, "discovered"), (5, "discovered")]
+    assert [(i.id, i.kind) for i in infos] == [
+        (0, "known"),
+        (1, "known"),
+        (4, "discovered"),
+        (5, "discovered"),
+    ]
     assert [i.name for i in infos] == [
         "old and new",
         "class-1",

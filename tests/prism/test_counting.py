@@ -161,12 +161,13 @@ def test_there_are_never_more_classes_than_nodes() -> None:
         ),
         (
             Count(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
-            "All of 50 unlabelled nodes are said to be of unknown classes; probably 2 unknown classes",
+            "All of 50 unlabelled nodes are said to be of unknown classes; "
+            "probably 2 unknown classes",
         ),
         (
             Count(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
-            "No evidence of an unknown class (p = 0.36); one of under 10 % of the nodes would be missed "
-            "more often than not. Nothing was added",
+            "No evidence of an unknown class (p = 0.36); one of under 10 % of the nodes would be "
+            "missed more often than not. Nothing was added",
         ),
         (
             Count(1, (0.0, *[0.2] * 5), 1.0, 0.01, 0.5, 50),

@@ -6,6 +6,7 @@ runs/cora/run.json            the plan
 runs/cora/seed-0/model.json   + weights: the model of seed 0
 runs/cora/seed-0/row.json     its scores; written last, so a seed with a row is finished
 runs/cora/map.npz             embeddings of some test nodes, for the map in the report
+runs/cora/map.layout.npz      their places on it: it is laid out once
 runs/cora/report.html
 """
 
@@ -32,6 +33,7 @@ from nodenova.model.model import Model
 from nodenova.model.saving import save_model
 
 FORMAT = "nodenova run"
+MAP = "map.npz"
 VERSION = 2  # since settings are kept resolved, as values; 1 kept those that were given, as text
 
 
@@ -125,7 +127,7 @@ class RunFolder:
 
         None if they were not kept.
         """
-        path = self.path / "map.npz"
+        path = self.path / MAP
         return read_map(path) if path.is_file() else None
 
     def run(
@@ -155,8 +157,8 @@ class RunFolder:
         return [finished[seed] for seed in seeds]
 
     def _write(self, outcome: Outcome, seed: int) -> None:
-        if not (self.path / "map.npz").exists():
-            write_map(outcome, self.path / "map.npz")
+        if not (self.path / MAP).exists():
+            write_map(outcome, self.path / MAP)
         save_model(outcome.model, self.path / f"seed-{seed}")
         write_atomically(self.path / f"seed-{seed}" / "row.json", to_json(outcome.row.to_json()))
 

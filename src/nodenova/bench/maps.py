@@ -28,6 +28,11 @@ UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib
 
 
 def write_map(outcome: Outcome, path: Path) -> None:
+    """`map_content` as a file."""
+    write_atomically(path, map_content(outcome))
+
+
+def map_content(outcome: Outcome) -> bytes:
     """At most 2,000 test nodes as npz: embeddings z, true classes y, predicted, node_ids, the seed.
 
     `features` is what the graph itself says of them, to hold z against.
@@ -45,7 +50,7 @@ def write_map(outcome: Outcome, path: Path) -> None:
         node_ids=exam.graph.node_ids[ids],
         seed=np.array(model.stages[-1].seed),
     )
-    write_atomically(path, content.getvalue())
+    return content.getvalue()
 
 
 def _features(graph: Graph, ids: np.ndarray) -> np.ndarray:

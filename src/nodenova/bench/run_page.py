@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nodenova.bench.folder import RunFolder
+from nodenova.bench.folder import MAP, RunFolder
+from nodenova.bench.maps import layout_of
 from nodenova.bench.row import Row
 from nodenova.drawing.confusion import before_and_after_matching, predicted_names
 from nodenova.drawing.curves import loss_curves
@@ -40,13 +41,17 @@ def write_report(folder: RunFolder) -> Path:
         raise StorageError(
             f"{folder.path}: this run has no finished seed yet, so there is nothing to report"
         )
-    path = folder.path / "report.html"
-    write_atomically(path, page(rows, folder.model().stages, folder.map()).encode())
+    path, kept = folder.path / "report.html", folder.map()
+    xy = None if kept is None else layout_of(folder.path / MAP, kept["z"], "z")
+    write_atomically(path, page(rows, folder.model().stages, kept, xy).encode())
     return path
 
 
 def page(
-    rows: Sequence[Row], stages: Sequence[Stage], node_map: Mapping[str, np.ndarray] | None
+    rows: Sequence[Row],
+    stages: Sequence[Stage],
+    node_map: Mapping[str, np.ndarray] | None,
+    xy: np.ndarray | None = None,
 ) -> str:
     """The page of one run.
 
@@ -54,10 +59,11 @@ def page(
         rows: One a seed.
         stages: The phases of the first of them.
         node_map: The embeddings of some nodes, if they were kept.
+        xy: (n, 2) their places on the map, where these are known already.
     """
     first = rows[0]
     counts, names, n_old = np.array(first.confusion), list(first.class_names), first.num_old
-    data, map_note = _map(rows, node_map)
+    data, map_note = _map(rows, node_map, xy)
     return render_page(
         "nodenova.bench",
         "run.html.j2",
@@ -130,7 +136,7 @@ def _asked(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _map(
-    rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None
+    rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None, xy: np.ndarray | None
 ) -> tuple[dict[str, object] | None, str]:
     """What the scripts read, if there is a map, and what to say of it."""
     if kept is None:
@@ -158,7 +164,7 @@ def _map(
     members = np.bincount(predicted, minlength=n_predicted).tolist()
     data = map_data(
         [str(node) for node in kept["node_ids"].tolist()],
-        positions(kept["z"]),
+        positions(kept["z"]) if xy is None else xy,
         [(c, name, c >= n_old, members[c]) for c, name in enumerate(said)],
         predicted[:, None],
         true=y,

@@ -10,50 +10,22 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from nodenova.bench import schedules
+from nodenova.bench.attempt import Runner, kept
+from nodenova.bench.attempt import Source as Source
+from nodenova.bench.attempt import failed_row as failed_row
 from nodenova.bench.grid import RunSpec
-from nodenova.bench.league import run as league
-from nodenova.bench.maps import write_map
-from nodenova.bench.row import Row, frozen_settings
+from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.run import Fitted, learn, run_one
-from nodenova.data.labels import LabelledGraph
-from nodenova.evaluation.provenance import commit, versions
-from nodenova.io.datasets import load_dataset
-from nodenova.io.load import load_graph
 from nodenova.nn.seeding import fixed_threads
 from nodenova.nn.training import Watcher
 
 MAX_CRASHES = 2  # a run whose process dies this often has failed; once may have been an accident
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a process finds a dataset again by its name.
-
-    Attributes:
-        data_root: Folder with raw dataset files; None for the environment variable NODENOVA_DATA.
-        split: Which published split, where there are several.
-
-    Examples:
-        >>> Source().load("synthetic:nodes=200,classes=4").graph.num_nodes
-        200
-    """
-
-    data_root: str | None = None
-    split: int = 0
-
-    def load(self, name: str) -> LabelledGraph:
-        """A user's file by its path, or a dataset by its name."""
-        if Path(name).exists():
-            return load_graph(name)
-        return load_dataset(name, self.data_root, split=self.split)
 
 
 @dataclass(frozen=True)
@@ -98,6 +70,14 @@ def unfinished(specs: Iterable[RunSpec], rows: Iterable[Row], retry: bool = Fals
     return [spec for spec in specs if spec.key not in ended]
 
 
+def by_phase_1(specs: Iterable[RunSpec]) -> list[list[RunSpec]]:
+    """Runs that share phase 1, together."""
+    groups: dict[tuple[object, ...], list[RunSpec]] = {}
+    for spec in specs:
+        groups.setdefault(spec.phase_1, []).append(spec)
+    return list(groups.values())
+
+
 def sweep(
     specs: Sequence[RunSpec],
     source: Source,
@@ -116,10 +96,8 @@ def sweep(
         jobs: How many processes at the same time.
         on_event: Called with whatever happens to a run.
     """
-    groups: dict[tuple[object, ...], list[RunSpec]] = {}
-    for spec in specs:
-        groups.setdefault(spec.phase_1, []).append(spec)
-    waiting = deque(groups.values())
+    groups = by_phase_1(specs)
+    waiting = deque(groups)
     deaths: Counter[str] = Counter()
     workers: list[_Worker] = []
     try:
@@ -207,33 +185,6 @@ def _bury(
         on_event(Event(spec, worker.number, row))
 
 
-def failed_row(spec: RunSpec, error: str) -> Row:
-    """The row of a run that gave no result: what was to be run, and what went wrong."""
-    plan = spec.plan
-    return Row(
-        key=spec.key,
-        status="failed",
-        error=error,
-        dataset=plan.dataset,
-        method=plan.method_name,
-        encoder=plan.encoder,
-        seed=spec.seed,
-        num_old=len(plan.old),
-        num_new=plan.num_new,
-        old_classes=plan.old,
-        class_split=plan.class_split,
-        draw="protocol" if plan.protocol else plan.draw,
-        visibility=plan.visibility,
-        protocol=plan.protocol,
-        handed=plan.handed,
-        changed=frozen_settings(schedules.changed(plan)),
-        fit_changed=frozen_settings(dict(plan.fit_settings)),
-        versions=versions(),
-        commit=commit(),
-        data=spec.data,
-    )
-
-
 @fixed_threads(1)  # the others have cores of their own
 def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
     """A worker's life: take a group of runs, do one after the other, send what happens.
@@ -242,7 +193,6 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
     """
     # Ctrl-C goes to everybody in the terminal; the parent ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    graphs: dict[str, LabelledGraph] = {}
 
     def watch(seed: int, phase: str) -> Watcher:
         def epoch_done(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
@@ -253,29 +203,12 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
 
         return epoch_done
 
-    def do(spec: RunSpec, fitted: Fitted | None) -> tuple[Row, Fitted | None]:
-        name = spec.plan.dataset
-        try:
-            if name not in graphs:
-                graphs[name] = source.load(name)
-            if spec.plan.protocol:
-                fitted = fitted or league.learn(graphs[name], spec.plan, spec.seed, watch)
-                row = league.play(graphs[name], spec.plan, spec.seed, watch, fitted)
-                return replace(row, key=spec.key), fitted
-            fitted = fitted or learn(graphs[name], spec.plan, spec.seed, watch)
-            outcome = run_one(graphs[name], spec.plan, spec.seed, watch, fitted)
-            kept = f"{spec.key}.npz" if spec.keep_map else None
-            if kept:
-                write_map(outcome, maps / kept)
-            return replace(outcome.row, key=spec.key, map=kept), fitted
-        # Whatever goes wrong in one run is its result, and the others go on.
-        except Exception as error:
-            return failed_row(spec, f"{type(error).__name__}: {error}"), fitted
-
+    runner = Runner(source, watch)
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         while True:
             fitted = None
             for spec in pipe.recv():
                 pipe.send(Started())
-                row, fitted = do(spec, fitted)
-                pipe.send(row)
+                made = runner.attempt(spec, fitted)
+                fitted = made.fitted
+                pipe.send(kept(spec, made, maps))

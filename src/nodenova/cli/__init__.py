@@ -5,6 +5,8 @@ One file a group of commands.
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,10 +17,24 @@ from nodenova.errors import NodenovaError
 __all__ = ["app", "main"]
 
 # Importing a file adds its commands; --help lists them in this order.
-_COMMANDS = ("demo", "files", "prepare", "count", "discover", "reviewing", "diff", "predict", "run")
+_COMMANDS = (
+    "demo",
+    "inspecting",
+    "prepare",
+    "count",
+    "discover",
+    "reviewing",
+    "diff",
+    "predict",
+    "run",
+)
 for _name in (*_COMMANDS, "bench", "new_method"):
     import_module(f"nodenova.cli.{_name}")
 
+# Lines of docstrings are as long as lines of code; help is as wide as the terminal.
+for _command in app.registered_commands:
+    _said = inspect.getdoc(_command.callback) or ""
+    _command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", _said)
 
 # Options and words that go with the next release.
 OLD_FLAGS = {"--unsure-below": "--min-confidence", "--visibility": "--setting"}

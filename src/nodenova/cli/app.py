@@ -31,6 +31,8 @@ app = typer.Typer(
 )
 OWN = "A graph of your own"
 RESEARCH = "Research: methods under one protocol"
+# Groups of options in the help of a command.
+INPUT, FINDING, GOING_ON, OUTPUT = "Input", "Discovery", "Going on from a run", "Output"
 out = Console()
 err = Console(stderr=True)
 _started = time.monotonic()

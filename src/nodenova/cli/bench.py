@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +25,9 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
+from nodenova.cli.bench_said import check_known, print_remarks, print_tables
 from nodenova.cli.board import Board
+from nodenova.cli.cluster import RayAddress
 from nodenova.cli.league import runs_of_league
 from nodenova.errors import SettingError, one_of
 
@@ -59,7 +61,8 @@ def bench(
     setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met; in mixed and stages also no node of a later session).")] = "transductive",
     fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="A setting of phase 1, name=value: layers, dropout, head, … Repeatable. Lines of their own in the comparison.")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at the same time.")] = 1,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at the same time (default: 1; with --ray, as many as there are processors).")] = None,
+    ray: RayAddress = None,
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
     folder: Annotated[Path, typer.Option("--out", help="Folder for rows and tables; a stopped bench goes on there.")] = Path("results"),
@@ -75,6 +78,10 @@ def bench(
     """
     if table not in KNOWN_TABLES:
         raise one_of("table", table, KNOWN_TABLES)
+    if table not in re.split(", | or ", PROTOCOLS):
+        check_known(
+            _names("--datasets", datasets or "cora"), _names("--methods", methods or "prism")
+        )
     with loading(quiet):
         from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
         from nodenova.bench.league.grid import LEAGUE
@@ -100,7 +107,7 @@ def bench(
         names = None if datasets is None else _names("--datasets", datasets)
         entrants = None if methods is None else _names("--methods", methods)
         runs = runs_of_league(table, names, entrants, seeds, source, setting, refused)
-        _run(table, runs, source, file, jobs, retry, write_only, quiet)
+        _run(table, runs, source, file, jobs, ray, retry, write_only, quiet)
         return
     settings = settings_of(set_ or [])
     default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
@@ -140,7 +147,7 @@ def bench(
         schedule=schedule,
         visibility=setting,
     )
-    _run(table, runs_of(table, config), source, file, jobs, retry, write_only, quiet)
+    _run(table, runs_of(table, config), source, file, jobs, ray, retry, write_only, quiet)
 
 
 def _run(
@@ -148,22 +155,32 @@ def _run(
     specs: Sequence[RunSpec],
     source: Source,
     file: RowFile,
-    jobs: int,
+    jobs: int | None,
+    ray: str | None,
     retry: bool,
     write_only: bool,
     quiet: bool,
 ) -> None:
     """Run what is missing, and write the tables."""
+    from nodenova.bench.on_ray import sweep_on_ray
     from nodenova.bench.sweep import sweep, unfinished
+    from nodenova.cluster.session import capacity, connected
 
-    with file.writing():
+    with file.writing(), ExitStack() as stack:
         todo = [] if write_only else unfinished(specs, file.read(), retry)
+        at_once = jobs or 1
+        if ray is not None and todo:
+            stack.enter_context(connected(ray, jobs))
+            at_once = min(jobs or capacity(), capacity())
         shown = not quiet and err.is_terminal
-        board = Board(specs, todo, jobs, log=not quiet and not shown)
+        board = Board(specs, todo, at_once, log=not quiet and not shown)
         try:
             live = Live(board, console=err, refresh_per_second=4, transient=True)
             with live if shown else nullcontext():
-                sweep(todo, source, file, jobs, on_event=board.on_event)
+                if ray is None:
+                    sweep(todo, source, file, jobs or 1, on_event=board.on_event)
+                elif todo:
+                    sweep_on_ray(todo, source, file, jobs, on_event=board.on_event)
         except KeyboardInterrupt:
             done = f"{board.done} of {len(specs)} runs done"
             fail(f"stopped with {done}; the same command goes on from there", 130)
@@ -189,6 +206,8 @@ def _write(
         said = f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}"
         err.print(said, highlight=False, soft_wrap=True)
     if not quiet:
+        print_tables(written if table != "all" else [])
+        print_remarks(specs, rows)
         said = "Written: " + escape(", ".join(str(path) for path in written))
         out.print(said, soft_wrap=True, highlight=False)
     if failures:

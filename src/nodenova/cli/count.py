@@ -1,4 +1,4 @@
-"""nodenova count: how many new classes there seem to be in a graph of one's own, if any."""
+"""nodenova count: how many unknown classes there seem to be in a graph of one's own, if any."""
 
 from __future__ import annotations
 
@@ -32,26 +32,31 @@ def count(
     target_column: files.TargetColumn = None,
     weight_column: files.WeightColumn = None,
     min_weight: files.MinWeight = None,
+    weights: files.Weights = None,
+    edge_type_column: files.EdgeTypeColumn = None,
+    edge_types: files.EdgeTypes = None,
     drop_unknown_edges: files.DropUnknown = False,
     delimiter: files.Delimiter = None,
     encoding: files.Encoding = None,
+    text_vectors: files.TextVectors = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the answer as JSON, for machines.")] = None,
     threads: Threads = "auto",
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Say how many new classes there seem to be in a graph of your own, and write no model.
+    """Say how many unknown classes there seem to be in a graph of your own, and write no model.
 
     Takes what `nodenova discover` takes, and tells what that would look for by --num-new auto: the
-    likeliest number, and how likely its neighbors are. 0 means that nothing seems new.
+    likeliest number, and how likely its neighbors are. 0 means that all seems to be known.
     """
     mixed = files.is_mixed(all_new, new_nodes, new_column)
     loaded = files.load_files(
         graph, nodes, edges, id_column=id_column, label_column=label_column,
         text_columns=text_columns, features=features, new_nodes=new_nodes, new_column=new_column,
         source_column=source_column, target_column=target_column, weight_column=weight_column,
-        min_weight=min_weight, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
-        encoding=encoding, show=not quiet,
+        min_weight=min_weight, weights=weights, edge_type_column=edge_type_column,
+        edge_types=edge_types, text_vectors=text_vectors, drop_unknown_edges=drop_unknown_edges,
+        delimiter=delimiter, encoding=encoding, show=not quiet,
     )  # fmt: skip
     if not quiet:
         print_notes(loaded.notes)
@@ -80,7 +85,7 @@ def count(
 
 def print_numbers(found: Count) -> None:
     """How likely each number is, from one below to one above those that are likely."""
-    table = Table("new classes", "probability", box=None, pad_edge=False)
+    table = Table("unknown classes", "probability", box=None, pad_edge=False)
     most = len(found.probabilities) - 1
     for number in range(max(found.low - 1, 0), min(found.high + 1, most) + 1):
         table.add_row(str(number), f"{found.probabilities[number]:.0%}")

@@ -9,12 +9,13 @@ import typer
 from rich.markup import escape
 
 from nodenova.cli.app import Quiet, app, err, fail, loading, out, program
-from nodenova.cli.demo_mixed import demo_mixed
+from nodenova.cli.demo_mixed import demo_mixed, in_words
 from nodenova.cli.progress import Bars
 from nodenova.cli.written import write
+from nodenova.errors import StorageError
 from nodenova.review.place import check_place
 
-# Words of a category that are in training: labelled if it is known, unlabelled if it is new.
+# Words of a category that are in training: labelled if it is known, else unlabelled.
 PER_CLASS = 50
 
 
@@ -22,15 +23,22 @@ PER_CLASS = 50
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Where the run and its report go.")] = Path("nodenova-demo"),
     seed: Annotated[int, typer.Option(help="Draws other words.")] = 0,
-    mixed: Annotated[bool, typer.Option("--mixed", help="As on a graph of your own: nobody says which nouns are new, or of how many kinds.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds.")] = True,
+    mixed: Annotated[bool, typer.Option("--mixed", help="As on a graph of your own: nobody says which nouns are of unknown kinds, or of how many.")] = False,
+    overwriting: Annotated[bool | None, typer.Option("--overwrite/--no-overwrite", help="Replace the demo that --out holds (default: unless it was reviewed).")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Discover three kinds of words that nobody labelled, in a graph that ships with the package.
 
     The graph has 9,997 words.
     """
+    replace, overwrite = overwriting is True, overwriting is not False
     check_place(folder, overwrite)
+    reviewed = [name for name in ("decisions.json", "review.json") if (folder / name).is_file()]
+    if reviewed and not replace:
+        raise StorageError(
+            f"{folder} holds a demo that was reviewed ({reviewed[0]}); choose another --out, or "
+            "give --overwrite to replace it"
+        )
     with loading(quiet, "loading WordNet"):
         from nodenova.io.datasets import DATASETS, load_dataset
 
@@ -85,12 +93,9 @@ def demo(
     if quiet:
         return
     scores = outcome.row.scores("block")
-    shown = {"Old": "old", "New": "new", "All": "all", "H": "h"}
-    graded = "  ".join(f"{name} {scores[key]:.1f}" for name, key in shown.items())
     out.print(
-        f"\nGraded on the {len(outcome.exam.ids):,} other nouns, "
-        f"discovered kinds matched to true ones: {graded} percent.\n"
-        f"In truth the new kinds are {', '.join(labelled.class_names[num_old:])}.\n\n"
+        f"\n{in_words(scores, len(outcome.exam.ids), seed)}\n"
+        f"In truth the discovered kinds are {', '.join(labelled.class_names[num_old:])}.\n\n"
         f"Try next: {escape(program())} review {escape(str(folder))}",
         highlight=False,
         soft_wrap=True,

@@ -1,13 +1,14 @@
-"""nodenova demo --mixed: the demo as a user's own graph is: what is new and how much, nobody says."""
+"""nodenova demo --mixed: as a user's own graph is: which nouns are unknown, nobody says."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from nodenova.cli.app import err, fail, loading, out
+from nodenova.cli.app import err, fail, loading, out, program
 from nodenova.cli.progress import Bars
 from nodenova.cli.written import print_verdict, write
 
@@ -70,15 +71,48 @@ def demo_mixed(
     true, said = labelled.y[asked], row[asked]
     counts = metrics.confusion_matrix(true, said, sum(sizes[0]), sum(sizes[1]))
     scores = metrics.accuracies(counts, num_old, metrics.match_block(counts, *sizes))
-    shown = {"Old": "old", "New": "new", "All": "all", "H": "h"}
-    graded = "  ".join(f"{name} {scores[key]:.1f}" for name, key in shown.items())
     share = (labelled.y[asked] >= num_old).mean()
     out.print(
-        f"\nGraded on the {asked.sum():,} unlabelled nouns (block matching, seed {seed}): "
-        f"{graded} percent.\n"
-        f"In truth {sizes[0][1]} kinds are new, {', '.join(labelled.class_names[num_old:])}: "
+        f"\n{in_words(scores, int(asked.sum()), seed)}\n"
+        f"In truth {sizes[0][1]} kinds are unknown, {', '.join(labelled.class_names[num_old:])}: "
         f"{share:.0%} of these nouns.\n\n"
-        f"Try next: nodenova review {escape(str(folder))}",
+        f"Try next: {escape(program())} review {escape(str(folder))}",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def in_words(scores: Mapping[str, float], nodes: int, seed: int) -> str:
+    """How many nouns are right, as one would say it.
+
+    Args:
+        scores: In percent, by block matching.
+        nodes: How many were asked.
+        seed: Of the draw.
+
+    Examples:
+        >>> print(in_words({"old": 91.2, "new": 94.6, "all": 92.4}, 9497, 0))
+        More than 9 of 10 nouns are right: 91 % of those of known kinds, 95 % of the others
+        (9,497 nouns, seed 0; a discovered kind stands for the true one it fits best, one to one).
+    """
+    return (
+        f"{of_ten(scores['all'])} nouns are right: {scores['old']:.0f} % of those of known kinds, "
+        f"{scores['new']:.0f} % of the others\n({nodes:,} nouns, seed {seed}; a discovered kind "
+        "stands for the true one it fits best, one to one)."
+    )
+
+
+def of_ten(percent: float) -> str:
+    """A percentage as so many of ten.
+
+    Examples:
+        >>> [of_ten(p) for p in (90.2, 92.4, 87.5, 99.8, 100, 3)]
+        ['9 of 10', 'More than 9 of 10', 'Nearly 9 of 10', 'Nearly 10 of 10', '10 of 10', \
+'Fewer than 1 of 10']
+    """
+    tenths = round(percent / 10)
+    if not tenths:
+        return "Fewer than 1 of 10"
+    off = percent - 10 * tenths
+    is_about = abs(off) < 0.5 and (tenths < 10 or off >= 0)
+    return f"{'' if is_about else 'More than ' if off > 0 else 'Nearly '}{tenths} of 10"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from nodenova.cli.app import OWN, Quiet, app, loading, out
+from nodenova.cli.written import one_line_table
 from nodenova.errors import StorageError
 from nodenova.review.place import run_document
 
@@ -57,14 +57,11 @@ def diff(
 
 def _print(found: RunDiff) -> None:
     names = {change.id: change.name for change in found.classes if change.after is not None}
-    table = Table(
-        "", "class", "name", "before", "after", "moved in", "out", box=None, pad_edge=False
-    )
+    table = one_line_table("", "class", "name", "before", "after", "moved in", "out")
     for change in found.classes:
         sizes = ("" if size is None else f"{size:,}" for size in (change.before, change.after))
         moved = (f"{number:,}" if number else "" for number in (change.moved_in, change.moved_out))
-        called = escape(_short(change.name, LONGEST_NAME))
-        table.add_row(change.what, str(change.id), called, *sizes, *moved)
+        table.add_row(change.what, str(change.id), escape(change.name), *sizes, *moved)
     out.print(table)
     for line in filter(None, (_told(change, names) for change in found.classes)):
         out.print(f"- {escape(line)}", highlight=False, soft_wrap=True)

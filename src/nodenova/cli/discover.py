@@ -9,6 +9,8 @@ import typer
 
 from nodenova.cli import files
 from nodenova.cli.app import (
+    FINDING,
+    OUTPUT,
     OWN,
     Quiet,
     Threads,
@@ -16,11 +18,15 @@ from nodenova.cli.app import (
     check_probability,
     err,
     fail,
+    listed_names,
     loading,
+    log_line,
     out,
     print_notes,
     settings_of,
 )
+from nodenova.cli.cluster import RayAddress, use_cluster
+from nodenova.cli.estimate import LARGE, sentence
 from nodenova.cli.further import (
     FromPath,
     LabelsPath,
@@ -30,8 +36,8 @@ from nodenova.cli.further import (
     go_on,
 )
 from nodenova.cli.progress import Bars
-from nodenova.cli.registered import LABELLED, check_names
-from nodenova.cli.written import print_verdict, write
+from nodenova.cli.registered import LABELLED, check_names, check_settings
+from nodenova.cli.written import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.errors import SettingError
 from nodenova.review.place import check_place
 
@@ -42,14 +48,14 @@ NumNew = Annotated[
     str,
     typer.Option(
         metavar="N|auto",
-        help="How many new classes to look for (auto: as many as there seem to be).",
+        rich_help_panel=FINDING,
+        help="How many unknown classes to discover (auto: as many as there seem to be).",
     ),
 ]
 
 
 @app.command(rich_help_panel=OWN)
 def discover(
-    num_new: NumNew = "auto",
     graph: files.GraphPath = None,
     nodes: files.NodesPath = None,
     edges: files.EdgesPath = None,
@@ -57,6 +63,7 @@ def discover(
     label_column: files.LabelColumn = None,
     text_columns: files.TextColumns = None,
     features: files.Features = None,
+    num_new: NumNew = "auto",
     new_nodes: files.NewNodes = None,
     new_column: files.NewColumn = None,
     all_new: files.AllNew = False,
@@ -64,73 +71,95 @@ def discover(
     target_column: files.TargetColumn = None,
     weight_column: files.WeightColumn = None,
     min_weight: files.MinWeight = None,
+    weights: files.Weights = None,
+    edge_type_column: files.EdgeTypeColumn = None,
+    edge_types: files.EdgeTypes = None,
     drop_unknown_edges: files.DropUnknown = False,
     delimiter: files.Delimiter = None,
     encoding: files.Encoding = None,
-    method: Annotated[str, typer.Option(help="How to discover; see `nodenova run --help`.")] = "prism",
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
-    min_confidence: Annotated[float, typer.Option(help="Nodes whose class is less probable than this are unsure.")] = 0.5,
+    text_vectors: files.TextVectors = None,
+    method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="How to discover; see `nodenova run --help`.")] = "prism",
+    set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
+    encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="The same seed gives the same result.")] = 0,
+    min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Nodes whose class is less probable than this are unsure.")] = 0.5,
     from_path: FromPath = None,
     labels_path: LabelsPath = None,
     refresh: RefreshWord = None,
-    relabel: Annotated[bool, typer.Option("--relabel", help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
+    relabel: Annotated[bool, typer.Option("--relabel", rich_help_panel=OUTPUT, help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
     none_share: files.NoneShare = 0.0,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the model, tables and report.")] = Path("nodenova-run"),
-    overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
-    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", help="Keep the graph, without labels, for later commands.")] = True,
+    folder: Annotated[Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for the model, tables and report.")] = Path("nodenova-run"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", rich_help_panel=OUTPUT, help="Replace the run that --out holds.")] = False,
+    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Keep the graph, without labels, for later commands.")] = True,
+    title: Title = None,
+    show: Show = None,
+    report: Report = True,
     threads: Threads = "auto",
+    ray: RayAddress = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Find new classes in a graph of your own, and say what is in each.
+    """Discover the classes of a graph of your own that nobody has labelled; say what is in each.
 
-    Labelled nodes say what is known. Unlabelled ones may be of known classes or of new ones, unless
-    you name the new ones or say --all-new; how many new classes there are is estimated unless
-    --num-new says it. Writes a model, a table of nodes, a table of classes, and a page on which to
-    look at them and name them.
+    Labelled nodes say which classes are known. Unlabelled ones may be of known classes or of
+    unknown ones, unless you name the latter or say --all-new; how many classes are to be discovered
+    is estimated unless --num-new says it. Writes a model, a table of nodes, a table of classes, and
+    a page on which to look at them and name them.
 
     With --from, it goes on from an earlier run on a graph that has grown since: classes keep their
-    ids, names and decisions, and what is new since then is found.
+    ids, names and decisions, and what has come since then is discovered.
     """
     settings = dict(settings_of(set_ or []))
     check_names(method, encoder)
+    check_settings(method, settings)
     if method in LABELLED:
         raise SettingError(
-            f"--method {method} needs labels of the new nodes, which are what is to be found"
+            f"--method {method} needs labels of nodes of unknown classes, which nobody has"
         )
     number = number_of(num_new)
     mixed = files.is_mixed(all_new, new_nodes, new_column)
     check_probability(min_confidence)
     files.check_none_share(none_share)
+    page = PageOptions(title or folder.resolve().name, tuple(listed_names(show or "")), report)
+    page.check(nodes)
     reading: files.FileOptions = {
         "id_column": id_column, "label_column": label_column, "source_column": source_column,
         "target_column": target_column, "weight_column": weight_column, "min_weight": min_weight,
+        "weights": (weights or "count") if weight_column else weights,
+        "edge_type_column": edge_type_column, "edge_types": edge_types,
         "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
     }  # fmt: skip
     if from_path is not None:
+        if ray is not None:
+            raise SettingError("--ray is for a first discovery, --from goes on on one machine")
         refused = {"--text-column": text_columns, "--features": features, "--encoder": encoder}
         wanted = Wanted(
             earlier=from_path, folder=folder, overwrite=overwrite, keep_graph=keep_graph,
             graph=graph, nodes=nodes, edges=edges, labels=labels_path, new_nodes=new_nodes,
-            new_column=new_column, reading=reading, refused=refused, number=number, mixed=mixed,
+            new_column=new_column, reading={**reading, "text_vectors": text_vectors}, refused=refused, number=number, mixed=mixed,
             method=method, settings=settings, refresh=refresh or "auto", seed=seed,
             min_confidence=min_confidence, relabel=relabel, none_share=none_share, quiet=quiet,
+            page=page,
         )  # fmt: skip
         go_on(wanted)
         return
     check_not_further(labels_path, refresh)
     check_place(folder, overwrite)
-    options: files.FileOptions = {**reading, "new_nodes": new_nodes, "new_column": new_column}
+    options: files.FileOptions = {
+        **reading, "new_nodes": new_nodes, "new_column": new_column, "text_vectors": text_vectors
+    }  # fmt: skip
     loaded = files.load_files(
         graph, nodes, edges, text_columns=text_columns, features=features, show=not quiet, **options
     )  # fmt: skip
     if not quiet:
         print_notes(loaded.notes)
+        if loaded.graph.num_nodes >= LARGE and encoder in (None, "prism") and method == "prism":
+            log_line(sentence(loaded.graph))
+    shown = page.shown(loaded, nodes, reading)
     with loading(quiet):
-        from nodenova.bench.registry import get_method
+        from nodenova.bench.registry import encoder_for, get_method
         from nodenova.estimator import NodeDiscoverer
     chosen = get_method(method, settings)
+    use_cluster(ray, loaded.graph, graph, encoder_for(method, encoder))
     try:
         with Bars(err, show=not quiet) as bars:
             found = NodeDiscoverer(
@@ -142,19 +171,23 @@ def discover(
                 mixed=mixed,
                 keep_labels=not relabel,
                 none_share=none_share,
+                device="auto" if ray is None else "cpu",
                 watch=bars.watcher,
             ).fit(loaded)
         if not quiet:
             print_verdict(found.run_, found.notes_[len(loaded.notes) :])
-        write(folder, found.run_, keep_graph, overwrite, quiet, reading)
+        run = found.run_.presented(page.title, shown)
+        write(folder, run, keep_graph, overwrite, quiet, reading, report)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if found.grade_ is not None and not quiet:
         asked = int(found.grade_.confusion.sum())
         new = found.grade_.scores("block")["new"]
         out.print(
-            f"\nNew nodes with a label: {asked:,}; "
-            f"{new:.1f} % of them are in the class that stands for theirs."
+            f"\n{asked:,} nodes of unknown classes have a label, kept for grading: {new:.1f} % of "
+            "them are in the discovered class that stands for theirs (block matching, this seed).",
+            highlight=False,
+            soft_wrap=True,
         )
 
 

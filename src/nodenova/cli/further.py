@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nodenova.cli import files
-from nodenova.cli.app import err, fail, loading, print_notes
+from nodenova.cli.app import GOING_ON, err, fail, loading, print_notes
 from nodenova.cli.progress import Bars
-from nodenova.cli.written import print_verdict, write
+from nodenova.cli.written import PageOptions, print_verdict, write
 from nodenova.errors import GraphError, SettingError, one_of
 from nodenova.review.place import check_place, run_document
 
@@ -25,17 +25,23 @@ FromPath = Annotated[
     typer.Option(
         "--from",
         metavar="RUN",
+        rich_help_panel=GOING_ON,
         help="Go on from this run: its reviewed model meets the graph as it is now.",
     ),
 ]
 LabelsPath = Annotated[
     Path | None,
-    typer.Option("--labels", help="With --from: a table of further labels, node and label."),
+    typer.Option(
+        "--labels",
+        rich_help_panel=GOING_ON,
+        help="With --from: a table of further labels, node and label.",
+    ),
 ]
 RefreshWord = Annotated[
     str | None,
     typer.Option(
         metavar="auto|always|never",
+        rich_help_panel=GOING_ON,
         help="With --from: whether the representation is fitted anew "
         "(auto, the default: where the graph has changed much).",
     ),
@@ -70,6 +76,7 @@ class Wanted:
         relabel: --relabel.
         none_share: --none-share.
         quiet: --quiet.
+        page: --title, --show and --report.
     """
 
     earlier: Path
@@ -94,6 +101,7 @@ class Wanted:
     relabel: bool
     none_share: float
     quiet: bool
+    page: PageOptions
 
 
 def check_not_further(labels: Path | None, refresh: str | None) -> None:
@@ -117,6 +125,8 @@ def go_on(wanted: Wanted) -> None:
     """
     document = _checked(wanted)
     reading: dict[str, Any] = {**document.get("reading", {})}
+    if "weight_column" in reading:  # runs that do not say it were made before weights counted
+        reading.setdefault("weights", "filter")
     reading |= {name: value for name, value in wanted.reading.items() if value}
     with loading(wanted.quiet):
         from nodenova.bench.registry import get_method
@@ -147,6 +157,7 @@ def go_on(wanted: Wanted) -> None:
         if not wanted.quiet:
             print_verdict(found.run, found.notes)
         place = (wanted.folder, found.run, wanted.keep_graph, wanted.overwrite, wanted.quiet)
+        reading.pop("text_vectors", None)  # a place on this machine; the recipe has its name
         write(*place, reading)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
@@ -184,15 +195,17 @@ def _loaded(
     names = [column.name for column in recipe.columns]
     columns = {"features": names, "text_columns": recipe.text_columns}
     said = []
+    # Which words and values came is read first, and needs no vectors.
+    plain = {name: value for name, value in reading.items() if name != "text_vectors"}
     try:
-        fresh = _read(wanted, reading | columns)
+        fresh = _read(wanted, plain | columns)
     except GraphError as error:
         column = reading.get("label_column")
         if wanted.reading.get("label_column") or f"no column {column!r}" not in str(error):
             raise
-        del reading["label_column"]
+        del reading["label_column"], plain["label_column"]
         said.append(f"{str(error).partition(';')[0]}: only labels of the earlier run are known")
-        fresh = _read(wanted, reading | columns)
+        fresh = _read(wanted, plain | columns)
     assert fresh.recipe is not None
     both, came = extended(recipe, fresh.recipe)
     loaded = _read(wanted, reading | {"recipe": both})

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from nodenova.cli import files, own_table
+from nodenova.cli import asked, files, own_table
 from nodenova.cli.app import (
     OWN,
     DataRoot,
@@ -19,21 +16,15 @@ from nodenova.cli.app import (
     Threads,
     app,
     check_probability,
-    check_saved,
     fail,
-    loading,
     out,
-    print_notes,
 )
+from nodenova.cli.cluster import RayAddress, use_cluster
+from nodenova.cli.given import given_graph
+from nodenova.cli.written import one_line_table
 from nodenova.errors import SettingError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from nodenova.graph import Graph
-    from nodenova.model.model import Model
-    from nodenova.review.run import DiscoveryRun
-    from nodenova.review.user_labels import UserLabels
+from nodenova.review.place import is_discovery
+from nodenova.review.shares import Drift
 
 AnyRun = Annotated[
     Path,
@@ -76,54 +67,90 @@ def predict(
     target_column: files.TargetColumn = None,
     weight_column: files.WeightColumn = None,
     min_weight: files.MinWeight = None,
+    weights: files.Weights = None,
+    edge_type_column: files.EdgeTypeColumn = None,
+    edge_types: files.EdgeTypes = None,
     drop_unknown_edges: files.DropUnknown = False,
     delimiter: files.Delimiter = None,
     encoding: files.Encoding = None,
+    text_vectors: files.TextVectors = None,
     dataset: DatasetName = None,
     data_root: DataRoot = None,
-    path: Annotated[Path, typer.Option("--out", help="Table of predictions: .csv or .parquet.")] = Path("predictions.csv"),
+    only: asked.Only = None,
+    add: asked.Add = False,
+    path: Annotated[Path | None, typer.Option("--out", help="Table of predictions: .csv or .parquet (default: predictions.csv; with --only or --add they are printed).")] = None,
     seed: Seed = None,
     min_confidence: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     relabel: Relabel = False,
     none_share: NoneShare = None,
     max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
+    max_drift: asked.MaxDrift = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
     threads: Threads = "auto",
+    ray: RayAddress = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Classify every node: node, class id, name, old or new, probability, unsure, label, agrees.
+    """Say of every node its class, known or discovered, and how probable that is.
 
     Without files, on the graph that the run keeps. A changed or grown graph is given as for
     `nodenova discover`; its features are matched by name. Labels are kept, those in the files and
     those that the run was given for nodes of the same ids, unless --relabel is said. Exit code 0,
-    or 3 when --max-unsure is exceeded: a hint that a new discovery may be due. Nodes of a kind that
-    was never met may also be put into a known class with confidence; few unsure nodes prove
-    nothing.
+    or 3 when --max-unsure or --max-drift is exceeded: a hint that a new discovery may be due. Nodes
+    of a kind that was never met may also be put into a known class with confidence; few unsure
+    nodes prove nothing.
     """
     from nodenova.files import to_json, write_atomically
 
     check_probability(min_confidence)
-    if max_unsure is not None and not 0 <= max_unsure <= 1:
-        raise SettingError(f"--max-unsure is a share from 0 to 1, not {max_unsure}")
-    given = _given(
-        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel,
+    ids = asked.ids_of(only)
+    files_given = any(given is not None for given in (graph, nodes, edges, dataset))
+    shares = {"--max-unsure": max_unsure, "--max-drift": max_drift}
+    asked.check_shares(shares, some=ids is not None or add)
+    if max_drift is not None:
+        asked.check_comparable(run_path, files_given, relabel)
+    if add and (not is_discovery(run_path) or graph is not None or nodes is None):
+        raise SettingError("--add takes a run, and --nodes FILE (and --edges FILE) that came")
+    is_kept = not files_given and not relabel and not none_share and is_discovery(run_path)
+    if ids is not None and not add and is_kept and (run_path / "graph.npz").is_file():
+        columns = asked.kept_rows(run_path, ids, min_confidence)
+        asked.write_asked(columns, path, json_path, min_confidence, "kept", (), quiet)
+        return
+    given = given_graph(
+        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel, add,
         id_column=id_column, label_column=label_column, source_column=source_column,
         target_column=target_column, weight_column=weight_column, min_weight=min_weight,
-        drop_unknown_edges=drop_unknown_edges, delimiter=delimiter, encoding=encoding,
+        weights=weights, edge_type_column=edge_type_column, edge_types=edge_types,
+        text_vectors=text_vectors, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
+        encoding=encoding,
     )  # fmt: skip
+    from nodenova.model.parts import MAX_FEW
     from nodenova.review.predictions import Predictions
 
     model, data, notes = given.model, given.graph, given.notes
+    use_cluster(ray, model.aligned(data), graph, model.frozen_encoder().spec.name)
+    numbers = given.asked if ids is None else data.numbers_of(ids)
     found = Predictions.of(
         model, data, min_confidence, names=given.names, labels=given.labels,
-        fits_none=given.fits_none(none_share),
+        fits_none=given.fits_none(none_share), only=numbers,
     )  # fmt: skip
+    if numbers is not None:
+        how = "neighborhood" if len(numbers) <= MAX_FEW else "whole graph"
+        asked.write_asked(found.columns(), path, json_path, min_confidence, how, notes, quiet)
+        return
+    path = path or Path("predictions.csv")
     write_atomically(path, found.content(path))
+    drift = asked.drift_of(run_path, found, min_confidence) if files_given and not relabel else None
     unsure = int(found.unsure.sum())
     total = data.num_nodes
     share = f"{unsure:,} of {total:,} nodes"
     counts = [
-        {"id": c.id, "name": name, "kind": "new" if c.is_new else "old", "nodes": count}
+        {
+            "id": c.id,
+            "name": name,
+            "kind": c.kind,
+            "stage": c.stage,
+            "nodes": count,
+        }
         for c, name, count in zip(model.classes, found.names, found.counts.tolist(), strict=True)
     ]
     if json_path is not None:
@@ -133,21 +160,34 @@ def predict(
             "min_confidence": min_confidence,
             "fits_none": None if found.fits_none is None else int(found.fits_none.sum()),
             "classes": counts,
+            "drift": drift.to_json() if isinstance(drift, Drift) else None,
             "notes": notes,
         }
         write_atomically(json_path, to_json(summary))
     if not quiet:
-        table = Table("class", "name", "", "nodes", box=None)
+        heads = ("", "class", "name", "nodes", "share", "before")
+        table = one_line_table(*(heads if isinstance(drift, Drift) else heads[:-1]))
         for c in counts:
-            table.add_row(str(c["id"]), escape(c["name"]), c["kind"], f"{c['nodes']:,}")
+            cells = [c["kind"], str(c["id"]), escape(c["name"]), f"{c['nodes']:,}"]
+            cells.append(f"{c['nodes'] / max(total, 1):.0%}")
+            if isinstance(drift, Drift):
+                cells.append(f"{drift.before.of(c['id']):.0%}")
+            table.add_row(*cells)
         out.print(table)
         out.print(f"\n{share} are unsure (probability below {min_confidence:g}).")
+        if drift is not None:
+            said = drift.sentence() if isinstance(drift, Drift) else drift
+            out.print(f"{escape(said)}.", highlight=False, soft_wrap=True)
         if found.fits_none is not None:
             none = int(found.fits_none.sum())
             out.print(f"{none:,} of {total:,} nodes fit none of the classes.")
         out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
     if max_unsure is not None and unsure > max_unsure * total:
         fail(f"{share} are unsure, more than --max-unsure {max_unsure:g} allows", 3)
+    if isinstance(drift, Drift):
+        asked.judge(drift, max_drift, quiet)
+    elif max_drift is not None:
+        raise SettingError(f"--max-drift: {drift}")
 
 
 @app.command(rich_help_panel=OWN)
@@ -171,7 +211,7 @@ def export(
     """The graph with its classes for other tools, or the embeddings of its nodes."""
     table = table or nodes
     own_table.check_form(to, table, settled)
-    given = _given(
+    given = given_graph(
         run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel,
         label_column=label_column,
     )  # fmt: skip
@@ -185,116 +225,3 @@ def export(
         EXPORTS[to](*parts)
     if not quiet:
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """A model, and what to use it on.
-
-    Attributes:
-        model: Which.
-        graph: With the features that the model knows.
-        names: What its classes are called.
-        labels: What the user said of nodes: in a run, by the ids of its nodes, and in files.
-        notes: What did not match.
-        run: The run of the model, with the graph that it keeps; None where there is none.
-    """
-
-    model: Model
-    graph: Graph
-    names: Sequence[str]
-    labels: UserLabels | None = None
-    notes: Sequence[str] = ()
-    run: DiscoveryRun | None = None
-
-    def fits_none(self, share: float | None) -> np.ndarray | None:
-        """(N,) which nodes without a label fit none of the classes; None if nobody asks.
-
-        Args:
-            share: As --none-share.
-
-        Raises:
-            SettingError: There are no labelled nodes that could tell.
-        """
-        from nodenova.review.held_out import spare_fit
-
-        share = (self.run.none_share if self.run else 0.0) if share is None else share
-        files.check_none_share(share)
-        if share == 0:
-            return None
-        judged = None if self.run is None else self.run.held_out
-        fit = spare_fit(self.model, self.model.embed(self.graph), judged, share)
-        assert fit is not None
-        return fit < 0 if self.labels is None else (fit < 0) & ~self.labels.labelled
-
-
-def _given(
-    run_path: Path,
-    seed: int | None,
-    dataset: str | None,
-    data_root: Path | None,
-    graph: Path | None,
-    nodes: Path | None,
-    edges: Path | None,
-    quiet: bool,
-    relabel: bool,
-    **options: Unpack[files.FileOptions],
-) -> Given:
-    """The saved model and the graph to use it on: of the run, of a dataset or of files."""
-    check_saved(run_path)
-    files_given = graph is not None or nodes is not None or edges is not None
-    if dataset is not None and files_given:
-        raise SettingError("give either --dataset or files of your own, not both")
-    with loading(quiet):
-        from nodenova.bench.folder import RunFolder
-        from nodenova.io.datasets import load_dataset
-        from nodenova.io.foreign import is_table
-        from nodenova.model.loading import load_model
-        from nodenova.review.folder import DiscoveryFolder
-        from nodenova.review.place import is_discovery
-        from nodenova.review.predictions import with_known_features
-        from nodenova.review.user_labels import labels_of_later
-
-    own = DiscoveryFolder(run_path) if is_discovery(run_path) else None
-    if own is not None:
-        model = own.model()
-    else:
-        model = (
-            load_model(run_path)
-            if (run_path / "model.json").is_file()
-            else RunFolder.open(run_path).model(seed)
-        )
-    called = model.class_names if own is None else own.names(model)
-    if dataset is not None:
-        return Given(model, load_dataset(dataset, data_root).graph, called)
-    if not files_given:
-        if own is None:
-            raise SettingError(
-                f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, "
-                "or --nodes FILE and --edges FILE"
-            )
-        run = own.run()
-        kept = run.labels
-        if kept is not None and relabel:
-            kept = replace(kept, keep=False)
-        return Given(model, run.graph, called, kept, run=run)
-    known, recipe = (None, None) if own is None else own.features()
-    if recipe is not None and (graph is None or is_table(graph)):
-        options["recipe"] = recipe
-    loaded = files.load_files(graph, nodes, edges, show=not quiet, **options)
-    data, unmatched = with_known_features(loaded.graph, known)
-    earlier = own.run() if own is not None and own.keeps_graph else None
-    before, keep = None, not relabel
-    if earlier is not None and earlier.labels is not None:
-        before, keep = (
-            (earlier.graph.node_ids.tolist(), earlier.labels),
-            keep and earlier.keep_labels,
-        )
-    # A model of `nodenova run` is graded by labels of the file; they are no user's word.
-    is_told = own is not None or options.get("label_column") is not None
-    said = ["" if c < 0 or not is_told else loaded.class_names[c] for c in loaded.y.tolist()]
-    labels, strange = labels_of_later(model, called, data.node_ids.tolist(), said, before, keep)
-    notes = [*loaded.notes, *unmatched, *strange]
-    if not quiet:
-        print_notes(notes)
-    return Given(model, data, called, labels, notes, earlier)

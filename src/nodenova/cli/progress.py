@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from nodenova.bench.row import Row
     from nodenova.nn.training import Watcher
 
-PHASES = {"fit": "learning the known classes", "discover": "looking for new classes"}
+PHASES = {"fit": "learning the known classes", "discover": "discovering classes"}
+# What steps of a method are that is computed: see `nodenova.nn.training.progress`.
+STEPS = {"counting": "how many there are", "grouping": "grouping"}
 MAX_SILENCE = 10.0  # seconds without a line while a phase goes on
 
 
@@ -39,10 +41,12 @@ class Bars:
     Args:
         console: Where to draw.
         show: If False nothing is said and training is not slowed by a watcher.
+        seeds: Whether it says of which seed a phase is.
     """
 
-    def __init__(self, console: Console, show: bool) -> None:
+    def __init__(self, console: Console, show: bool, seeds: bool = False) -> None:
         self._show = show
+        self._seeds = seeds
         self._plain = not console.is_terminal
         self._bars = Progress(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=15)),
@@ -62,12 +66,17 @@ class Bars:
         """A watcher that draws the training of one phase of one seed."""
         if not self._show:
             return None
+        said = PHASES.get(phase, phase)
         if self._plain:
-            return _logged(f"seed {seed}: {PHASES.get(phase, phase)}")
-        task = self._bars.add_task(f"seed {seed} {phase}", total=None, losses="")
+            return _logged(f"seed {seed}: {said}" if self._seeds else said)
+        name = f"seed {seed} {phase}" if self._seeds else said
+        task = self._bars.add_task(name, total=None, losses="")
 
         def watch(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
-            if epoch == 1 or epoch % 10 == 0 or epoch == epochs:
+            step = next((name for name in STEPS if name in losses), None)
+            if step is not None:  # few and long, of a method that is computed
+                self._bars.update(task, total=epochs, completed=epoch, losses=STEPS[step])
+            elif epoch == 1 or epoch % 10 == 0 or epoch == epochs:
                 text = "  ".join(f"{name} {value:.3f}" for name, value in losses.items())
                 self._bars.update(task, total=epochs, completed=epoch, losses=text)
 
@@ -104,7 +113,8 @@ def _logged(phase: str) -> Watcher:
         nonlocal last
         if time.monotonic() - last >= MAX_SILENCE:
             last = time.monotonic()
-            log_line(f"{phase}, {epoch} of {epochs}")
+            step = next((f"{said} " for name, said in STEPS.items() if name in losses), "")
+            log_line(f"{phase}, {step}{epoch} of {epochs}")
 
     return watch
 

@@ -1,21 +1,25 @@
-"""What a discovery found, looked at and decided on: classes, review, apply-review."""
+"""What a discovery found, looked at and decided on: classes, review, apply-review, undo."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from nodenova.cli.app import OWN, Quiet, app, loading, out
 from nodenova.cli.progress import mapping
-from nodenova.cli.suggestions import print_suggestions
-from nodenova.cli.written import print_classes
+from nodenova.cli.suggestions import print_kept_suggestions, print_suggestions
+from nodenova.cli.written import print_classes, print_contents
 from nodenova.errors import SettingError
 from nodenova.review.place import run_document
+
+if TYPE_CHECKING:
+    from nodenova.review.apply import ReviewSession
+    from nodenova.review.document import Review
 
 DiscoveryPath = Annotated[
     Path,
@@ -44,7 +48,8 @@ def classes(
     if json_path is not None:
         write_atomically(json_path, to_json({"classes": [asdict(info) for info in found]}))
     if not quiet:
-        print_classes(found)
+        print_classes(found, run.model.stages)
+        print_contents(found, run.model.stages)
         print_suggestions(run, None)
 
 
@@ -99,18 +104,16 @@ def review(
     """
     import webbrowser
 
+    from nodenova.review.kept_page import kept_page
+    from nodenova.review.server import ReviewServer
+
     run_document(run_path)
-    with loading(quiet):
-        from nodenova.review.folder import DiscoveryFolder
-        from nodenova.review.server import ReviewServer
-    run = DiscoveryFolder(run_path)
-    with mapping(not quiet) as steps:
-        desk = run.desk(steps)
-        desk.page()
-    with ReviewServer(desk.page, desk.save, port) as server:
+    desk = Desk(run_path, kept_page(run_path), quiet)
+    desk.page()
+    with ReviewServer(desk.page, desk.save, port, desk.undo) as server:
         out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)
         if not quiet:
-            print_suggestions(desk.run)
+            print_kept_suggestions(run_path)
             out.print(
                 "The link works once. Ctrl-C ends the review; what was saved is in the run.",
                 highlight=False,
@@ -119,6 +122,75 @@ def review(
             webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    if desk.saved:
-        with mapping(not quiet) as steps:
-            run.report(steps)
+    desk.close()
+
+
+@app.command(rich_help_panel=OWN)
+def undo(
+    run_path: DiscoveryPath,
+    last: Annotated[int, typer.Option(min=1, help="How many decisions, the last ones.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Take back decisions that were saved into a run: the last one, or the last few."""
+    from nodenova.review.history import History, sentence
+
+    run_document(run_path)
+    taken = History.read(run_path)
+    taken.without_last(last)
+    with loading(quiet):
+        from nodenova.review.folder import DiscoveryFolder
+    with mapping(not quiet) as steps:
+        now = DiscoveryFolder(run_path).undo(last, steps)
+    if not quiet:
+        for decision in taken.decisions[-last:]:
+            out.print(f"Taken back: {escape(sentence(decision))}", highlight=False, soft_wrap=True)
+        left = len(now.decisions)
+        out.print(f"{left} decision{'s are' if left != 1 else ' is'} part of the model.")
+
+
+class Desk:
+    """The page of a run and the place for reviews of it; PyTorch is loaded when it is needed.
+
+    Args:
+        run_path: Of the run.
+        kept: The page that the run keeps, if that is of the model as it is.
+        quiet: Whether nothing is said.
+    """
+
+    def __init__(self, run_path: Path, kept: str | None, quiet: bool) -> None:
+        self._path = run_path
+        self._kept = kept
+        self._quiet = quiet
+        self._session: ReviewSession | None = None
+
+    def page(self) -> str:
+        """The page as it is now."""
+        return self._opened().page() if self._kept is None else self._kept
+
+    def save(self, review: Review) -> None:
+        """Make a review part of the run."""
+        self._opened().save(review)
+        self._kept = None
+
+    def undo(self, seen: Review) -> None:
+        """Take back the last decision."""
+        self._opened().undo(seen)
+        self._kept = None
+
+    def close(self) -> None:
+        """Write what a review has changed: the page and the tables."""
+        from nodenova.review.findings import write_findings
+
+        if self._session is not None and self._session.saved:
+            with mapping(not self._quiet) as steps:
+                write_findings(self._path, self._session.run, steps)
+
+    def _opened(self) -> ReviewSession:
+        if self._session is None:
+            with loading(self._quiet):
+                from nodenova.review.folder import DiscoveryFolder
+            with mapping(not self._quiet) as steps:
+                self._session = DiscoveryFolder(self._path).desk(steps)
+                if self._kept is None:
+                    self._session.page()
+        return self._session

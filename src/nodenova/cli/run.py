@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from nodenova.cli.app import (
     Quiet,
     RunPath,
     app,
+    check_saved,
     err,
     fail,
     load_named,
@@ -24,7 +26,7 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
-from nodenova.cli.registered import LABELLED, METHODS, check_names
+from nodenova.cli.registered import LABELLED, METHODS, check_names, check_settings
 from nodenova.errors import SettingError, StorageError
 
 if TYPE_CHECKING:
@@ -43,23 +45,29 @@ METHOD_HELP = (
 @app.command(rich_help_panel=RESEARCH)
 def datasets(data_root: DataRoot = None) -> None:
     """What can be loaded by name, how large it is, and whether it is on this machine."""
-    from nodenova.io.datasets import DATASETS, find_root, is_on_disk
+    from nodenova.io.dataset_table import DATASETS, find_root, is_on_disk
 
     root = find_root(data_root)
     table = Table("name", "nodes", "edges", "features", "classes", "old / new", "where", box=None)
     for name, d in DATASETS.items():
         here = root is not None and is_on_disk(d, root)
-        missing = "ships with nodenova" if d.ships else "not here: needs --data-root"
+        missing = "ships" if d.ships else "by hand" if d.collection else "download"
         counts = [f"{count:,}" for count in (d.nodes, d.edges, d.features, d.classes)]
         table.add_row(
             name,
             *counts,
             f"{d.num_old} / {d.classes - d.num_old}",
-            "on this machine" if here else missing,
+            "here" if here else missing,
         )
-    where = "made on the spot: synthetic:nodes=5000,classes=8"
-    table.add_row("synthetic", "any", "any", "any", "any", "", where)
     out.print(table)
+    out.print(
+        "\nsynthetic  made on the spot: --dataset synthetic:nodes=5000,classes=8\n"
+        "ships      comes with nodenova\n"
+        "here       raw files are below --data-root (or $NODENOVA_DATA)\n"
+        "download   not here; is downloaded into --data-root when it is asked for\n"
+        "by hand    not here; a raw npz file that you put below --data-root",
+        highlight=False,
+    )
 
 
 @app.command(rich_help_panel=RESEARCH)
@@ -83,7 +91,7 @@ def run(
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "1",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     folder: Annotated[Path | None, typer.Option("--out", help="Folder for models and report; a stopped run goes on there.")] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the run that --out holds.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that --out holds.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into --out.")] = True,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write rows and summary to this file.")] = None,
     quiet: Quiet = False,
@@ -101,8 +109,10 @@ def run(
         raise SettingError("give either --old or --num-old, not both")
     if json_path is not None and json_path.is_dir():
         raise SettingError(f"--json takes a file, and {json_path} is a folder")
-    if folder is not None and folder.is_file():
-        raise StorageError(f"{folder} is a file, not a folder for a run")
+    check_settings(method, settings)
+    if folder is not None:
+        asked = {"dataset": dataset, "method": method, "encoder": encoder}
+        check_run_place(folder, asked, overwrite)
     with loading(quiet, "loading the graph and PyTorch"):
         labelled, default_old = load_named(dataset, graph, data_root, split)
         from nodenova.bench.folder import RunFolder
@@ -132,7 +142,7 @@ def run(
     _check(labelled, plan)
     rows: list[Row] = []
     try:
-        with Bars(err, show=not quiet) as bars:
+        with Bars(err, show=not quiet, seeds=True) as bars:
             if folder is None:
                 for seed in wanted:
                     rows.append(run_one(labelled, plan, seed, bars.watcher).row)
@@ -158,6 +168,7 @@ def run(
 @app.command("report", rich_help_panel=RESEARCH)
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write a run's report.html anew: one file that opens offline."""
+    check_saved(run_path)
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.results import summarize
     from nodenova.bench.run_page import write_report
@@ -176,6 +187,40 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     if not quiet:
         print_scores(summarize(place.rows()))
         out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
+
+
+def check_run_place(folder: Path, asked: Mapping[str, object], overwrite: bool) -> None:
+    """Refuse a folder that a run cannot go to, before anything is loaded.
+
+    What only the graph can tell is compared later, by `RunFolder.create`.
+
+    Args:
+        folder: --out.
+        asked: What was asked for by name, None where it was not.
+        overwrite: Whether another run there may be replaced.
+
+    Raises:
+        StorageError: It holds something else, or another run.
+    """
+    from nodenova.files import read_json
+
+    if folder.is_file():
+        raise StorageError(f"{folder} is a file, not a folder for a run")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not (folder / "run.json").is_file():
+        raise StorageError(
+            f"{folder} exists and is not a run (it has no run.json); nothing was written"
+        )
+    there = read_json(folder / "run.json").get("plan")
+    if overwrite or not isinstance(there, dict):
+        return
+    for name, value in asked.items():
+        if value is not None and there.get(name) not in (None, value) and ":" not in str(value):
+            raise StorageError(
+                f"{folder} holds another run ({name}: {there[name]!r} there, {value!r} now); "
+                "choose another --out, or give --overwrite to replace it"
+            )
 
 
 def _check(labelled: LabelledGraph, plan: Plan) -> None:

@@ -1,0 +1,176 @@
+"""Many runs on a cluster whose processes and machines may be lost: nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import nodenova as nova
+from nodenova.bench.grid import RunSpec
+from nodenova.bench.on_ray import sweep_on_ray
+from nodenova.bench.row import Row
+from nodenova.bench.rowfile import RowFile
+from nodenova.bench.run import run_one
+from nodenova.bench.sweep import Event, Source, Started, unfinished
+from nodenova.cluster.session import connected
+from tests.bench.test_sweep import DATA, METHODS, lasting, specs
+from tests.cluster.machines import Machines, two_machines
+
+SLOW = """
+import time
+
+@dataclass(frozen=True)
+class Slow:
+    def discover(self, model, task):
+        time.sleep(0.7)
+        return NeverNew().discover(model, task)
+"""
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with two_machines() as machines, connected(machines.address):
+        yield machines
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    text = METHODS.replace("MARK", str(folder / "mark")) + SLOW
+    (folder / "own.py").write_text(text)
+    return folder / "own.py"
+
+
+def swept(
+    wanted: list[RunSpec], folder: Path, on_event: Callable[[Event], None] = lambda event: None
+) -> tuple[list[Row], list[Event]]:
+    file = RowFile(folder / "rows.jsonl")
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+        on_event(event)
+
+    with file.writing():
+        sweep_on_ray(unfinished(wanted, file.read()), Source(), file, on_event=take)
+    rows = file.read()
+    assert sorted(row.key for row in rows) == sorted(spec.key for spec in wanted)
+    return rows, events
+
+
+def alone(row: Row, wanted: list[RunSpec]) -> Row:
+    """The row of the same run in this process."""
+    (spec,) = [spec for spec in wanted if spec.key == row.key]
+    made = run_one(nova.load_dataset(DATA), spec.plan, spec.seed).row
+    return replace(made, key=row.key, seconds=row.seconds, commit=row.commit)
+
+
+def test_rows_are_those_of_single_runs_whatever_process_dies_or_run_fails(
+    machines: Machines, tmp_path: Path, own: Path
+) -> None:
+    wanted = specs(["never_new", f"{own}:Fails", "frozen_kmeans"])
+    wanted += specs([f"{own}:Dies"], seeds=1) + specs([f"{own}:DiesOnce"], seeds=2)[1:]
+    rows, events = swept(wanted, tmp_path)
+    for row in rows:
+        if row.method == "Fails":
+            assert (row.status, row.error) == ("failed", "RuntimeError: no luck")
+        elif row.method == "Dies":
+            lost = "the process of this run, or its machine, was lost 2 times"
+            assert (row.status, row.error) == ("failed", lost)
+        else:
+            assert row == alone(row, wanted)
+    assert sum(isinstance(event.what, Row) for event in events) == len(rows)
+    assert {event.worker for event in events} == {0, 1}
+
+
+def test_a_stopped_sweep_keeps_its_rows_and_goes_on(machines: Machines, tmp_path: Path) -> None:
+    wanted, file = specs(["never_new", "frozen_kmeans"]), RowFile(tmp_path / "rows.jsonl")
+
+    def stop(event: Event) -> None:
+        if isinstance(event.what, Row):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        swept(wanted, tmp_path, stop)
+    (kept,) = file.read()
+    rows, events = swept(wanted, tmp_path)
+    assert rows[0] == kept
+    assert kept.key not in {event.spec.key for event in events}
+    assert [lasting(row) for row in rows] == [lasting(alone(row, wanted)) for row in rows]
+
+
+def test_maps_that_are_kept_are_written_by_this_process(machines: Machines, tmp_path: Path) -> None:
+    file, [spec] = RowFile(tmp_path / "rows.jsonl"), specs(["never_new"], seeds=1)
+    with file.writing():
+        sweep_on_ray([replace(spec, keep_map=True)], Source(), file)
+    [row] = file.read()
+    assert (tmp_path / "maps" / str(row.map)).is_file()
+
+
+def test_a_method_whose_file_a_machine_lacks_is_a_failed_run_that_says_so(
+    machines: Machines, tmp_path: Path, own: Path
+) -> None:
+    copy = tmp_path / "gone.py"
+    copy.write_text(own.read_text())
+    file, wanted = RowFile(tmp_path / "rows.jsonl"), specs([f"{copy}:Fails"], seeds=1)
+    copy.unlink()
+    with file.writing():
+        sweep_on_ray(wanted, Source(), file)
+    [row] = file.read()
+    assert row.error == f"SettingError: {copy}: cannot be read (No such file or directory)"
+
+
+def test_runs_of_a_machine_that_is_lost_are_done_elsewhere(
+    machines: Machines, tmp_path: Path, own: Path
+) -> None:
+    wanted, lost = specs([f"{own}:Slow", "never_new"], seeds=2), []
+
+    def lose(event: Event) -> None:
+        # Both machines are at it: the one that is not the head goes in the middle of a run.
+        if isinstance(event.what, Started) and event.worker == 1 and not lost:
+            lost.append(machines.others[0])
+            machines.lose(machines.others[0])
+
+    try:
+        rows, events = swept(wanted, tmp_path, lose)
+    finally:
+        machines.add()
+    assert lost
+    assert all(row.is_done for row in rows)
+    started = [event.spec.key for event in events if isinstance(event.what, Started)]
+    assert len(started) > len(rows)  # a run that was under way was begun again
+    row = next(row for row in rows if row.method == "never_new")
+    assert row == alone(row, wanted)
+
+
+@pytest.mark.slow
+def test_a_bench_on_a_cluster_that_is_stopped_goes_on_to_the_rows_of_plain_processes(
+    machines: Machines, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "nodenova", "bench", "comparison", "--datasets", DATA]
+    command += ["--encoders", "gcn", "--methods", "frozen_kmeans,never_new", "--num-old", "2"]
+    command += ["--seeds", "6", "--fit-epochs", "400", "--quiet"]
+    on_ray = [*command, "--ray", machines.address, "--out", str(tmp_path / "ray")]
+    file = RowFile(tmp_path / "ray" / "rows.jsonl")
+    process = subprocess.Popen(on_ray, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not file.read():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    before = file.read()
+    assert process.returncode == 130
+    assert re.search(r"stopped with \d+ of 18 runs done; the same command goes on", said)
+    assert 0 < len(before) < 18
+    subprocess.run(on_ray, check=True, timeout=120)
+    subprocess.run([*command, "--jobs", "2", "--out", str(tmp_path / "plain")], check=True)
+    assert file.read()[: len(before)] == before
+    plain = RowFile(tmp_path / "plain" / "rows.jsonl").read()
+    assert sorted(map(lasting, file.read())) == sorted(map(lasting, plain))

@@ -1,0 +1,115 @@
+"""Joining a cluster: what is wrong with it is said in one sentence, before anything is computed."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ray import cloudpickle
+from typer.testing import CliRunner
+
+import nodenova as nova
+from nodenova.cli import app
+from nodenova.cluster import probe
+from nodenova.cluster.session import connected
+from nodenova.errors import SettingError
+from nodenova.io.preparing.run import prepare_graph
+from tests.cluster.machines import a_cluster
+
+BENCH = ["bench", "comparison", "--datasets", "synthetic:nodes=80,classes=4,words=40"]
+
+
+def free_address() -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def refusal(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, SettingError)
+    return str(result.exception)
+
+
+def test_without_ray_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert refusal(*BENCH, "--ray", "auto") == "--ray needs Ray: pip install 'nodenova[ray]'"
+
+
+def test_an_address_at_which_nobody_answers_is_named(tmp_path: Path) -> None:
+    address = free_address()
+    said = refusal(*BENCH, "--ray", address, "--out", str(tmp_path))
+    assert said.startswith(f"--ray {address}: nobody answers there (")
+
+
+@pytest.mark.parametrize("address", ["", "here", "ray://10.0.0.1:10001", "10.0.0.1"])
+def test_an_address_has_a_host_and_a_port(address: str) -> None:
+    said = "--ray is auto (a Ray on this machine) or the HOST:PORT of a cluster's head, not "
+    assert refusal(*BENCH, "--ray", address) == said + repr(address)
+
+
+def test_what_is_not_in_a_graph_folder_is_not_split(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,topic,w\na,x,1\nb,y,0\nc,,1\nd,,0\n")
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nc,d\n")
+    files = [f"--{name}={tmp_path / name}.csv" for name in ("nodes", "edges")]
+    out = ["--out", str(tmp_path / "run"), "--quiet"]
+    said = refusal("discover", *files, *out, "--label-column=topic", "--ray=auto")
+    assert said == "--ray needs a graph folder: nodenova prepare makes it, --graph names it"
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_encoders_than_prism_are_not_split(tmp_path: Path) -> None:
+    prepare_graph(tmp_path / "graph", nova.synthetic(nodes=80, classes=4, words=40))
+    (tmp_path / "new").write_text("0\n1\n2\n")
+    options = ["--graph", str(tmp_path / "graph"), "--new-nodes", str(tmp_path / "new"), "--quiet"]
+    method = ["--method", "sword", "--num-new", "1", "--out", str(tmp_path / "run")]
+    said = refusal("discover", *options, *method, "--ray=auto")
+    assert said == "--ray is for prism; gcn is trained on one machine"
+
+
+def test_a_machine_says_its_version_and_what_is_in_a_file(tmp_path: Path) -> None:
+    assert probe.look(str(tmp_path / "not there")) == (nova.__version__, None)
+    (tmp_path / "there").write_bytes(b"content")
+    assert probe.look(str(tmp_path / "there")) == (nova.__version__, b"content")
+
+
+def test_what_asks_a_machine_runs_where_nodenova_is_not_installed(tmp_path: Path) -> None:
+    cloudpickle.register_pickle_by_value(probe)
+    try:
+        (tmp_path / "look").write_bytes(cloudpickle.dumps(probe.look))
+    finally:
+        cloudpickle.unregister_pickle_by_value(probe)
+    code = (
+        "import pickle, sys; sys.modules['nodenova'] = None; look = pickle.load(sys.stdin.buffer)"
+    )
+    with (tmp_path / "look").open("rb") as sent:
+        said = subprocess.run(
+            [sys.executable, "-c", f"{code}; print(look())"], stdin=sent, capture_output=True
+        )
+    assert said.stdout.decode().strip() == "(None, None)", said.stderr.decode()
+
+
+def test_a_machine_without_the_same_nodenova_or_without_the_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_graph(tmp_path / "graph", nova.synthetic(nodes=80, classes=4, words=40))
+    with a_cluster() as machines:
+        with monkeypatch.context() as patch:
+            patch.setattr("nodenova.cluster.session.__version__", "99.0")
+            with pytest.raises(SettingError) as refused, connected(machines.address):
+                pass
+        assert str(refused.value).endswith(
+            f"has nodenova {nova.__version__}; install nodenova[ray] 99.0 there"
+        )
+        other = tmp_path / "graph"
+        monkeypatch.setattr(probe, "look", lambda file=None: (nova.__version__, None))
+        with pytest.raises(SettingError) as refused, connected(machines.address, folder=other):
+            pass
+        assert f"does not have {other}; every machine must have the same" in str(refused.value)
+        monkeypatch.setattr(probe, "look", lambda file=None: (None, None))
+        with pytest.raises(SettingError) as refused, connected(machines.address):
+            pass
+        assert "has no nodenova; install nodenova[ray]" in str(refused.value)
