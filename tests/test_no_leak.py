@@ -136,7 +136,8 @@ def test_scrambling_moves_new_labels_only() -> None:
 
 def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
     assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new", "mixed"}
-    assert {f.name for f in fields(nova.Graph)} == {"x", "edge_index", "node_ids", "feature_names"}
+    parts = {"x", "edge_index", "node_ids", "feature_names", "edge_weight", "vectors"}
+    assert {f.name for f in fields(nova.Graph)} == parts
 
 
 def test_a_model_keeps_no_node() -> None:

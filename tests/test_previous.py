@@ -118,8 +118,7 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(
     """Bit for bit where the kernels are the same.
 
     The tolerance is for other processors, for GAT, whose are new, and for Prism, which took
-    statistics at all ranks; and it kept directions then
-    that hold next to nothing.
+    statistics at all ranks and kept directions that hold next to nothing.
     """
     monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", 0.0)
     saved, model = nova.load_model(PREVIOUS / "models" / name), made_again(name, data)

@@ -58,6 +58,8 @@ def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
         "edge_index",
         "node_ids",
         "feature_names",
+        "edge_weight",
+        "vectors",
         "adjacency",
         "derived",
     }

@@ -11,7 +11,7 @@ from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.graph import Graph
 from nodenova.nn.edge_weights import degree, loop_weight
 from nodenova.nn.sparse import gcn_operator, mean_operator
-from nodenova.prism.degree_features import _numbers
+from nodenova.prism.degree_features import averaged_counts
 
 CPU = torch.device("cpu")
 
@@ -58,7 +58,7 @@ def test_weights_ten_times_as_large_change_nothing() -> None:
     one, ten = weighted(), weighted(scale=10.0)
     for operator in (gcn_operator, mean_operator):
         assert np.allclose(dense(operator(one, CPU)), dense(operator(ten, CPU)), atol=1e-6)
-    assert torch.allclose(_numbers(one, CPU), _numbers(ten, CPU), atol=1e-5)
+    assert torch.allclose(averaged_counts(one, CPU), averaged_counts(ten, CPU), atol=1e-5)
 
 
 def test_a_heavy_neighbor_is_heard_more() -> None:
@@ -78,7 +78,7 @@ def test_equal_weights_are_no_weights_but_for_rounding() -> None:
     )
     for operator in (gcn_operator, mean_operator):
         assert np.allclose(dense(operator(plain, CPU)), dense(operator(alike, CPU)), atol=1e-6)
-    assert torch.allclose(_numbers(plain, CPU), _numbers(alike, CPU), atol=1e-5)
+    assert torch.allclose(averaged_counts(plain, CPU), averaged_counts(alike, CPU), atol=1e-5)
 
 
 def test_walks_of_counts_stay_averages() -> None:
@@ -86,7 +86,7 @@ def test_walks_of_counts_stay_averages() -> None:
     ring = np.array([np.arange(30), (np.arange(30) + 1) % 30])
     rng = np.random.default_rng(0)
     graph = Graph.of(np.ones((30, 2)), ring, edge_weight=rng.gamma(1.0, 1.0, 30) + 0.1)
-    number = _numbers(graph, CPU)
+    number = averaged_counts(graph, CPU)
     assert torch.allclose(number[:, 0::2], torch.full((30, 4), float(np.log(3))), atol=1e-5)
 
 

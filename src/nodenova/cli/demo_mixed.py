@@ -92,13 +92,13 @@ def in_words(scores: Mapping[str, float], nodes: int, seed: int) -> str:
 
     Examples:
         >>> print(in_words({"old": 91.2, "new": 94.6, "all": 92.4}, 9497, 0))
-        More than 9 of 10 nouns are right: 91 % of those of known kinds, 95 % of the others
-        (9,497 nouns, seed 0; a discovered kind stands for the true one it fits best, one to one).
+        More than 9 of 10 nouns are right: 91 % of those of known kinds, 95 % of others
+        (9,497 nouns, seed 0; each discovered kind is matched to one true kind).
     """
     return (
         f"{of_ten(scores['all'])} nouns are right: {scores['old']:.0f} % of those of known kinds, "
-        f"{scores['new']:.0f} % of the others\n({nodes:,} nouns, seed {seed}; a discovered kind "
-        "stands for the true one it fits best, one to one)."
+        f"{scores['new']:.0f} % of others\n({nodes:,} nouns, seed {seed}; each discovered kind is "
+        "matched to one true kind)."
     )
 
 
