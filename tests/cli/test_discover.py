@@ -394,3 +394,20 @@ def test_the_mixed_demo_finds_unknown_kinds_among_known_ones_and_makes_a_page(
     page = (tmp_path / "demo" / "report.html").read_text()
     assert 'id="suggestions"' in page
     assert "What was found" in page
+
+
+def test_labels_of_a_table_of_their_own_go_before_those_of_the_nodes(tmp_path: Path) -> None:
+    write_tables(tmp_path / "data", nodes=120)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("node,label,why\nn0,birds,moved\nn1,toys,settled\nn2,toys,settled\n")
+    asked = [*files(tmp_path / "data"), "--label-column", "topic", "--text-column", "text"]
+    asked += ["--num-new", 2, "--set", "n_resamples=0", "--no-report", "--labels"]
+    said = nodenova("discover", *asked, labels, "--out", tmp_path / "run")
+    assert "labels.csv: 3 labels, which go before those of the table" in " ".join(said.split())
+    with (tmp_path / "run" / "predictions.csv").open(newline="") as file:
+        label = {row["node"]: row["label"] for row in csv.DictReader(file)}
+    assert [label[f"n{i}"] for i in range(3)] == ["birds", "toys", "toys"]
+    labels.write_text("node,label\nn0,birds\nelsewhere,toys\n")
+    with pytest.raises(NodenovaError, match=r"labels\.csv: 1 labels? .* the first of 'elsewhere'"):
+        nodenova("discover", *asked, labels, "--out", tmp_path / "no")
+    assert not (tmp_path / "no").exists()

@@ -34,6 +34,7 @@ from nodenova.cli.further import (
     Wanted,
     check_not_further,
     go_on,
+    with_labels_in,
 )
 from nodenova.cli.progress import Bars
 from nodenova.cli.registered import LABELLED, check_names, check_settings
@@ -142,7 +143,7 @@ def discover(
         )  # fmt: skip
         go_on(wanted)
         return
-    check_not_further(labels_path, refresh)
+    check_not_further(refresh)
     check_place(folder, overwrite)
     options: files.FileOptions = {
         **reading, "new_nodes": new_nodes, "new_column": new_column, "text_vectors": text_vectors
@@ -150,6 +151,8 @@ def discover(
     loaded = files.load_files(
         graph, nodes, edges, text_columns=text_columns, features=features, show=not quiet, **options
     )  # fmt: skip
+    if labels_path is not None:
+        loaded = with_labels_in(labels_path, loaded)
     if not quiet:
         print_notes(loaded.notes)
         if loaded.graph.num_nodes >= LARGE and encoder in (None, "prism") and method == "prism":

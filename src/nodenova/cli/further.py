@@ -34,7 +34,7 @@ LabelsPath = Annotated[
     typer.Option(
         "--labels",
         rich_help_panel=GOING_ON,
-        help="With --from: a table of further labels, node and label.",
+        help="A table of further labels, node and label, as a review writes it.",
     ),
 ]
 RefreshWord = Annotated[
@@ -104,17 +104,14 @@ class Wanted:
     page: PageOptions
 
 
-def check_not_further(labels: Path | None, refresh: str | None) -> None:
-    """Refuse options that only mean something with --from.
+def check_not_further(refresh: str | None) -> None:
+    """Refuse an option that only means something with --from.
 
     Raises:
-        SettingError: One of them is given.
+        SettingError: It is given.
     """
-    for option, given in (("--labels", labels), ("--refresh", refresh)):
-        if given is not None:
-            raise SettingError(
-                f"{option} is for a run that goes on from an earlier one: --from RUN"
-            )
+    if refresh is not None:
+        raise SettingError("--refresh is for a run that goes on from an earlier one: --from RUN")
 
 
 def go_on(wanted: Wanted) -> None:
@@ -147,7 +144,7 @@ def go_on(wanted: Wanted) -> None:
                 method=method,
                 mixed=wanted.mixed,
                 refresh=REFRESH[wanted.refresh],
-                labels=None if wanted.labels is None else _labels(wanted.labels),
+                labels=None if wanted.labels is None else labels_in(wanted.labels),
                 seed=wanted.seed,
                 min_confidence=wanted.min_confidence,
                 keep_labels=not wanted.relabel,
@@ -231,8 +228,12 @@ def _read(wanted: Wanted, options: dict[str, Any]) -> UserGraph:
         )
 
 
-def _labels(path: Path) -> dict[str, str]:
-    """Labels by node, from a table."""
+def labels_in(path: Path) -> dict[str, str]:
+    """Labels by node, from a table.
+
+    Raises:
+        SettingError: It has no column of labels.
+    """
     from nodenova.io.nodes import read_nodes
 
     read = read_nodes(path, None, None, None, [])
@@ -240,3 +241,14 @@ def _labels(path: Path) -> dict[str, str]:
         raise SettingError(f"{path}: a table of labels has a column label (or class, category)")
     pairs = zip(read.ids, read.y.tolist(), strict=True)
     return {node: read.class_names[c] for node, c in pairs if c >= 0}
+
+
+def with_labels_in(path: Path, loaded: UserGraph) -> UserGraph:
+    """A graph with the labels of a table beside its own.
+
+    Raises:
+        NodenovaError: The table has no labels, or labels of other nodes.
+    """
+    from nodenova.io.told_labels import with_further_labels
+
+    return with_further_labels(loaded, labels_in(path), path.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
+from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.io.foreign import is_networkx
 from nodenova.io.hetero import is_hetero
@@ -40,13 +41,54 @@ def given_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> A
     return x, np.empty((2, 0), dtype=np.int64)
 
 
-def with_labels(loaded: UserGraph, y: np.ndarray, names: Sequence[str]) -> UserGraph:
+def with_further_labels(loaded: UserGraph, labels: Mapping[str, str], source: str) -> UserGraph:
+    """The graph with labels beside its own; where a node has both, they go before.
+
+    Args:
+        loaded: What `load_graph` gave.
+        labels: Names of classes by the id of a node.
+        source: Where they are from, for errors and notes.
+
+    Raises:
+        GraphError: A label is of a node that the graph does not have.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.Graph.of(np.eye(3), [[0, 1], [1, 2]])
+        >>> told = {"0": "oak", "2": "ash"}
+        >>> mine = with_further_labels(nova.load_graph(graph), told, "labels.csv")
+        >>> [mine.class_names[c] if c >= 0 else None for c in mine.y.tolist()]
+        ['oak', None, 'ash']
+    """
+    number = {str(node): i for i, node in enumerate(loaded.graph.node_ids.tolist())}
+    strange = [node for node in labels if node not in number]
+    if strange:
+        raise GraphError(
+            f"{source}: {len(strange):,} labels are of nodes that the graph does not have, "
+            f"the first of {strange[0]!r}"
+        )
+    names = list(loaded.class_names)
+    names += sorted(set(labels.values()) - set(names))
+    y = loaded.y.copy()
+    for node, label in labels.items():
+        y[number[node]] = names.index(label)
+    said = f"{source}: {len(labels):,} labels, which go before those of the table"
+    return with_labels(loaded, y, names, said)
+
+
+def with_labels(
+    loaded: UserGraph,
+    y: np.ndarray,
+    names: Sequence[str],
+    said: str = "the labels are those of y, and not those that the graph brings",
+) -> UserGraph:
     """The graph with other labels than its own. New nodes that were named stay new.
 
     Args:
         loaded: What `load_graph` gave.
         y: (N,) numbers of classes, -1 where nobody has said.
         names: Of the classes.
+        said: The note on it, where the graph has labels of its own.
 
     Returns:
         The graph. Classes that only new nodes have come last, as ever.
@@ -63,6 +105,5 @@ def with_labels(loaded: UserGraph, y: np.ndarray, names: Sequence[str]) -> UserG
     new = loaded.graph.node_ids[loaded.new_ids].tolist() if named else None
     told = LabelledGraph(loaded.graph, y, tuple(names), name=loaded.name)
     marked = load_graph(told, new_nodes=new)
-    said = "the labels are those of y, and not those that the graph brings"
     more = (said,) if (loaded.y != UNKNOWN).any() else ()
     return replace(marked, notes=(*loaded.notes, *more, *marked.notes), recipe=loaded.recipe)
