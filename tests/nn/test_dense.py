@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.nn import dense
-from nodenova.nn.dense import dropout, linear
+from nodenova.nn.dense import linear
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -65,41 +64,3 @@ def test_constant_features_get_no_gradient() -> None:
 def test_a_small_product_is_the_plain_one_bit_for_bit() -> None:
     x, weight = random(6, 3).float(), random(2, 3, seed=1).float()
     assert torch.equal(linear(x, weight), x @ weight.t())
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
-def test_wide_dropout_drops_its_share_and_keeps_the_mean(
-    p: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dense, "MIN_WIDE", 0)
-    torch.manual_seed(0)
-    x = torch.full((999, 501), 3.0, requires_grad=True)  # not a multiple of four
-    out = dropout(x, p)
-    kept = out != 0
-    assert float(kept.float().mean()) == pytest.approx(1 - p, abs=0.003)
-    for side in (0, 1):  # every column and every row has its share
-        assert float((kept.float().mean(side) - (1 - p)).abs().max()) < 0.1
-    for lane in range(4):  # four numbers share a random word
-        assert float(kept.flatten()[lane::4].float().mean()) == pytest.approx(1 - p, abs=0.006)
-    assert torch.allclose(out[kept], torch.tensor(3 / (1 - p)), rtol=1e-4)
-    (gradient,) = torch.autograd.grad(out.sum(), x)
-    assert torch.allclose(gradient * 3, out)
-    assert not torch.equal(dropout(x, p), out)
-    torch.manual_seed(0)
-    assert torch.equal(dropout(x, p), out)
-
-
-@pytest.mark.parametrize("p", [0.0, 1e-9])
-def test_wide_dropout_of_nothing_drops_nothing(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "MIN_WIDE", 0)
-    x = random(30, 30).detach()
-    assert torch.equal(dropout(x, p), F.dropout(x, p))
-    assert torch.equal(dropout(x, 0.5, training=False), x)
-
-
-def test_a_few_numbers_are_dropped_as_pytorch_drops_them() -> None:
-    x = random(30, 30).detach()
-    torch.manual_seed(0)
-    expected = F.dropout(x, 0.5)
-    torch.manual_seed(0)
-    assert torch.equal(dropout(x, 0.5), expected)

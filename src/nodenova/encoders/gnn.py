@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.nn.attention import attend, attend_v1, score_v2
-from nodenova.nn.dense import dropout, linear
+from nodenova.nn.dense import linear
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.neighborhoods import neighborhoods
@@ -237,9 +237,9 @@ class GNN(Encoder):
         device = next(self.parameters()).device
         x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalize)
         if p and self.training:
-            x = x.dropout(p) if isinstance(x, SparseMatrix) else dropout(x, p)
+            x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
         for depth, conv in enumerate(self.convs):
             if depth:
-                x = dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
+                x = F.dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
             x = kind.layer(conv, x, graph, device)
         return x  # type: ignore[return-value]

@@ -1,9 +1,8 @@
-"""Dense products on all threads, with the same result whatever their number; wide dropout."""
+"""Dense products on all threads, with the same result whatever their number."""
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -11,7 +10,6 @@ from nodenova.nn.seeding import on_threads
 
 MIN_MULTIPLICATIONS = 2**28  # from which on a product is divided: a tenth of a second of one core
 PIECE = 2048  # rows of a product that one thread makes at a time
-MIN_WIDE = 2**23  # numbers from which on dropout draws 16 bits for each
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -31,27 +29,6 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     if x.numel() * len(weight) < MIN_MULTIPLICATIONS or x.device.type != "cpu":
         return x @ weight.t()
     return _Linear.apply(x, weight)  # type: ignore[no-untyped-call]
-
-
-def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
-    """Dropout; of MIN_WIDE numbers and more by 16 random bits each, which takes half the time.
-
-    Args:
-        x: Any shape.
-        p: The probability of zero; of many numbers, to the nearest of 2^-16.
-        training: Whether anything is dropped.
-
-    Examples:
-        >>> dropout(torch.ones(3), 0.5, training=False)
-        tensor([1., 1., 1.])
-    """
-    dropped = round(p * 2**16)
-    if not training or not 0 < dropped < 2**16 or x.numel() < MIN_WIDE or x.device.type != "cpu":
-        return F.dropout(x, p, training)
-    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # -2^15..2^15 - 1
-    kept = torch.ge(bits, dropped - 2**15, out=torch.empty_like(x, requires_grad=False))
-    return x * kept.mul_(2**16 / (2**16 - dropped))
 
 
 class _Linear(torch.autograd.Function):
