@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError
+from nodenova.io.text_column import TextColumn
 
 Series: TypeAlias = "nw.Series[Any]"
 
@@ -27,7 +28,7 @@ EMPTY_TYPES = ("NAType", "NaTType")  # of what pandas puts into empty cells, nex
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Sequence[str]):
+class Cells(TextColumn):
     """A column with a type: text to whoever reads it as a sequence, numbers where it has numbers.
 
     Attributes:
@@ -40,18 +41,8 @@ class Cells(Sequence[str]):
     source: str
     name: str
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        return self.texts[place]
-
     def __len__(self) -> int:
         return len(self.series)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.texts)
 
     @cached_property
     def texts(self) -> list[str]:

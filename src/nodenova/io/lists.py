@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import overload
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +19,7 @@ from nodenova.errors import GraphError
 from nodenova.io.frames import BATCH_ROWS, Cells, is_several, text_of
 from nodenova.io.streamed import StreamedCells
 from nodenova.io.tables import Table, clipped, is_missing
+from nodenova.io.text_column import TextColumn
 from nodenova.io.values import Values
 
 VECTORS_FROM = 0.9  # share of texts that look like vectors, for a column to be of vectors
@@ -27,7 +27,7 @@ SNIFFED_CELLS = 20  # of which as many must be readable before a column of texts
 
 
 @dataclass(frozen=True, eq=False)
-class Several(Sequence[str]):
+class Several(TextColumn):
     """A column whose cells hold several values: text only where the cells are text.
 
     Attributes:
@@ -42,18 +42,13 @@ class Several(Sequence[str]):
     source: str
     name: str
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        return self.cells[place]
+    @property
+    def texts(self) -> Sequence[str]:
+        """(N,) the cells themselves."""
+        return self.cells
 
     def __len__(self) -> int:
         return len(self.cells)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.cells)
 
     def values(self) -> Iterator[object]:
         """What each cell holds."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
 from nodenova.io.frames import is_several, refuse_several, text_of
+from nodenova.io.text_column import TextColumn
 
 
 @dataclass(frozen=True, eq=False)
-class Values(Sequence[str]):
+class Values(TextColumn):
     """A column in which some cells hold lists or records.
 
     Attributes:
@@ -26,18 +26,8 @@ class Values(Sequence[str]):
     name: str
     unit: str = "row"
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        return self.texts[place]
-
     def __len__(self) -> int:
         return len(self.values)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.texts)
 
     @cached_property
     def texts(self) -> list[str]:
