@@ -25,7 +25,7 @@ from nodenova.errors import SettingError, StorageError
 from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
 from nodenova.prism.encoder import PrismEncoder
-from nodenova.review.export import EXPORTS
+from nodenova.review.export import EXPORTS, Exported
 from nodenova.review.folder import DiscoveryFolder
 from nodenova.review.place import is_discovery
 from nodenova.review.predictions import Predictions
@@ -405,7 +405,7 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
 
     model, graph = found.model, found.graph
     for name, export in EXPORTS.items():
-        export(model, graph, tmp_path / f"{name}.npz")
+        export(Exported(model, graph), tmp_path / f"{name}.npz")
     assert (tmp_path / "csv.npz" / "nodes.csv").is_file()
     made = nx.read_graphml(tmp_path / "networkx.npz")
     assert made.number_of_edges() == graph.num_edges // 2
@@ -415,10 +415,32 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
     assert torch.equal(data.pred, torch.from_numpy(model.predict(graph)))
     with np.load(tmp_path / "embeddings.npz") as arrays:
         assert np.array_equal(arrays["z"], model.embed(graph))
-    EXPORTS["embeddings"](model, graph, tmp_path / "z.csv")
+    EXPORTS["embeddings"](Exported(model, graph), tmp_path / "z.csv")
     assert len((tmp_path / "z.csv").read_text().splitlines()) == graph.num_nodes + 1
     with pytest.raises(StorageError, match="is a folder, and --out must name a file"):
-        EXPORTS["pyg"](model, graph, tmp_path)
+        EXPORTS["pyg"](Exported(model, graph), tmp_path)
+
+
+def test_exports_carry_the_weights_of_edges(tmp_path: Path) -> None:
+    import networkx as nx
+    import torch
+
+    plain = nova.synthetic(nodes=60, classes=3, words=30, seed=0)
+    weight = np.arange(plain.graph.num_edges) % 5 + 1.0
+    graph = nova.Graph.of(plain.graph.x, plain.graph.edge_index, edge_weight=weight)
+    labelled = nova.LabelledGraph(graph, plain.y, plain.class_names)
+    old, _, _ = nova.split(labelled, [0, 1])
+    what = Exported(nova.fit(old), graph)
+    for name, export in EXPORTS.items():
+        export(what, tmp_path / name)
+    kept = graph.edge_weight[graph.edge_index[0] < graph.edge_index[1]]
+    lines = (tmp_path / "csv" / "edges.csv").read_text().splitlines()
+    assert lines[0] == "source,target,weight"
+    assert [float(line.split(",")[2]) for line in lines[1:]] == kept.tolist()
+    made = nx.read_graphml(tmp_path / "networkx")
+    assert [data["weight"] for _, _, data in made.edges(data=True)] == pytest.approx(kept)
+    parts = torch.load(tmp_path / "pyg", weights_only=True)
+    assert parts["edge_weight"].tolist() == graph.edge_weight.tolist()
 
 
 def test_predictions_as_parquet_are_those_as_csv(found: DiscoveryRun, tmp_path: Path) -> None:

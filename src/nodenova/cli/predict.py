@@ -215,13 +215,14 @@ def export(
         run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel,
         label_column=label_column,
     )  # fmt: skip
-    from nodenova.review.export import EXPORTS
+    from nodenova.review.export import EXPORTS, Exported
 
     none = given.fits_none(none_share)
-    parts = (given.model, given.graph, path, given.names, given.labels, none)
+    told = (given.names, given.labels, none)
     if to == "table" and table is not None:
+        parts = (given.model, given.graph, path, *told)
         own_table.write_table(*parts, table=table, settled=settled, quiet=quiet)
     else:
-        EXPORTS[to](*parts)
+        EXPORTS[to](Exported(given.model, given.graph, *told), path)
     if not quiet:
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
