@@ -11,32 +11,13 @@ from torch import Tensor
 from nodenova.graph import Graph
 from nodenova.nn import neighborhoods as module
 from nodenova.nn.attention import attend, attend_v1, score_v2
-from nodenova.nn.neighborhoods import Neighborhoods, neighborhoods
+from nodenova.nn.neighborhoods import Neighborhoods
 from nodenova.nn.seeding import fixed_threads
+from tests.nn.small_edges import edges, graph, pairs, random
 
-CPU = torch.device("cpu")
+__all__ = ["edges", "graph"]  # fixtures
+
 HEADS, SIZE, SLOPE = 2, 3, 0.2
-
-
-@pytest.fixture
-def graph(make_graph) -> Graph:
-    """The last node is isolated: its only edge is the one to itself."""
-    return make_graph(nodes=14, features=8, edges=20)
-
-
-@pytest.fixture
-def edges(graph: Graph) -> Neighborhoods:
-    return neighborhoods(graph, CPU)
-
-
-def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return (scale * torch.randn(*shape, generator=generator, dtype=torch.float64)).requires_grad_()
-
-
-def pairs(edges: Neighborhoods) -> list[tuple[int, int]]:
-    """(source, target) of every edge."""
-    return list(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
 
 
 def assert_twins(ours: Tensor, twin: Tensor, inputs: tuple[Tensor, ...]) -> None:
