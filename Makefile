@@ -35,7 +35,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# ONLY=rivals, layers, scaling or costs is one part. `python tools/performance.py` makes docs/performance.md of the rows.
+# ONLY=rivals, layers, scaling or costs is one part; large and largest are millions of nodes. `python tools/performance.py` makes docs/performance.md of the rows.
 bench: setup
 	$(BIN)/python benchmarks/run.py $(ONLY)
 

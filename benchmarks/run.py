@@ -2,6 +2,7 @@
 
     make bench                                          # a quarter of an hour on two cores
     make bench ONLY=rivals                              # rivals, layers, scaling or costs
+    make bench ONLY=large                               # a million nodes; largest: ten million
     python benchmarks/run.py scaling --further-nodes 160000,1000000
     python tools/performance.py                         # rows into results/ and docs/performance.md
 
@@ -15,6 +16,7 @@ import os
 import time
 
 import costs
+import large
 import layers
 import rivals
 import scaling
@@ -26,6 +28,7 @@ PARTS = {
     "rivals": rivals.CASES,
     "scaling": scaling.CASES,
 }
+ASKED = {"large": large.CASES, "largest": large.LARGEST}  # only where they are asked for
 
 
 def shown(case: Case, values: dict[str, float], base: dict[str, float]) -> str:
@@ -43,19 +46,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("only", nargs="*", help=f"of {', '.join(PARTS)}; all unless given")
+    parser.add_argument(
+        "only",
+        nargs="*",
+        help=f"of {', '.join(PARTS | ASKED)}; unless given, all but {' and '.join(ASKED)}",
+    )
     parser.add_argument("--again", action="store_true", help="also what there are rows of")
     parser.add_argument("--case", default="", help="only cases with this in their name")
     parser.add_argument("--further-nodes", default="", help="sizes behind the curve of nodes")
     options = parser.parse_args()
-    wrong = [part for part in options.only if part not in PARTS]
+    wrong = [part for part in options.only if part not in PARTS | ASKED]
     if wrong:
-        parser.error(f"there is no {wrong[0]}, only {', '.join(PARTS)}")
+        parser.error(f"there is no {wrong[0]}, only {', '.join(PARTS | ASKED)}")
     further = [int(size) for size in options.further_nodes.split(",") if size]
-    parts = PARTS | {"scaling": scaling.cases(further)}
+    parts = PARTS | ASKED | {"scaling": scaling.cases(further)}
     here, run_id = commit(), time.strftime("%Y-%m-%dT%H:%M:%S")
     print(f"commit {here}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for part in options.only or parts:
+    for part in options.only or PARTS:
         print(f"\n{part}", flush=True)
         values: dict[str, dict[str, float]] = {}
         for case in parts[part]:

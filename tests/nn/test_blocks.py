@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
+from nodenova.io.preparing.convert import convert
 from nodenova.nn import blocks
-from nodenova.nn.blocks import Blocks, num_column_blocks
+from nodenova.nn.blocks import Blocks, num_transposed
 from nodenova.nn.sparse import SparseMatrix, gcn_operator
 
 CPU = torch.device("cpu")
@@ -26,37 +28,39 @@ def matrix() -> sp.csr_array:
     return sp.random_array((30, 23), density=0.3, format="csr", dtype=np.float32, rng=0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 23])
-@pytest.mark.parametrize("part", [1, 7, 10_000])
-def test_blocks_of_columns_are_the_matrix(
-    matrix: sp.csr_array, count: int, part: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("width", [1, 7, 30, 1000])
+def test_blocks_of_a_transpose_are_the_transpose(
+    matrix: sp.csr_array, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "PART_ENTRIES", part)
-    split = Blocks.of_columns(matrix, CPU, count, numpy_empty)
-    assert len(split.blocks) == count
+    monkeypatch.setattr(blocks, "BLOCK_COLUMNS", width)
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
+    split = Blocks.of_transpose(matrix, CPU, numpy_empty)
+    assert len(split.blocks) == -(-30 // min(width, 30))
     assert split.nnz == matrix.nnz == sum(block.values().shape[0] for block in split.blocks)
-    assert np.array_equal((split @ torch.eye(23)).numpy(), matrix.toarray())
+    assert np.array_equal((split @ torch.eye(30)).numpy(), matrix.toarray().T)
     for (_, columns), block in zip(split.places, split.blocks, strict=True):
-        assert np.array_equal(block.to_dense().numpy(), matrix.toarray()[:, columns])
+        assert np.array_equal(block.to_dense().numpy(), matrix.toarray()[columns].T)
 
 
-def test_a_matrix_is_divided_only_where_its_columns_are_many_and_its_rows_are_not_empty(
+def test_a_transpose_is_divided_only_where_its_columns_are_many_and_its_rows_are_long(
     matrix: sp.csr_array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert num_column_blocks(matrix) == 1
+    assert num_transposed(matrix) == 1
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 1)
     monkeypatch.setattr(blocks, "BLOCK_COLUMNS", 6)
-    assert num_column_blocks(matrix) == 4
+    assert num_transposed(matrix) == 5
     monkeypatch.setattr(blocks, "BLOCK_COLUMNS", 1)
-    assert num_column_blocks(matrix) == matrix.nnz // 30
-    assert num_column_blocks(sp.csr_array((5, 9))) == 1
+    assert num_transposed(matrix) == matrix.nnz // 23
+    assert num_transposed(sp.csr_array((5, 9))) == 1
 
 
 def test_products_with_gradients_go_by_blocks_as_well(
-    labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = gcn_operator(labelled.graph, CPU)
-    monkeypatch.setattr(blocks, "BLOCK_COLUMNS", 50)
-    split = gcn_operator(replace(labelled.graph), CPU)
+    convert(labelled, tmp_path / "graph")
+    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 50)
+    split = gcn_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
     assert isinstance(split.csr, Blocks)
     dense = torch.rand(120, 4, requires_grad=True)
     other = dense.detach().clone().requires_grad_()
@@ -79,6 +83,7 @@ def test_classes_do_not_depend_on_the_blocks(
     labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 1)
     for width in (blocks.BLOCK_COLUMNS, 25):
         monkeypatch.setattr(blocks, "BLOCK_COLUMNS", width)
         graph = replace(labelled.graph)

@@ -172,7 +172,7 @@ def test_fitting_says_of_nodes_what_a_pass_says_however_many_columns_are_taken(
     views, z = PrismEncoder.fit_rows(graph, ids, CPU)
     assert torch.allclose(z, views(graph)[ids], atol=1e-3)
     assert torch.equal(views.rows(graph, ids), views(graph)[ids])
-    monkeypatch.setattr("nodenova.prism.subspace.CACHE", 0)  # as few columns as may be
+    monkeypatch.setattr("nodenova.prism.subspace.CHUNK", 0)  # as few columns as may be
     few, z_few = PrismEncoder.fit_rows(graph, ids, CPU)
     assert torch.equal(z_few, z)
     assert torch.equal(few(graph), views(graph))

@@ -16,6 +16,7 @@ from torch import Tensor
 from nodenova.graph import Features, Graph
 from nodenova.io.mapped import MappedGraph, csr_over
 from nodenova.io.prepared import read_prepared
+from nodenova.nn.bags import weighted_sums
 from nodenova.nn.blocks import quiet
 from nodenova.nn.edge_weights import inverse_root, weigh
 from nodenova.nn.rowsplit import OfBlock
@@ -171,7 +172,7 @@ def multiply(rows: SmoothRows, starts: Sequence[int], *operand: np.ndarray) -> n
             shape = (len(product), len(block))
             indptr, columns, data = (torch.from_numpy(array) for array in part)
             matrix = torch.sparse_csr_tensor(indptr, columns, data, shape, check_invariants=False)
-            torch.addmm(product, matrix, torch.from_numpy(block), out=product)
+            product += weighted_sums(matrix, torch.from_numpy(block))
     return product.numpy()
 
 

@@ -12,13 +12,11 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from nodenova.graph import Graph
-
 BLOCK_ENTRIES = 2**24  # of a matrix on disk that are used at a time: 128 MiB
-PART_ENTRIES = 2**21  # that are put into their blocks at a time
-# Rows of the dense side that a product picks from at a time: eight columns of them are 4 MiB, which
-# stay in the cache. A row picked from memory costs six times as much as one from the cache.
-BLOCK_COLUMNS = 2**17
+# Every row of transposed features picks from all of the dense side, of which so many rows at a time
+# stay in the cache: that many columns has a block, or more where
+BLOCK_COLUMNS = 2**15
+MIN_ENTRIES = 8  # entries of a row would be too few: each block has all rows to go through
 
 Empty = Callable[[int, type[np.generic]], np.ndarray]
 
@@ -55,45 +53,28 @@ class Blocks:
         return cls(matrix.shape, matrix.nnz, device, tuple(places), tuple(blocks))
 
     @classmethod
-    def of_columns(
-        cls, matrix: sp.csr_array, device: torch.device, count: int, empty: Empty
-    ) -> Blocks:
-        """In arrays of its own.
+    def of_transpose(cls, matrix: sp.csr_array, device: torch.device, empty: Empty) -> Blocks:
+        """The transpose of a matrix, some columns each, in arrays of its own.
 
         Args:
-            matrix: Rows sorted.
+            matrix: (m, n); a block is the transpose of some of its rows.
             device: The processor.
-            count: How many blocks.
             empty: Makes the arrays.
         """
-        n, m = matrix.shape
-        width = -(-m // count)
-        starts = [empty(n + 1, np.int32) for _ in range(count)]
-        for rows, _, block in _parts(matrix, width):
-            row = np.repeat(np.arange(rows.stop - rows.start), np.diff(_pointers(matrix, rows)))
-            for number, size in enumerate(starts):
-                mine = row[block == number]
-                size[rows.start + 1 : rows.stop + 1] = np.bincount(
-                    mine, minlength=rows.stop - rows.start
-                )
-        for size in starts:
-            size[0] = 0
-            np.cumsum(size, out=size)
-        columns = [empty(int(size[-1]), np.int32) for size in starts]
-        values = [empty(int(size[-1]), np.float32) for size in starts]
-        for rows, entries, block in _parts(matrix, width):
-            for number, size in enumerate(starts):
-                mine = block == number
-                place = slice(int(size[rows.start]), int(size[rows.stop]))
-                columns[number][place] = matrix.indices[entries][mine] - number * width
-                values[number][place] = matrix.data[entries][mine]
+        m, n = matrix.shape
+        width = -(-m // num_transposed(matrix))
+        indices, data = empty(matrix.nnz, np.int32), empty(matrix.nnz, np.float32)
         places, blocks = [], []
-        for number, parts in enumerate(zip(values, columns, starts, strict=True)):
-            place = slice(number * width, min((number + 1) * width, m))
-            part = sp.csr_array((n, place.stop - place.start), dtype=np.float32)
-            part.data, part.indices, part.indptr = parts
-            places.append((slice(None), place))
-            blocks.append(torch_csr(part, device))
+        for start in range(0, m, width):
+            end = min(start + width, m)
+            mine = slice(int(matrix.indptr[start]), int(matrix.indptr[end]))
+            pointers = matrix.indptr[start : end + 1] - mine.start
+            rows = (matrix.data[mine], matrix.indices[mine], pointers)
+            turned = sp.csr_array(sp.csr_array(rows, shape=(end - start, n)).T)
+            indices[mine], data[mine] = turned.indices, turned.data
+            turned.indices, turned.data = indices[mine], data[mine]
+            places.append((slice(None), slice(start, end)))
+            blocks.append(torch_csr(turned, device))
         return cls((n, m), matrix.nnz, device, tuple(places), tuple(blocks))
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -103,18 +84,15 @@ class Blocks:
         return out
 
 
-def num_column_blocks(matrix: sp.csr_array) -> int:
-    """How many blocks of columns a product with a matrix should take.
-
-    So many that what it picks from stays in the cache, but no more than there are entries in a row:
-    each block has all rows to go through.
+def num_transposed(matrix: sp.csr_array) -> int:
+    """How many blocks the transpose of a matrix is made of.
 
     Examples:
-        >>> num_column_blocks(sp.eye_array(10, format="csr"))
+        >>> num_transposed(sp.eye_array(10, format="csr"))
         1
     """
     rows, columns = matrix.shape
-    return max(min(-(-columns // BLOCK_COLUMNS), matrix.nnz // max(rows, 1)), 1)
+    return max(min(-(-rows // BLOCK_COLUMNS), matrix.nnz // max(MIN_ENTRIES * columns, 1)), 1)
 
 
 def row_blocks(indptr: np.ndarray, entries: int | None = None) -> Iterator[tuple[int, int]]:
@@ -135,32 +113,6 @@ def row_blocks(indptr: np.ndarray, entries: int | None = None) -> Iterator[tuple
         end = min(max(int(most), start + 1), rows)
         yield start, end
         start = end
-
-
-def transposed(matrix: sp.csr_array, graph: Graph) -> sp.csr_array:
-    """The transpose in arrays of the graph's own kind, block by block; rows are sorted."""
-    n, m = matrix.shape
-    count = np.zeros(m, dtype=np.int64)
-    for start, end in row_blocks(matrix.indptr):
-        part = matrix.indices[matrix.indptr[start] : matrix.indptr[end]]
-        count += np.bincount(part, minlength=m)
-    indptr = np.concatenate([[0], np.cumsum(count)])
-    indices = graph.empty(matrix.nnz, np.int32 if n < 2**31 else np.int64)
-    data = graph.empty(matrix.nnz, np.float32)
-    filled = indptr[:-1].copy()
-    for start, end in row_blocks(matrix.indptr):
-        first, last = int(matrix.indptr[start]), int(matrix.indptr[end])
-        places = (matrix.indices[first:last], matrix.indptr[start : end + 1] - first)
-        block = sp.csr_array((matrix.data[first:last], *places), shape=(end - start, m))
-        turned = sp.csr_array(block.T)
-        size = np.diff(turned.indptr)
-        place = np.repeat(filled - turned.indptr[:-1], size) + np.arange(turned.nnz)
-        indices[place] = turned.indices + start
-        data[place] = turned.data
-        filled += size
-    made = sp.csr_array((m, n), dtype=np.float32)
-    made.indptr, made.indices, made.data = indptr, indices, data
-    return made
 
 
 def torch_csr(matrix: sp.csr_array, device: torch.device) -> Tensor:
@@ -185,14 +137,3 @@ def quiet() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         yield
-
-
-def _parts(matrix: sp.csr_array, width: int) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """Some rows at a time, where their entries are, and in which block of columns each is."""
-    for start, end in row_blocks(matrix.indptr, PART_ENTRIES):
-        entries = slice(int(matrix.indptr[start]), int(matrix.indptr[end]))
-        yield slice(start, end), entries, matrix.indices[entries] // width
-
-
-def _pointers(matrix: sp.csr_array, rows: slice) -> np.ndarray:
-    return matrix.indptr[rows.start : rows.stop + 1]

@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn.sparse import SparseMatrix, gcn_operator
+from nodenova.nn.bags import BagMatrix, smooth_operator
+from nodenova.nn.seeding import on_threads
+from nodenova.nn.sparse import SparseMatrix
 
 ROWS = 65_536  # nodes whose sums are taken at a time
 OfBlock = Callable[..., Tensor]  # of the block of a graph, and of columns on it
@@ -150,10 +152,10 @@ def split_of(graph: Graph) -> GraphSplit | None:
     return found if isinstance(found, GraphSplit) else None
 
 
-def smoothing(graph: Graph, device: torch.device) -> SparseMatrix | SplitSmoothing:
-    """`gcn_operator`, wherever the rows of the graph are."""
+def smoothing(graph: Graph, device: torch.device) -> BagMatrix | SplitSmoothing:
+    """`smooth_operator`, wherever the rows of the graph are."""
     split = split_of(graph)
-    return gcn_operator(graph, device) if split is None else SplitSmoothing(split)
+    return smooth_operator(graph, device) if split is None else SplitSmoothing(split)
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
@@ -200,10 +202,14 @@ def gram(rows: Tensor) -> Tensor:
         >>> gram(torch.tensor([[1.0, 2.0], [0.0, 1.0]])).tolist()
         [[1.0, 2.0], [2.0, 5.0]]
     """
-    total = torch.zeros(rows.shape[1], rows.shape[1], dtype=torch.float64, device=rows.device)
-    for block in rows.split(ROWS):  # type: ignore[no-untyped-call]
-        total += block.t() @ block
-    return total
+    blocks = rows.split(ROWS)  # type: ignore[no-untyped-call]
+    products = rows.new_empty(len(blocks), rows.shape[1], rows.shape[1])
+
+    def fill(number: int) -> None:
+        torch.mm(blocks[number].t(), blocks[number], out=products[number])
+
+    on_threads(fill, range(len(blocks)))
+    return products.sum(dim=0, dtype=torch.float64)
 
 
 def _added(graph: Graph, left: Tensor, right: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nodenova.graph import Graph
 from nodenova.nn import blocks
-from nodenova.nn.blocks import Blocks, num_column_blocks, quiet, row_blocks, torch_csr, transposed
+from nodenova.nn.blocks import Blocks, quiet, row_blocks, torch_csr
 from nodenova.nn.edge_weights import inverse_root, weigh, weighted_links
 from nodenova.nn.seeding import threads_by_rows
 
@@ -66,7 +66,7 @@ class SparseMatrix:
         device: torch.device,
         symmetric: bool = False,
         graph: Graph | None = None,
-    ) -> SparseMatrix:
+    ) -> Self:
         """From SciPy's. A symmetric matrix is its own transpose, and is stored once.
 
         Args:
@@ -79,11 +79,17 @@ class SparseMatrix:
         csr = _wrapped(matrix, device, graph)
 
         def turn() -> Tensor | Blocks:
-            if graph is not None and graph.is_mapped:
-                return _wrapped(transposed(matrix, graph), device, graph)
-            return _wrapped(sp.csr_array(matrix.T), device, graph)
+            if graph is None or device.type != "cpu":
+                return torch_csr(sp.csr_array(matrix.T), device)
+            turned = Blocks.of_transpose(matrix, device, graph.empty)
+            return turned if len(turned.blocks) > 1 else turned.blocks[0]
 
         return cls(csr, (lambda: csr) if symmetric else turn)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries it has."""
+        return self.csr.nnz if isinstance(self.csr, Blocks) else self.csr.values().shape[0]
 
     def transpose(self) -> SparseMatrix:
         """(m, n) as one of its own."""
@@ -112,12 +118,8 @@ class SparseMatrix:
 
 
 def _wrapped(matrix: sp.csr_array, device: torch.device, graph: Graph | None) -> Tensor | Blocks:
-    if graph is None or device.type != "cpu":
-        return torch_csr(matrix, device)
-    count = num_column_blocks(matrix)
-    if count > 1:
-        return Blocks.of_columns(matrix, device, count, graph.empty)
-    if graph.is_mapped and matrix.nnz > blocks.BLOCK_ENTRIES:
+    large = graph is not None and graph.is_mapped and matrix.nnz > blocks.BLOCK_ENTRIES
+    if large and device.type == "cpu":
         return Blocks.of_rows(matrix, device)
     return torch_csr(matrix, device)
 

@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
+from nodenova.nn.bags import BagMatrix, smooth_operator
 from nodenova.nn.edge_weights import inverse_root, loop_weight, weighted_links
 from nodenova.nn.rowsplit import read_rows
-from nodenova.nn.sparse import SparseMatrix, gcn_operator, once
+from nodenova.nn.sparse import once
 from nodenova.prism.degree_features import averaged_counts
 from nodenova.prism.encoder import WEIGHTS, WORD_VIEWS, PrismEncoder
 from nodenova.prism.subspace import AVERAGED, DEPTHS
@@ -38,7 +39,7 @@ class Reach(NamedTuple):
     """
 
     nodes: np.ndarray | None
-    smooth: SparseMatrix
+    smooth: BagMatrix
     places: np.ndarray
 
 
@@ -78,7 +79,7 @@ def reach_of(graph: Graph, ids: np.ndarray, steps: int, device: torch.device) ->
         inner = np.flatnonzero(near)
         near[edge] = True
         if np.count_nonzero(near) > MAX_SHARE * graph.num_nodes:
-            return Reach(None, gcn_operator(graph, device), ids)
+            return Reach(None, smooth_operator(graph, device), ids)
     nodes = np.flatnonzero(near)
     number = np.full(graph.num_nodes, -1, dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
@@ -91,7 +92,7 @@ def reach_of(graph: Graph, ids: np.ndarray, steps: int, device: torch.device) ->
     own = root[nodes] ** 2 * loops[nodes]
     size = (len(nodes),) * 2
     half = sp.coo_array((weight, (column, row)), shape=size) + sp.diags_array(own)
-    return Reach(nodes, SparseMatrix.of(sp.csr_array(half), device), number[ids])
+    return Reach(nodes, BagMatrix.of(sp.csr_array(half), device), number[ids])
 
 
 def _ranges(indptr: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from nodenova.nn.rowsplit import (
     mapped,
     read_rows,
 )
-from nodenova.nn.seeding import on_threads
+from nodenova.nn.seeding import on_threads, threads_by_rows
 from nodenova.nn.sparse import SparseMatrix
 from nodenova.nn.wide import give_back
 
@@ -36,7 +36,7 @@ AVERAGED = 2  # the depth at which every step up to it counts alike
 ROUNDS = (3, 2, 1)
 SPARE = 16  # columns beyond the rank that make the power iteration accurate
 NEGLIGIBLE = 1e-6  # the share of the energy up to which the last directions are left out
-CACHE = 3 * 2**20  # bytes of columns that are multiplied at a time, as long as
+CHUNK = 2**26  # bytes of columns that are multiplied at a time, as long as
 MIN_COLUMNS, MAX_COLUMNS = 8, 64  # there are no fewer and no more of them
 MANY_NODES = 2**17  # whose columns are large enough to be missed
 
@@ -153,9 +153,14 @@ def _shape(x: Words) -> tuple[int, ...]:
 def _smoothed(smooth: Any, columns: Any, depth: int, averaged: bool) -> Any:
     """S^depth columns, or the mean of S^0 columns to S^depth columns."""
     total = columns
-    for _ in range(depth):
+    for step in range(depth):
         columns = smooth @ columns
-        total = total + columns if averaged else columns
+        if averaged and step and isinstance(total, Tensor):
+            total += columns  # of many nodes, memory that is asked for anew costs time
+        else:
+            total = total + columns if averaged else columns
+    if averaged and isinstance(total, Tensor):
+        return total.div_(depth + 1) if depth else total
     return total / (depth + 1) if averaged else total
 
 
@@ -177,19 +182,24 @@ def _by_columns(
         ]
         made = joined(found)
         return made if used == size else mapped(partial(_padded, size - used), made)
-    many = MAX_COLUMNS
-    if isinstance(x, SparseMatrix):  # a dense product reads all of x for every few columns
-        fit = CACHE // (4 * x.csr.shape[0] * MIN_COLUMNS) * MIN_COLUMNS
-        many = min(max(fit, MIN_COLUMNS), MAX_COLUMNS)
     made = torch.empty(rows, size, device=columns.device)
     made[:, used:] = 0
+    many = MAX_COLUMNS
+    if isinstance(x, SparseMatrix):  # a dense product reads all of x for every few columns
+        fit = CHUNK // (4 * x.csr.shape[0] * MIN_COLUMNS) * MIN_COLUMNS
+        many = min(max(fit, MIN_COLUMNS), MAX_COLUMNS)
     places = made[:, :used].split(many, dim=1)  # type: ignore[no-untyped-call]
     parts = columns[:, :used].split(many, dim=1)  # type: ignore[no-untyped-call]
 
     def fill(number: int) -> None:
         places[number].copy_(work(parts[number].contiguous()))
 
-    on_threads(fill, range(len(parts)))
+    if isinstance(x, SparseMatrix):  # all that is done is done row by row
+        with threads_by_rows(x.nnz * many):
+            for number in range(len(parts)):
+                fill(number)
+    else:  # sums of a dense product: each on one thread
+        on_threads(fill, range(len(parts)))
     if _shape(x)[0] > MANY_NODES:
         give_back()
     return made

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
+from nodenova.nn.bags import smooth_operator
 from nodenova.nn.blocks import quiet
 from nodenova.nn.rowsplit import gathered
-from nodenova.nn.sparse import gcn_operator
 from nodenova.prism.subspace import AVERAGED, DEPTHS, projected, right_bases
 
 VECTOR_VIEWS = len(DEPTHS)
@@ -54,7 +54,7 @@ class VectorViews(nn.Module):
         x = self._centered(graph)
         # A view has no more columns than vectors have numbers; those beyond stay empty.
         rank = min(self.basis.shape[2], len(self.mean), max(graph.num_nodes - 1, 1))
-        bases = right_bases(gcn_operator(graph, device), x, rank, ids)
+        bases = right_bases(smooth_operator(graph, device), x, rank, ids)
         for number, (basis, mean, rows) in enumerate(bases):
             self.basis[number, :, :rank] = basis
             wide = (0, self.basis.shape[2] - rank)
@@ -66,7 +66,7 @@ class VectorViews(nn.Module):
         Raises:
             GraphError: The graph has no vectors, or others.
         """
-        smooth, x = gcn_operator(graph, self.mean.device), self._centered(graph)
+        smooth, x = smooth_operator(graph, self.mean.device), self._centered(graph)
         for depth, basis in zip(DEPTHS, self.basis, strict=True):
             # Cut afterwards: a dense product of fewer columns rounds otherwise.
             yield gathered(projected(smooth, x, basis, depth, depth == AVERAGED))[:, :rank]

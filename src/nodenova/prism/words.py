@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
+from nodenova.nn.bags import BagMatrix
 from nodenova.nn.blocks import row_blocks
 from nodenova.nn.rowsplit import GraphSplit, SplitMatrix, Words, split_of
-from nodenova.nn.sparse import SparseMatrix
 
 
 def word_weights(graph: Graph) -> np.ndarray:
@@ -46,7 +46,7 @@ def weighted_words(graph: Graph, weight: np.ndarray, kind: str, device: torch.de
 
 def _weighted(
     weight: np.ndarray, kind: str, device: torch.device, mean: np.ndarray | None, graph: Graph
-) -> SparseMatrix | Tensor:
+) -> BagMatrix | Tensor:
     """Of all rows of a graph, or of a block of them."""
     x = graph.x
     if isinstance(x, np.ndarray):
@@ -60,7 +60,7 @@ def _weighted(
         place = slice(int(x.indptr[start]), int(x.indptr[end]))
         per_word = np.repeat(per_text[start:end], length[start:end])
         weighted.data[place] = per_word * weight[x.indices[place]]
-    return SparseMatrix.of(weighted, device, graph=graph)
+    return BagMatrix.of(weighted, device, graph=graph)
 
 
 def _having(graph: Graph) -> Tensor:
