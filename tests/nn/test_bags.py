@@ -1,4 +1,4 @@
-"""Products by embedding bags are those of the matrix, however many columns and threads there are."""
+"""Products by embedding bags are those of the matrix, whatever the columns and threads."""
 
 from __future__ import annotations
 

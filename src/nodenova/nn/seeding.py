@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.errors import SettingError
+from nodenova.nn.wide import memory_kept
 
 Threads: TypeAlias = 'int | Literal["auto"]'
 MIN_DIVIDED = 2_000_000  # multiplications from which on threads are worth being woken
@@ -65,11 +66,13 @@ def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
         ...     torch.get_num_threads()
         1
     """
+    outermost = _THREADS.get() is None
     token = _THREADS.set(num_threads(threads))
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1):  # NumPy, SciPy, scikit-learn
+        # NumPy, SciPy and scikit-learn have one thread as well.
+        with threadpool_limits(1), memory_kept() if outermost else nullcontext():
             yield
     finally:
         torch.set_num_threads(before)
