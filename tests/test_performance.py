@@ -110,6 +110,39 @@ def test_a_curve_has_the_exponent_of_its_points(tool: ModuleType) -> None:
     assert "| nodes | 100 | 200 | 400 |" in lines
 
 
+def test_the_larger_half_of_a_long_curve_has_an_exponent_of_its_own(tool: ModuleType) -> None:
+    made = []
+    for size in (1, 2, 4, 8, 16, 32):
+        values = {f"{phase}_seconds": 8.0 if size < 8 else size for phase in tool.PHASES}
+        values |= {f"{phase}_peak_mib": 50.0 + size for phase in tool.PHASES}
+        values |= {"fit_before_mib": 50.0, "edges": 7.0}
+        given = {"what": "words", "size": size}
+        made += [
+            row(benchmark="scaling", case=f"words: {size}", given=given, quantity=q, value=v)
+            for q, v in values.items()
+        ]
+    whole, half = tool.curves_table(made).splitlines()[2:4]
+    assert whole.startswith("| words | 1 to 32 | 0.3")
+    assert half == "| words | 8 to 32 | 1.00 | 1.00 | 1.00 | 1.00 | 1.00 |"
+
+
+def test_threads_of_a_large_graph_are_compared_by_the_clock(tool: ModuleType) -> None:
+    made = []
+    for case, threads, clock in (("one", 1, 9.0), ("two", 2, 6.0)):
+        values = {f"{phase}_seconds": 7.0 for phase in tool.PHASES}
+        values |= {f"{phase}_clock": clock / 3 for phase in tool.PHASES}
+        values |= {f"{phase}_peak_mib": 2048.0 for phase in tool.PHASES}
+        values |= {f"{phase}_anonymous_mib": 1024.0 for phase in tool.PHASES}
+        values |= {"found_percent": 99.5}
+        how = {"threads": threads, "against": "one" if threads > 1 else ""}
+        made += [
+            row(benchmark="large", case=case, quantity=q, value=v, **how) for q, v in values.items()
+        ]
+    lines = tool.large_table(made).splitlines()
+    assert lines[2] == "| one | 7.00 | 7.00 | 7.00 | 9.00 |  | 2.00 | 1.00 | 99.50 |"
+    assert lines[3] == "| two | 7.00 | 7.00 | 7.00 | 6.00 | 1.50 | 2.00 | 1.00 | 99.50 |"
+
+
 def test_what_is_measured_now_goes_over_what_is_committed(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,8 +210,9 @@ def test_the_peak_is_of_what_is_measured_and_of_nothing_before(rows: ModuleType)
 def test_every_case_has_a_function_and_is_compared_with_one_that_there_is(
     rows: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = imported("benchmarks", "run", monkeypatch).PARTS
-    for name, cases in parts.items():
+    run = imported("benchmarks", "run", monkeypatch)
+    for name, cases in (run.PARTS | run.ASKED).items():
+        name = {"largest": "large"}.get(name, name)
         module = sys.modules[name]
         names = [case.name for case in cases]
         assert len(set(names)) == len(names)

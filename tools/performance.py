@@ -30,6 +30,7 @@ CURVES = {
     "classes": "classes",
     "unlabelled": "unlabelled nodes",
 }
+MIN_HALVED = 6  # points of a curve whose larger half has an exponent of its own
 Row = dict[str, Any]
 Cases = dict[str, Row]  # by name: what all of its rows say, and "values" by quantity
 
@@ -101,6 +102,10 @@ def seconds(values: dict[str, float]) -> float:
     return sum(values[f"{phase}_seconds"] for phase in PHASES)
 
 
+def clock(values: dict[str, float]) -> float:
+    return sum(values[f"{phase}_clock"] for phase in PHASES)
+
+
 def peak(values: dict[str, float]) -> float:
     return max(values[f"{phase}_peak_mib"] for phase in PHASES)
 
@@ -129,6 +134,23 @@ def sizes_table(rows: list[Row]) -> str:
         lines.append([f"{size:,.0f}", f"{values['edges']:,.0f}", *phases, *memory])
     title = ["nodes", "edges, both directions", "fit, s", "discover, s", "predict all, s"]
     title += ["peak, MiB", "the graph, MiB", "peak beyond it"]
+    return markdown(title, lines)
+
+
+def large_table(rows: list[Row]) -> str:
+    found = cases(rows, "large")
+    lines = []
+    for name, case in found.items():
+        values = case["values"]
+        base = found.get(case["against"], {}).get("values", {})
+        phases = [figure(values[f"{phase}_seconds"], 3) for phase in PHASES]
+        faster = figure(clock(base) / clock(values), 3) if base and case["threads"] > 1 else ""
+        kept = max(values[f"{phase}_anonymous_mib"] for phase in PHASES)
+        memory = [f"{mib / 1024:.2f}" for mib in (peak(values), kept)]
+        right = f"{values['found_percent']:.2f}"
+        lines.append([name, *phases, figure(clock(values), 3), faster, *memory, right])
+    title = ["what", *(f"{phase}, s" for phase in PHASES), "all by the clock, s"]
+    title += ["times one thread", "peak, GiB", "of it not mapped, GiB", "found, %"]
     return markdown(title, lines)
 
 
@@ -194,16 +216,18 @@ def curves_table(rows: list[Row]) -> str:
         points = curve(found, what)
         if len(points) < 2:
             continue
-        at = [size for size, _ in points]
-        fitted = [exponent(at, [of(values) for _, values in points]) for of in measures.values()]
-        span = f"{at[0]:,.0f} to {at[-1]:,.0f}"
-        exponents.append([title, span, *(f"{value:.2f}" for value in fitted)])
+        # The larger half as well: there, what does not grow weighs less.
+        for first in (0, len(points) // 2) if len(points) >= MIN_HALVED else (0,):
+            at, some = [size for size, _ in points[first:]], points[first:]
+            fitted = [exponent(at, [of(values) for _, values in some]) for of in measures.values()]
+            span = f"{at[0]:,.0f} to {at[-1]:,.0f}"
+            exponents.append([title, span, *(f"{value:.2f}" for value in fitted)])
         lines = [
             [name, *(figure(of(values)) for _, values in points)] for name, of in measures.items()
         ]
         names = [f"{name}, {'MiB' if 'memory' in name else 's'}" for name, *_ in lines]
         shown = [[name, *line[1:]] for name, line in zip(names, lines, strict=True)]
-        parts.append(markdown([title, *(f"{size:,.0f}" for size in at)], shown))
+        parts.append(markdown([title, *(f"{size:,.0f}" for size, _ in points)], shown))
     table = markdown(["exponent against", "from, to", *measures], exponents)
     return "\n\n".join([table, *parts])
 
@@ -223,6 +247,7 @@ def how(rows: list[Row]) -> str:
 
 TABLES: dict[str, Callable[[list[Row]], str]] = {
     "sizes": sizes_table,
+    "large": large_table,
     "costs": costs_table,
     "rivals": rivals_table,
     "layers": layers_table,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nodenova.nn import dense
-from nodenova.nn.dense import linear
+from nodenova.nn.dense import cross_products, linear
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -64,3 +64,17 @@ def test_constant_features_get_no_gradient() -> None:
 def test_a_small_product_is_the_plain_one_bit_for_bit() -> None:
     x, weight = random(6, 3).float(), random(2, 3, seed=1).float()
     assert torch.equal(linear(x, weight), x @ weight.t())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (50, 256), (40, 257), (7, 600), (900, 700)])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_cross_products_are_those_of_the_rows_on_any_number_of_threads(
+    shape: tuple[int, int], threads: int
+) -> None:
+    rows = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    with fixed_threads(1):
+        one = cross_products(rows)
+    with fixed_threads(threads):
+        found = cross_products(rows)
+    assert torch.equal(found, one)
+    assert torch.allclose(found.double(), rows.double().t() @ rows.double(), atol=1e-3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -35,3 +38,53 @@ def test_views_of_any_width_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) 
     for most in (10**9, 0):
         monkeypatch.setattr(wide, "MAX_IN_MEMORY", most)
         assert torch.equal(wide.side_by_side(views, (10, 8), CPU), torch.cat(views, dim=1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_freed_memory_is_used_again_and_given_back_at_the_end() -> None:
+    code = """
+import resource, torch
+from nodenova.nn.wide import memory_kept
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.empty(2**23).fill_(1)  # 32 MiB, 8,192 pages
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1])
+
+torch.empty(2**24)
+apart = faults()
+with memory_kept():
+    faults()  # until there is a free piece of the right size
+    kept = faults()
+    held = resident()
+print(apart, kept, held - resident(), faults())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    apart, kept, given_back, afterwards = map(int, done.stdout.split())
+    if wide._of_glibc("mallopt") is None:
+        pytest.skip("the C library is another one")
+    assert kept < apart / 10
+    assert given_back > 8_000
+    assert afterwards > kept
+
+
+def test_where_the_c_library_is_another_one_nothing_is_asked_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wide, "_of_glibc", lambda name: None)
+    with wide.memory_kept():
+        wide.give_back()
+
+
+def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[tuple[int, ...]] = []
+    monkeypatch.setattr(wide, "_of_glibc", lambda name: lambda *given: said.append(given))
+    with pytest.raises(ZeroDivisionError), wide.memory_kept():
+        raise ZeroDivisionError
+    assert said == [*wide.KEEPING.items(), *wide.AS_USUAL.items(), (0,)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -10,6 +12,7 @@ from nodenova.nn.seeding import on_threads
 
 MIN_MULTIPLICATIONS = 2**28  # from which on a product is divided: a tenth of a second of one core
 PIECE = 2048  # rows of a product that one thread makes at a time
+COLUMNS = 256  # of a matrix of cross products, one piece by one piece
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -29,6 +32,41 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     if x.numel() * len(weight) < MIN_MULTIPLICATIONS or x.device.type != "cpu":
         return x @ weight.t()
     return _Linear.apply(x, weight)  # type: ignore[no-untyped-call]
+
+
+def cross_products(rows: Tensor) -> Tensor:
+    """rows' rows, of which one half is computed: it is symmetric. Each piece is one thread's.
+
+    Args:
+        rows: (n, c).
+
+    Returns:
+        (c, c).
+
+    Examples:
+        >>> cross_products(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
+        tensor([[1., 2.],
+                [2., 5.]])
+    """
+    n, c = rows.shape
+    if c <= COLUMNS:
+        return rows.t() @ rows
+    out = rows.new_empty(c, c)
+    places = [slice(start, start + COLUMNS) for start in range(0, c, COLUMNS)]
+    pairs = list(combinations_with_replacement(places, 2))
+
+    def part(number: int) -> None:
+        a, b = pairs[number]
+        out[a, b] = rows[:, a].t() @ rows[:, b]
+        if a != b:
+            out[b, a] = out[a, b].t()
+
+    if n * c * c < MIN_MULTIPLICATIONS:
+        for number in range(len(pairs)):
+            part(number)
+    else:
+        on_threads(part, range(len(pairs)))
+    return out
 
 
 class _Linear(torch.autograd.Function):

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
+from nodenova.nn.dense import cross_products
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import some_of
 
@@ -184,7 +185,7 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
     if n > d:
         gram = torch.zeros(d, d, dtype=torch.float64, device=rows.device)
         for block in rows.split(BLOCK):  # type: ignore[no-untyped-call]
-            gram += block.t() @ block
+            gram += cross_products(block)
         value, vector = _largest(gram, factors)
         factor = (value.clamp_min(0).sqrt() * vector).t().flip(0)
         diag = gram.diagonal() - factor.square().sum(0)
