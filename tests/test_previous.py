@@ -117,8 +117,9 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(
 ) -> None:
     """Bit for bit where the kernels are the same.
 
-    The tolerance is for other processors, for GAT, whose are new, and for Prism, which took
-    statistics at all ranks and kept directions that hold next to nothing.
+    The tolerance is for other processors, for GAT and Prism, whose are new, and for Prism, which
+    took statistics at all ranks and kept directions that hold next to nothing. Of its directions
+    either sign is right, and rounding decides which.
     """
     monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", 0.0)
     saved, model = nova.load_model(PREVIOUS / "models" / name), made_again(name, data)
@@ -133,6 +134,8 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(
         "centre",
     ):
         now, then = (m.memory.tensors()[part][:2].numpy() for m in (model, saved))
+        if name == "prism":
+            now, then = np.abs(now), np.abs(then)
         assert np.allclose(now, then, rtol=1e-4, atol=1e-5)
     assert float(model.memory.classes.temperature) == pytest.approx(
         float(saved.memory.classes.temperature), rel=1e-4
