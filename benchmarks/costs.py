@@ -19,7 +19,7 @@ import nodenova as nova
 from nodenova.nn.bags import BagMatrix
 from nodenova.nn.seeding import fixed_threads
 
-GRAPH = {"nodes": 50_000, "degree": 20}
+GRAPH = {"nodes": 300_000, "degree": 20}
 FIT = f"fit of {GRAPH['nodes']:,} nodes, {GRAPH['nodes'] * GRAPH['degree']:,} edges"
 STRICT = ["--num-new", "3", "--all-new"]
 READ = {"nodes": 20_000, "edges": 200_000, "words": 100}
