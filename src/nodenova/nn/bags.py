@@ -1,9 +1,9 @@
 """Sparse products without a gradient, by the kernel that recommender systems sum embeddings with.
 
 A row of a product is a weighted sum of rows of the dense side: an embedding bag. FBGEMM's kernel
-fetches rows ahead of their use, so that a matrix need not be cut to fit the cache. One product alone
-is about twice as fast as PyTorch's CSR product of as many columns; against one that was cut, a
-whole fit gains on several threads, not on one.
+fetches rows ahead of their use, so that a matrix need not be cut to fit the cache. One product is
+about twice as fast as PyTorch's CSR product of as many columns; against one that was cut, a whole
+fit gains on several threads, not on one.
 """
 
 from __future__ import annotations
