@@ -23,15 +23,16 @@ import psutil  # type: ignore[import-untyped]
 from folder import make
 
 import nodenova as nova
-from nodenova.bench.grid import BenchConfig, runs_of
-from nodenova.bench.on_ray import sweep_on_ray
+from nodenova.bench.ray_sweep import sweep_on_ray
 from nodenova.bench.registry import get_method
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.sweep import Source, sweep
+from nodenova.bench.runs import BenchConfig, runs_of
+from nodenova.bench.sweep import sweep
+from nodenova.bench.worker import Source
 from nodenova.cluster.session import connected
 from nodenova.cluster.split import split_graph
+from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.load import load_graph
-from nodenova.io.preparing.convert import convert
 
 DATA = "synthetic:nodes=300,classes=4,words=100"
 JOBS = 2

@@ -16,8 +16,8 @@ import torch
 from rows import Case, timed
 
 import nodenova as nova
-from nodenova.nn.bags import BagMatrix
 from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.sparse import BagMatrix
 
 GRAPH = {"nodes": 300_000, "degree": 20}
 FIT = f"fit of {GRAPH['nodes']:,} nodes, {GRAPH['nodes'] * GRAPH['degree']:,} edges"

@@ -1,6 +1,6 @@
 """What `nodenova discover` takes of a processor and of memory, by the size of a graph.
 
-Each row is measured in a process of its own; the constants of `nodenova.cli.estimate` are the
+Each row is measured in a process of its own; the constants of `nodenova.cli.graph_options` are the
 non-negative least squares of its rows, relative to what they are.
 
     python benchmarks/estimate.py                 # all sizes, some ten minutes of one core

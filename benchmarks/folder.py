@@ -22,8 +22,8 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.io.preparing.convert import convert
-from nodenova.nn import blocks, sparse
+from nodenova.io.graph_folder.prepare import convert
+from nodenova.nn import sparse
 from nodenova.nn.seeding import fixed_threads
 
 COLUMNS = 144  # of a product in Prism's encoder
@@ -83,9 +83,9 @@ def products(labelled: nova.LabelledGraph, folder: Path) -> None:
     plain = sparse.gcn_operator(labelled.graph, cpu)
     kinds = {"in memory": plain}
     kinds["from the folder"] = sparse.gcn_operator(nova.load_graph(folder / "graph").graph, cpu)
-    whole, blocks.BLOCK_ENTRIES = blocks.BLOCK_ENTRIES, plain.csr.shape[0]
+    whole, sparse.BLOCK_ENTRIES = sparse.BLOCK_ENTRIES, plain.csr.shape[0]
     kinds["by blocks of rows"] = sparse.gcn_operator(nova.load_graph(folder / "graph").graph, cpu)
-    blocks.BLOCK_ENTRIES = whole
+    sparse.BLOCK_ENTRIES = whole
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(7):
         for kind, matrix in kinds.items():

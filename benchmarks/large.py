@@ -107,7 +107,7 @@ def anonymous_peak() -> Iterator[list[float]]:
 
 def make(folder: Path, nodes: int, edges: int) -> None:
     """What `nodenova.synthetic` draws, as a folder, without holding all of it."""
-    from nodenova.io.prepared import ArrayFile, new_folder, write_index
+    from nodenova.io.mmap_graph import ArrayFile, new_folder, write_index
 
     rng = np.random.default_rng(0)
     y = rng.integers(CLASSES, size=nodes)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import nodenova as nova
 from nodenova.encoders.gnn import GNN, GNNSpec
-from nodenova.losses.pairwise import l_pairs, l_pseudo, similarity_softmax
+from nodenova.losses import l_pairs, l_pseudo, similarity_softmax
 from nodenova.nn.seeding import fixed_threads
 
 WIKI_CS = {"nodes": 12_000, "degree": 36, "features": 300}  # 430,000 edges, both directions

@@ -15,7 +15,7 @@ from torch_geometric.datasets import Planetoid
 import nodenova as nova
 from nodenova import cli
 from nodenova.bench.registry import ALL_METHODS
-from nodenova.io.datasets import DATASETS
+from nodenova.io.dataset_table import DATASETS
 
 Arrays = dict[str, np.ndarray]
 

@@ -24,7 +24,7 @@ import nodenova as nova
 from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.estimator import NodeDiscoverer
-from nodenova.review.shown import shown_columns
+from nodenova.review.node_text import shown_columns
 
 QUICK = nova.Prism(n_resamples=0, restarts=2)
 

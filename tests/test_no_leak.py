@@ -14,8 +14,8 @@ from nodenova.data.splits import with_split
 from nodenova.encoders.gnn import LAYERS
 from nodenova.methods import METHODS, make_method
 from nodenova.methods.registry import preferred_encoder
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
 from nodenova.testing import dealt_anew, find_leak, scrambled
 

@@ -22,12 +22,12 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.bench.folder import RunFolder
-from nodenova.bench.grid import BenchConfig, runs_of
 from nodenova.bench.plan import Plan
-from nodenova.bench.results import summarize
+from nodenova.bench.render import summarize
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run_page import write_report
+from nodenova.bench.runs import BenchConfig, runs_of
 from nodenova.bench.sweep import unfinished
 from nodenova.bench.tables import TABLES
 from nodenova.cli import app
@@ -37,8 +37,8 @@ from nodenova.io.load import load_graph
 from nodenova.model.classes import kind_read
 from nodenova.model.saving import weights_digest
 from nodenova.nn.heads import UnitLinearHead
-from nodenova.review.decisions import apply_review
-from nodenova.review.folder import DiscoveryFolder
+from nodenova.runs.apply import apply_review
+from nodenova.runs.folder import DiscoveryFolder
 
 PREVIOUS = Path(__file__).parent / "fixtures" / "previous"
 MODELS = ("gcn", "gat", "gcn-sword", "prism")
@@ -121,7 +121,7 @@ def test_the_former_way_is_a_setting_that_gives_the_same_model(
     took statistics at all ranks and kept directions that hold next to nothing. Of its directions
     either sign is right, and rounding decides which.
     """
-    monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("nodenova.encoders.prism.svd.NEGLIGIBLE", 0.0)
     saved, model = nova.load_model(PREVIOUS / "models" / name), made_again(name, data)
     for then, now in zip(saved.stages, model.stages, strict=True):
         assert now.history.keys() == then.history.keys()

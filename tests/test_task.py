@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nodenova.errors import GraphError, NodenovaError, SettingError
-from nodenova.graph import Graph
-from nodenova.task import NewTask
+from nodenova.graph import Graph, NewTask
 
 GRAPH = Graph.of(np.ones((6, 2)), [[0, 1], [1, 2]])
 

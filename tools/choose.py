@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 import nodenova as nova
-from nodenova.bench.markdown import markdown
+from nodenova.bench.render import markdown
 from nodenova.data.splits import with_split
 from nodenova.evaluation.scores import mean_std, spread_text
 from nodenova.fitting import settings_from_text
-from nodenova.io.datasets import DATASETS
+from nodenova.io.dataset_table import DATASETS
 from nodenova.methods import make_method
 
 

@@ -29,9 +29,9 @@ from measure_mixed import classes_of as measured_classes
 
 import nodenova as nova
 from nodenova.data.labels import LabelledGraph
-from nodenova.nn.passes import shared_passes
-from nodenova.prism import coverage
-from nodenova.prism.mixture import Scene
+from nodenova.nn.encode_cache import shared_passes
+from nodenova.open_world import novelty
+from nodenova.open_world.mixed import Scene
 
 SHARES = (0.3, 0.5, 0.7, 0.95)
 MAX_CLASSES = 16
@@ -51,20 +51,20 @@ def of_all_nodes() -> AbstractContextManager[Any]:
 
 
 def node_likeness(value: float) -> Change:
-    return lambda: patch.object(coverage, "NODE_LIKENESS", value)
+    return lambda: patch.object(novelty, "NODE_LIKENESS", value)
 
 
 def squared_odds() -> AbstractContextManager[Any]:
     both = ExitStack()
-    both.enter_context(patch.object(coverage, "MAX_ODDS", coverage.MAX_ODDS**2))
-    plain = coverage.odds_of_new
-    both.enter_context(patch.object(coverage, "odds_of_new", lambda found: plain(found) ** 2))
+    both.enter_context(patch.object(novelty, "MAX_ODDS", novelty.MAX_ODDS**2))
+    plain = novelty.odds_of_new
+    both.enter_context(patch.object(novelty, "odds_of_new", lambda found: plain(found) ** 2))
     return both
 
 
 WAYS: dict[str, Change] = {
     "as shipped": ExitStack,
-    "all nodes alike": lambda: patch.object(coverage, "odds_of_new", _even),
+    "all nodes alike": lambda: patch.object(novelty, "odds_of_new", _even),
     "directions of all nodes": of_all_nodes,
     "odds squared": squared_odds,
     "a node's own likeness 0": node_likeness(0.0),
@@ -72,7 +72,7 @@ WAYS: dict[str, Change] = {
 }
 
 
-def _even(found: list[coverage.Coverage]) -> np.ndarray:
+def _even(found: list[novelty.Coverage]) -> np.ndarray:
     return np.ones(len(found[0].cell))
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
-from nodenova.bench.markdown import markdown
 from nodenova.bench.paper import RERUN
+from nodenova.bench.render import markdown
 from nodenova.bench.row import Row
-from nodenova.bench.select import at_home, compared, in_setting, of_the_paper, unchanged
-from nodenova.bench.sweeps import ablated, deep, depth_of, left_out, swept
+from nodenova.bench.row_filters import at_home, compared, in_setting, of_the_paper, unchanged
+from nodenova.bench.sword_variants import ablated, deep, depth_of, left_out, swept
 from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS
 from nodenova.evaluation.scores import mean_std, number, score_title
 

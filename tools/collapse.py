@@ -25,9 +25,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import nodenova as nova
-from nodenova.bench.markdown import markdown
-from nodenova.io.datasets import DATASETS
-from nodenova.losses import pairwise
+from nodenova import losses
+from nodenova.bench.render import markdown
+from nodenova.io.dataset_table import DATASETS
 from nodenova.methods import sword
 
 
@@ -35,7 +35,7 @@ def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:
     """The unlabelled nodes before phase 2: (n, hidden) z, and their classes, for one number."""
     unit = F.normalize(z, dim=1)
     apart = ~torch.eye(len(z), dtype=torch.bool)
-    agree = pairwise.same_top_k(z, 3).float()
+    agree = losses.same_top_k(z, 3).float()
     same = torch.from_numpy(y[:, None] == y[None, :]) & apart
     beside = (z - z.mean(dim=0)).square().sum() / z.square().sum()
     return {
@@ -56,7 +56,7 @@ def changed(mean: Tensor | None, factor: float) -> Iterator[None]:
             return super().forward((z if mean is None else z - mean) * factor)
 
     def top_k(z: Tensor, k: int) -> Tensor:
-        return pairwise.top_k_sets(z if mean is None else z - mean, k)
+        return losses.top_k_sets(z if mean is None else z - mean, k)
 
     with (
         mock.patch.object(sword, "top_k_sets", top_k),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
-from nodenova.prism.counting import CLIP, Evidence, Logit
+from nodenova.open_world.count import CLIP, Evidence, Logit
 
 Row = dict[str, Any]
 # Which way each feature may speak: +1, -1, or 0 for either.

@@ -24,8 +24,7 @@ from counting_fit import (
     strongest,
 )
 
-from nodenova.prism.count import HELD, Count
-from nodenova.prism.counting import Logit, best_number, judge
+from nodenova.open_world.count import HELD, Count, Logit, best_number, judge
 
 FALSE_ALARMS = 0.05
 STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
@@ -213,7 +212,7 @@ from __future__ import annotations
 
 Weights = dict[str, tuple[float, float, float]]
 
-# Of a cell to be new: a constant, then the features of `nodenova.prism.coverage.Coverage`.
+# Of a cell to be new: a constant, then the features of `nodenova.open_world.novelty.Coverage`.
 ODDS = ({odds})
 # Of a number of new classes, in a mixture and where all nodes are new.
 MIXED: Weights = {table(weights["mixed"])}

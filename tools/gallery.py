@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import nodenova as nova
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.run import DiscoveryRun
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.run import DiscoveryRun
 
 DOCS = Path(__file__).parent.parent / "docs"
 IMAGES = DOCS / "images/gallery"

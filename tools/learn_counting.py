@@ -9,7 +9,7 @@ collect  gathers the evidence in the same tasks, a line a task in ROWS. The odds
 learn    fits the odds to CELLS and the weights to ROWS, and prints how that went: whatever judges a
          graph (odds, weights, how sure of themselves they are, threshold) was learnt without it.
          How many there are is judged on tasks with a seed from --fresh on, which took no part.
-         --write src/nodenova/prism/weights.py writes those learnt on all of ROWS,
+         --write src/nodenova/open_world/count_weights.py writes those learnt on all of ROWS,
          --page docs/open-world.md and --log docs/experiments/open-world.md put the means and all
          of it into these pages.
 
@@ -41,18 +41,17 @@ import torch
 import nodenova as nova
 from nodenova import fitting
 from nodenova.data.labels import LabelledGraph, OldTask
+from nodenova.encoders.prism.calibration import TEMPERATURE
+from nodenova.encoders.prism.encoder import PrismEncoder
+from nodenova.encoders.prism.lda import LDASettings
 from nodenova.io.load import load_graph
+from nodenova.nn.encode_cache import encode
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.passes import encode
 from nodenova.nn.seeding import repeatable
 from nodenova.nn.statistics import ClassStatistics
-from nodenova.prism import coverage
-from nodenova.prism.calibration import TEMPERATURE
-from nodenova.prism.cells import Cells
-from nodenova.prism.classifier import LDASettings
-from nodenova.prism.counting import gather
-from nodenova.prism.coverage import Coverage, coverages
-from nodenova.prism.encoder import PrismEncoder
+from nodenova.open_world import novelty
+from nodenova.open_world.count import gather
+from nodenova.open_world.novelty import Cells, Coverage, coverages
 
 SHARES = (0.3, 0.5, 0.7, 0.9, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0)  # of known nodes, a task each
 MIN_CLASS = 60  # nodes of a class that takes part
@@ -190,7 +189,7 @@ def cells_of_task(task: Task) -> dict[str, Any]:
 def evidence_of(odds: Mapping[str, Sequence[float]], task: Task) -> dict[str, Any]:
     multirank, known, cells, lda = task.known
     with (
-        patch.object(coverage, "ODDS", tuple(odds[task.what["graph"]])),
+        patch.object(novelty, "ODDS", tuple(odds[task.what["graph"]])),
         repeatable(task.what["seed"], f"count-{task.what['task']}"),
     ):
         found = gather(multirank, known, cells, task.z, task.mixed, lda)

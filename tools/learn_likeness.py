@@ -33,11 +33,11 @@ from scipy.special import expit
 
 import nodenova as nova
 from nodenova.data.labels import LabelledGraph, OldTask
-from nodenova.model.likeness import evidence
-from nodenova.nn.passes import shared_passes
-from nodenova.prism.encoder import PrismEncoder
-from nodenova.review.held_out import best_fits, held_out
-from nodenova.review.suggesting import MIN_WRONG
+from nodenova.encoders.prism.encoder import PrismEncoder
+from nodenova.model.similarity import evidence
+from nodenova.nn.encode_cache import shared_passes
+from nodenova.review.cross_validation import best_fits, held_out
+from nodenova.review.suggest import MIN_WRONG
 
 TASKS = range(6)  # of learn_counting.py: 30, 50, 70, 90 and 100 % known, and none
 OFF = (-1, 0, 1, 2)  # how far off the number is that is asked for
@@ -250,7 +250,7 @@ def learn(rows: Path, path: Path | None) -> str:
             '"""What the likeness of two classes is worth, by learn_likeness.py.\n\n'
             f'Learnt on {len(made)} discoveries in {len(graphs)} graphs.\n"""\n\n'
             "from __future__ import annotations\n\n"
-            "# A constant, then what `nodenova.model.likeness.Evidence` tells of pairs and of "
+            "# A constant, then what `nodenova.model.similarity.Evidence` tells of pairs and of "
             "halves.\n" + "\n".join(written) + "\n"
         )
     return "\n".join([*of_pairs, "", *of_halves, "", *of_labels(made), "", *of_none(made)])

@@ -32,15 +32,15 @@ import torch
 from learn_counting import load
 
 import nodenova as nova
-from nodenova.bench.rivals import GCDKMeans
+from nodenova.bench.baselines import GCDKMeans
 from nodenova.data.labels import LabelledGraph, OldTask
+from nodenova.encoders.prism.lda import fit_joint_classifier
 from nodenova.evaluation import metrics
 from nodenova.methods import Method, get_method
 from nodenova.model.model import Model
-from nodenova.nn.memory import Memory
-from nodenova.nn.passes import encode, shared_passes
+from nodenova.nn.class_memory import Memory
+from nodenova.nn.encode_cache import encode, shared_passes
 from nodenova.nn.seeding import repeatable
-from nodenova.prism.classifier import fit_joint_classifier
 
 SHARES = (None, 0.3, 0.5, 0.7, 0.95)
 MIN_CLASS, MAX_CLASSES = 15, 16

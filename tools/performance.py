@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from into_page import put
 
-from nodenova.bench.markdown import markdown
+from nodenova.bench.render import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURED = ROOT / "benchmarks/rows"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from nodenova.bench.markdown import markdown
+from nodenova.bench.render import markdown
 from nodenova.evaluation.scores import mean_std, number, spread_text
 
 ROOT = Path(__file__).resolve().parent.parent

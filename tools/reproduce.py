@@ -27,14 +27,13 @@ from claims import beside_the_authors, claims_table, mean, short_comparison
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
 
-from nodenova.bench.markdown import markdown
-from nodenova.bench.panels import Figure, figures_of
+from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.paper import PAPER, remarks
+from nodenova.bench.render import markdown, to_markdown
 from nodenova.bench.row import Row
+from nodenova.bench.row_filters import latest, of_the_paper
 from nodenova.bench.rowfile import RowFile, as_line
-from nodenova.bench.select import latest, of_the_paper
 from nodenova.bench.tables import TABLES
-from nodenova.bench.text import to_markdown
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
 from nodenova.bench.titles import TABLES as HEADINGS
 from nodenova.evaluation.scores import mean_std, spread_text

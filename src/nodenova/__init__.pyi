@@ -5,7 +5,7 @@ from .data.labels import LabelledGraph as LabelledGraph
 from .data.labels import LabelledNewTask as LabelledNewTask
 from .data.labels import OldTask as OldTask
 from .data.labels import UserGraph as UserGraph
-from .data.open_world import split_mixed as split_mixed
+from .data.mixed_splits import split_mixed as split_mixed
 from .data.splits import labelled_new_task as labelled_new_task
 from .data.splits import split as split
 from .data.splits import split_stages as split_stages
@@ -20,6 +20,7 @@ from .evaluation.grade import forgetting as forgetting
 from .evaluation.grade import grade as grade
 from .fitting import fit as fit
 from .graph import Graph as Graph
+from .graph import NewTask as NewTask
 from .io.datasets import load_dataset as load_dataset
 from .io.load import load_graph as load_graph
 from .io.pyg import from_pyg as from_pyg
@@ -31,28 +32,27 @@ from .methods.dtc import DTC as DTC
 from .methods.frozen_kmeans import FrozenKMeans as FrozenKMeans
 from .methods.ncl import NCL as NCL
 from .methods.never_new import NeverNew as NeverNew
+from .methods.prism import Prism as Prism
 from .methods.restune import ResTune as ResTune
 from .methods.sword import Sword as Sword
+from .model.classes import NodeClass as NodeClass
 from .model.info import ClassInfo as ClassInfo
 from .model.info import ClassInfos as ClassInfos
 from .model.info import class_info as class_info
 from .model.loading import load_model as load_model
 from .model.model import Model as Model
-from .model.model import NodeClass as NodeClass
-from .notebook.widget import review_widget as review_widget
-from .prism.count import Count as Count
-from .prism.method import Prism as Prism
-from .review.decisions import apply_review as apply_review
-from .review.saved_run import SavedRun as SavedRun
-from .review.saved_run import open_run as open_run
-from .review.suggesting import suggest as suggest
+from .open_world.count import Count as Count
+from .review.suggest import suggest as suggest
 from .review.suggestions import Suggestions as Suggestions
-from .review.table import prediction_frame as prediction_frame
-from .review.table import with_classes as with_classes
+from .runs.apply import apply_review as apply_review
+from .runs.saved_run import SavedRun as SavedRun
+from .runs.saved_run import open_run as open_run
+from .runs.tables import prediction_frame as prediction_frame
+from .runs.tables import with_classes as with_classes
+from .runs.widget import review_widget as review_widget
 from .supervised import LABELLED as LABELLED
 from .supervised import LabelledMethod as LabelledMethod
 from .supervised.entrance import discover_supervised as discover_supervised
-from .task import NewTask as NewTask
 from .testing import find_leak as find_leak
 
 __version__: str

@@ -7,19 +7,15 @@ from dataclasses import asdict, is_dataclass, replace
 import torch
 
 from nodenova.errors import SettingError
-from nodenova.graph import Graph
-from nodenova.growth.change import change_of, check_refresh, is_met
-from nodenova.growth.refresh import check_refreshable, refreshed
+from nodenova.graph import Graph, NewTask
+from nodenova.growth import change_of, check_refresh, check_refreshable, is_met, refreshed
 from nodenova.methods import METHODS, Method
-from nodenova.model.model import Model, Stage
-from nodenova.model.stage import Refresh
-from nodenova.nn.passes import encode_rows, passes_kept
+from nodenova.methods.prism import Prism
+from nodenova.model.model import Model, Refresh, Stage
+from nodenova.nn.encode_cache import encode_rows, passes_kept
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import Watcher, watched_by
-from nodenova.prism.count import Count
-from nodenova.prism.counting import MAX_COVERED, gather, judge
-from nodenova.prism.method import Prism
-from nodenova.task import NewTask
+from nodenova.open_world.count import MAX_COVERED, Count, gather, judge
 
 SEES = ("graph", "new_ids")
 
@@ -49,7 +45,7 @@ def discover(
         method: How to find them; `Prism()` unless given.
         refresh: Whether the representation is fitted anew on the graph of the task, and what is
             known of classes carried over by the nodes that the model is sure of. "auto": where the
-            graph has changed much (see `nodenova.growth.change`) and the encoder is `prism`.
+            graph has changed much (see `nodenova.growth`) and the encoder is `prism`.
             `model.stages[-1].refresh` says that it was done, why, and by how many nodes.
         before: The graph that the model was made on, if it is at hand: a node with the id of one of
             its nodes is the same, and only such nodes carry classes over.

@@ -21,19 +21,19 @@ from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
-from nodenova.io.foreign import is_table
+from nodenova.io.estimator_input import given_source, with_labels
 from nodenova.io.load import load_graph
-from nodenova.io.told_labels import given_source, with_labels
+from nodenova.io.networkx_scipy import is_table
 from nodenova.methods import Method, choose_encoder, get_method
 from nodenova.model.classes import unused_names
 from nodenova.model.info import ClassInfos
-from nodenova.nn.passes import shared_passes
+from nodenova.nn.encode_cache import shared_passes
 from nodenova.nn.training import Watcher
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.held_out import check_none_share
-from nodenova.review.predictions import as_known
-from nodenova.review.run import DiscoveryRun, Steps, silent
+from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.predictions import as_known
+from nodenova.runs.run import DiscoveryRun, Steps, silent
 from nodenova.settings import accepts_old_names
 
 Watch: TypeAlias = "Callable[[int, str], Watcher | None]"

@@ -13,20 +13,20 @@ from torch import Tensor
 
 from nodenova.data.labels import OldTask
 from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.encoders.prism.calibration import calibrate_temperature, learn_view_scale
+from nodenova.encoders.prism.encoder import PrismEncoder
+from nodenova.encoders.prism.lda import LDASettings, lda_head
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.model.fitted_on import FittedOn
-from nodenova.model.model import Model, NodeClass, Stage
+from nodenova.model.classes import NodeClass
+from nodenova.model.model import FittedOn, Model, Stage
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
-from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import Watcher, frozen, minimize, watched_by
-from nodenova.prism.calibration import calibrate_temperature, learn_view_scale
-from nodenova.prism.cells import MAX_NODES, Cells
-from nodenova.prism.classifier import LDASettings, lda_head
-from nodenova.prism.encoder import PrismEncoder
+from nodenova.open_world.novelty import MAX_NODES, Cells
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")

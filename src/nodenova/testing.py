@@ -18,10 +18,9 @@ from nodenova.data.synthetic import synthetic
 from nodenova.discovery import discover
 from nodenova.encoders.registry import encoder_kind
 from nodenova.fitting import fit
-from nodenova.graph import Graph
+from nodenova.graph import Graph, NewTask
 from nodenova.methods import Method
 from nodenova.model.model import Model
-from nodenova.task import NewTask
 
 EPOCHS = 20  # of phase 1: enough to have something to start from
 

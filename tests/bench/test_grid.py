@@ -11,9 +11,9 @@ import pytest
 
 import nodenova as nova
 from nodenova.bench import schedules
-from nodenova.bench.grid import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, RunSpec, runs_of
 from nodenova.bench.plan import Plan
 from nodenova.bench.registry import ALL_METHODS, NCD, get_method, name_of
+from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, RunSpec, runs_of
 from nodenova.bench.schedules import changed, scheduled
 from nodenova.errors import SettingError
 from nodenova.methods.registry import preferred_encoder

@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.grid import RunSpec
-from nodenova.bench.league import run as league
-from nodenova.bench.league.grid import ENTRANTS, LEAGUE, league_runs
-from nodenova.bench.league.published import FACTS, printed, source
-from nodenova.bench.league.scores import POWN, STAGES, in_session, kept
-from nodenova.bench.league.tables import LEAGUE_TABLES
-from nodenova.bench.league.worlds import PROTOCOLS, world_of
-from nodenova.bench.outputs import write_outputs, write_page
+from nodenova.bench import league_run as league
+from nodenova.bench.league_runs import ENTRANTS, LEAGUE, league_runs
+from nodenova.bench.league_scores import POWN, STAGES, in_session, kept
+from nodenova.bench.league_tables import FACTS, LEAGUE_TABLES, printed, source
+from nodenova.bench.page import write_outputs, write_page
+from nodenova.bench.protocols import PROTOCOLS, world_of
+from nodenova.bench.render import to_csv
 from nodenova.bench.row import Row
-from nodenova.bench.select import in_setting
+from nodenova.bench.row_filters import in_setting
+from nodenova.bench.runs import RunSpec
 from nodenova.bench.tables import TABLES
-from nodenova.bench.text import to_csv
 from nodenova.errors import SettingError, SplitError, StorageError
 from nodenova.evaluation.graded import counts_of
 

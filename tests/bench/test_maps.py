@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodenova.bench import maps
-from nodenova.bench.maps import layout_of, read_map
-from nodenova.bench.panels import figures_of
-from nodenova.drawing.layout import positions
+from nodenova.bench import embeddings
+from nodenova.bench.embeddings import layout_of, read_map
+from nodenova.bench.figures import figures_of
 from nodenova.errors import StorageError
+from nodenova.report.tsne import positions
 from tests.bench.rows import row
 
 ROWS = [row(seed=6, map="sword.npz"), row("dtc", 6, map="dtc.npz")]
@@ -35,7 +35,7 @@ def laid_out(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
         seen.append(z)
         return positions(z)
 
-    monkeypatch.setattr(maps, "positions", counted)
+    monkeypatch.setattr(embeddings, "positions", counted)
     return seen
 
 
@@ -81,7 +81,7 @@ def test_another_way_of_laying_out_is_another_layout(
     folder: Path, laid_out: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures_of("tsne", ROWS, folder)
-    monkeypatch.setattr(maps.scipy, "__version__", "99")
+    monkeypatch.setattr(embeddings.scipy, "__version__", "99")
     figures_of("tsne", ROWS, folder)
     assert len(laid_out) == 6
 
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_failure(
     def full(path: Path, content: bytes) -> None:
         raise PermissionError(path)
 
-    monkeypatch.setattr(maps, "write_atomically", full)
+    monkeypatch.setattr(embeddings, "write_atomically", full)
     assert len(figures_of("tsne", ROWS, folder)) == 3
     assert not list(folder.glob("*.layout.npz"))
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodenova.bench.league.tables import LEAGUE_TABLES
-from nodenova.bench.outputs import write_outputs, write_page
-from nodenova.bench.page import bench_page
+from nodenova.bench.league_tables import LEAGUE_TABLES
+from nodenova.bench.page import bench_page, write_outputs, write_page
 from nodenova.bench.row import Row
 from nodenova.bench.tables import TABLES
 from nodenova.bench.titles import TABLES as HEADINGS

@@ -7,8 +7,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from nodenova.bench.markdown import describe, scores_table
-from nodenova.bench.results import summarize
+from nodenova.bench.render import describe, scores_table, summarize
 from nodenova.evaluation.scores import Spread
 from tests.bench.rows import row, seeds
 

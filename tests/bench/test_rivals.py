@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.counting_rules import HDBSCANCount, ScatterRule, Silhouette
-from nodenova.bench.rivals import GCDKMeans
-from nodenova.data.open_world import OpenWorld, split_mixed
+from nodenova.bench.baselines import GCDKMeans, HDBSCANCount, ScatterRule, Silhouette
+from nodenova.data.mixed_splits import OpenWorld, split_mixed
 from nodenova.errors import SettingError
 from nodenova.evaluation.metrics import confusion_matrix, match_block, right_of
 from nodenova.nn.seeding import repeatable

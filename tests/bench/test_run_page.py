@@ -20,11 +20,10 @@ from nodenova.bench.folder import RunFolder
 from nodenova.bench.plan import Plan
 from nodenova.bench.registry import get_method
 from nodenova.bench.run_page import write_report
-from nodenova.drawing.confusion import before_and_after_matching
-from nodenova.drawing.curves import loss_curves
 from nodenova.errors import StorageError
 from nodenova.fitting import TRAINING
-from nodenova.pages.html import policy_hash
+from nodenova.report.charts import before_and_after_matching, loss_curves
+from nodenova.report.html import policy_hash
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous" / "graded"
 SCORES = ("old", "new", "all", "h", "old_new_accuracy", "nmi", "ari", "old_n", "new_n", "all_n")

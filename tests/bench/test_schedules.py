@@ -9,10 +9,10 @@ import pytest
 
 import nodenova as nova
 from nodenova.bench import schedules
-from nodenova.bench.grid import BenchConfig, RunSpec, runs_of
 from nodenova.bench.plan import Plan
 from nodenova.bench.registry import ALL_METHODS
 from nodenova.bench.run import run_one
+from nodenova.bench.runs import BenchConfig, RunSpec, runs_of
 from nodenova.bench.schedules import (
     RELEASED_EPOCHS,
     RELEASED_FIT,

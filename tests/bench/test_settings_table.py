@@ -13,8 +13,7 @@ import pytest
 
 from nodenova.bench.registry import NCD
 from nodenova.bench.row import Row
-from nodenova.bench.settings_table import GROUPS, settings
-from nodenova.bench.tables import TABLES
+from nodenova.bench.tables import GROUPS, TABLES, settings
 from tests.bench.rows import row, seeds
 
 SEES = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nodenova.bench.cells import Table
+from nodenova.bench.table import Table
 from nodenova.bench.tables import (
     TABLES,
     ablation,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodenova.bench.cells import Cell, Line, Table
+from nodenova.bench.table import Cell, Line, Table
 from nodenova.bench.tables import (
     TABLES,
     ablation,

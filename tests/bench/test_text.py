@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from nodenova.bench.render import tex, to_csv, to_latex, to_markdown
 from nodenova.bench.tables import TABLES, comparison
-from nodenova.bench.text import tex, to_csv, to_latex, to_markdown
 from tests.bench.rows import bench, failed, row, seeds
 
 HOSTILE = r"my_method|a & b $x$ 100% #1 ~^ \input{/etc/passwd} <b>é 木</b>"

@@ -9,12 +9,12 @@ import numpy as np
 from typer.testing import CliRunner
 
 import nodenova as nova
-from nodenova.bench.grid import BenchConfig, runs_of
 from nodenova.bench.registry import ALL_METHODS
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
+from nodenova.bench.runs import BenchConfig, runs_of
 from nodenova.cli import app
-from nodenova.io.datasets import DATASETS
+from nodenova.io.dataset_table import DATASETS
 
 
 def write_data_json(root: Path, nodes: int = 150) -> None:

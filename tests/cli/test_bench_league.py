@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nodenova import cli
 from nodenova.bench.rowfile import RowFile
 from nodenova.cli.app import app
-from nodenova.cli.league import runs_of_league
+from nodenova.cli.bench import runs_of_league
 from nodenova.errors import SettingError
 from nodenova.io import datasets
 
@@ -110,7 +110,7 @@ def test_what_is_refused(
 
 
 def test_a_bench_runs_on_its_graphs_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nodenova.bench.sweep import Source
+    from nodenova.bench.worker import Source
 
     monkeypatch.delenv(datasets.DATA_ROOT, raising=False)
     specs = runs_of_league("openima", None, ["gcd"], None, Source(), "transductive", {})

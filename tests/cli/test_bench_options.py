@@ -14,9 +14,9 @@ import nodenova as nova
 from nodenova import cli
 from nodenova.bench import schedules
 from nodenova.bench import sweep as sweep_module
-from nodenova.bench.grid import ABLATION, LAYERS, SENSITIVITY, RunSpec
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import Fitted, learn, run_one
+from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, RunSpec
 
 DATA = "synthetic:nodes=60,classes=4,words=40"
 SMALL = ["--datasets", DATA, "--encoders", "gcn", "--num-old", "2", "--seeds", "1", "--quiet"]

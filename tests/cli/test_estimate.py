@@ -7,7 +7,7 @@ import time
 import pytest
 
 import nodenova as nova
-from nodenova.cli.estimate import entries_of, estimate, sentence
+from nodenova.cli.graph_options import entries_of, estimate, sentence
 
 # nodes, edges, entries, seconds of one core, GiB: rows of benchmarks/estimate.py. The last one is
 # larger than those that the constants were fitted to.

@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_no_half_written_folder(
     def stop(*arguments: object, **told: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nodenova.review.findings.review_page", stop)
+    monkeypatch.setattr("nodenova.runs.folder.review_page", stop)
     asked = ["discover", "--from", place / "first", "--graph", place / "autumn", "--num-new", 1]
     asked += ["--set", "n_resamples=0", "--out", tmp_path / "no", "-q"]
     assert "stopped; nothing was written" in nodenova(*asked, code=130)

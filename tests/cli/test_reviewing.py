@@ -140,9 +140,9 @@ def test_a_review_opens_without_loading_pytorch(run: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from nodenova.cli.reviewing import Desk\n"
-        "from nodenova.review.kept_page import kept_page\n"
-        "from nodenova.review.server import ReviewServer\n"
+        "from nodenova.cli.review import Desk\n"
+        "from nodenova.review.page_cache import kept_page\n"
+        "from nodenova.runs.server import ReviewServer\n"
         "desk = Desk(Path(sys.argv[1]), kept_page(Path(sys.argv[1])), True)\n"
         "print(len(desk.page()) > 1000, 'torch' in sys.modules)\n"
     )

@@ -22,14 +22,14 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench.grid import TABLES
-from nodenova.bench.league.grid import LEAGUE
-from nodenova.cli import progress, registered
+from nodenova.bench.league_runs import LEAGUE
+from nodenova.bench.runs import TABLES
+from nodenova.cli import method_names, progress
 from nodenova.cli.bench import KNOWN_TABLES
 from nodenova.encoders.registry import ENCODERS
 from nodenova.errors import SettingError, StorageError
 from nodenova.methods.registry import METHODS, OLD_METHODS
-from nodenova.review.place import check_place, run_document
+from nodenova.runs.run_dir import check_place, run_document
 from nodenova.supervised import LABELLED
 
 shared = sys.modules["nodenova.cli.app"]  # `nodenova.cli.app` is the program itself
@@ -162,14 +162,14 @@ def test_reading_a_graph_and_listing_datasets_does_not_load_pytorch(tmp_path: Pa
 
 
 def test_names_that_are_read_from_the_source_are_those_of_the_registries() -> None:
-    assert tuple(nova.METHODS) == registered.METHODS
-    assert tuple(nova.LABELLED) == registered.LABELLED
-    assert tuple(ENCODERS) == registered.ENCODERS
-    assert tuple(OLD_METHODS) == registered.OLD_METHODS
+    assert tuple(nova.METHODS) == method_names.METHODS
+    assert tuple(nova.LABELLED) == method_names.LABELLED
+    assert tuple(ENCODERS) == method_names.ENCODERS
+    assert tuple(OLD_METHODS) == method_names.OLD_METHODS
     assert sorted(KNOWN_TABLES) == sorted([*TABLES, *LEAGUE, "all"])
-    registered.check_names("some/mine.py:Mine", None)
+    method_names.check_names("some/mine.py:Mine", None)
     with pytest.raises(SettingError, match="unknown encoder 'x'; known: gat, gcn, prism, sage"):
-        registered.check_names("sword", "x")
+        method_names.check_names("sword", "x")
 
 
 def test_a_folder_of_another_program_is_no_place_for_a_run(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_the_table_of_datasets_reads_no_graph(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", [*METHODS, *LABELLED])
 def test_settings_are_read_from_the_source_as_the_method_has_them(method: str) -> None:
     kind = {**METHODS, **LABELLED}[method]
-    known = registered.settings_in(method)
+    known = method_names.settings_in(method)
     if known is None:
         assert kind.__bases__ != (object,)
         return

@@ -11,10 +11,9 @@ import pytest
 from rich.console import Console
 
 import nodenova as nova
-from nodenova.cli import asked, bench_said, progress, written
-from nodenova.model.info import ClassInfo
-from nodenova.model.keywords import Feature
-from nodenova.model.stage import Stage
+from nodenova.cli import bench, output, predict, progress
+from nodenova.model.info import ClassInfo, Feature
+from nodenova.model.model import Stage
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """80 columns, no colors."""
     said = io.StringIO()
     console = Console(file=said, width=80, color_system=None)
-    for module in (written, asked, bench_said):
+    for module in (output, predict, bench):
         monkeypatch.setattr(module, "out", console)
     return said
 
@@ -41,7 +40,7 @@ def infos() -> list[ClassInfo]:
 
 
 def test_a_class_is_one_line_on_80_columns(terminal: io.StringIO) -> None:
-    written.print_classes(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
+    output.print_classes(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
     lines = terminal.getvalue().splitlines()
     assert len(lines) == 4  # a heading and the classes, discovered ones first
     assert max(map(len, lines)) <= 80
@@ -54,7 +53,7 @@ def test_a_class_is_one_line_on_80_columns(terminal: io.StringIO) -> None:
 
 
 def test_what_is_in_a_class_follows_with_words_nodes_and_reasons(terminal: io.StringIO) -> None:
-    written.print_contents(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
+    output.print_contents(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
     said = " ".join(terminal.getvalue().split())
     assert "word-9" in said
     assert "word-10" not in said
@@ -91,17 +90,17 @@ def test_the_bench_says_what_a_reader_would_wonder_about() -> None:
         spec("frozen_kmeans", "gcn", nova.FrozenKMeans(new_rows="untrained"), "d"),
     ]
     own = "prism runs on its own encoder (prism), whatever --encoders says"
-    assert bench_said.own_encoders(specs) == [own]
+    assert bench.own_encoders(specs) == [own]
     along = "frozen_kmeans comes along with new_rows=untrained as a line of its own"
-    assert bench_said.variants(specs) == [along]
+    assert bench.variants(specs) == [along]
     rows = [
         SimpleNamespace(key=key, is_failed=False, scores=lambda value=value: {"all": value})
         for key, value in (("a", 66.3), ("b", 66.3), ("c", 50.0), ("d", 51.0))
     ]
-    (said,) = bench_said.same_for_all_seeds(specs, rows)  # type: ignore[arg-type]
+    (said,) = bench.same_for_all_seeds(specs, rows)  # type: ignore[arg-type]
     assert said.startswith("± 0.0 of prism: ")
     rows[1].scores = lambda: {"all": 67.0}
-    assert bench_said.same_for_all_seeds(specs, rows) == []  # type: ignore[arg-type]
+    assert bench.same_for_all_seeds(specs, rows) == []  # type: ignore[arg-type]
 
 
 def test_the_bench_prints_its_tables_without_their_paragraphs(
@@ -111,7 +110,7 @@ def test_the_bench_prints_its_tables_without_their_paragraphs(
         "## Comparison\n\nPercent of …\n\n| Method | All |\n| Prism | 9 |\n"
     )
     (tmp_path / "t.csv").write_text("x")
-    bench_said.print_tables([tmp_path / "t.md", tmp_path / "t.csv"])
+    bench.print_tables([tmp_path / "t.md", tmp_path / "t.csv"])
     assert terminal.getvalue().split("\n")[:3] == [
         "## Comparison",
         "| Method | All |",

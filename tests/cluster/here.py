@@ -11,7 +11,7 @@ from torch import Tensor
 from nodenova.cluster import blocks
 from nodenova.cluster.split import block_starts
 from nodenova.graph import Graph
-from nodenova.nn.rowsplit import GraphSplit, OfBlock, SplitColumns
+from nodenova.nn.distributed import GraphSplit, OfBlock, SplitColumns
 
 
 class HereSplit(GraphSplit):

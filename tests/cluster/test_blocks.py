@@ -11,13 +11,12 @@ import torch
 import nodenova as nova
 from nodenova.cluster.blocks import block_of
 from nodenova.cluster.split import MAX_BLOCKS, MIN_BLOCKS, block_starts
+from nodenova.encoders.prism.encoder import PrismEncoder, word_weights
 from nodenova.graph import Graph
+from nodenova.io.graph_folder.prepare import prepare_graph
 from nodenova.io.load import load_graph
-from nodenova.io.preparing.run import prepare_graph
-from nodenova.nn.rowsplit import GraphSplit, SplitColumns, centered_moments, gathered
+from nodenova.nn.distributed import GraphSplit, SplitColumns, centered_moments, gathered
 from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import PrismEncoder
-from nodenova.prism.words import word_weights
 from tests.cluster.here import HereSplit
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from nodenova.cli import app
 from nodenova.cluster import probe
 from nodenova.cluster.session import connected
 from nodenova.errors import SettingError
-from nodenova.io.preparing.run import prepare_graph
+from nodenova.io.graph_folder.prepare import prepare_graph
 from tests.cluster.machines import a_cluster
 
 BENCH = ["bench", "comparison", "--datasets", "synthetic:nodes=80,classes=4,words=40"]

@@ -18,13 +18,13 @@ import nodenova as nova
 from nodenova.cli import app
 from nodenova.cluster.session import connected
 from nodenova.cluster.split import ClusterError, RaySplit, split_graph
+from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import Graph
+from nodenova.io.graph_folder.prepare import prepare_graph
 from nodenova.io.load import load_graph
-from nodenova.io.preparing.run import prepare_graph
-from nodenova.nn.rowsplit import GraphSplit, SplitColumns
+from nodenova.nn.distributed import GraphSplit, SplitColumns
 from nodenova.nn.seeding import fixed_threads
-from nodenova.prism.encoder import PrismEncoder
 from tests.cluster.here import HereSplit
 from tests.cluster.machines import Machines, two_machines
 

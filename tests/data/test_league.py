@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data import league
-from nodenova.data.league import OPENIMA_SEEDS, POWN_FOLDS, STAGES
+from nodenova.data import protocols
+from nodenova.data.protocols import OPENIMA_SEEDS, POWN_FOLDS, STAGES
 from nodenova.errors import SettingError, SplitError
 
 
@@ -41,7 +41,7 @@ def test_every_class_is_in_one_fold_of_pown() -> None:
 def test_pown_on_the_published_split(citeseer: nova.LabelledGraph, fold: int, before: int) -> None:
     folds = [[0, 5], [4, 1], [2, 3]]
     known = [c for i in range(3) if i not in (fold, before) for c in folds[i]]
-    world = league.pown(citeseer, fold)
+    world = protocols.pown(citeseer, fold)
     labelled_ids = [i for i in range(3327) if citeseer.train[i] and citeseer.y[i] in known]
     graded = [i for i in range(3327) if citeseer.test[i] and citeseer.y[i] in known + folds[fold]]
     (task,), (exam,) = world.tasks, world.exams
@@ -69,7 +69,7 @@ def test_pown_draws_where_there_is_no_split(photo: nova.LabelledGraph) -> None:
         members = [int(node) for (node,) in t]
         train += members[:20]
         test += members[50:]
-    world = league.pown(photo, 1)  # to be found: 1, 2; aside: 0, 4
+    world = protocols.pown(photo, 1)  # to be found: 1, 2; aside: 0, 4
     known = [7, 3, 5, 6]
     assert world.old.train_ids.tolist() == sorted(i for i in train if photo.y[i] in known)
     assert world.exams[0].ids.tolist() == sorted(i for i in test if photo.y[i] in [*known, 1, 2])
@@ -81,9 +81,9 @@ def test_pown_knows_its_graphs_and_folds(citeseer: nova.LabelledGraph) -> None:
     with pytest.raises(
         SettingError, match="POWN's graphs are cora, citeseer, photo, computers, not mine"
     ):
-        league.pown(replace(citeseer, name="mine"), 0)
+        protocols.pown(replace(citeseer, name="mine"), 0)
     with pytest.raises(SettingError, match=r"citeseer: POWN's folds are 0\.\.2, not 3"):
-        league.pown(citeseer, 3)
+        protocols.pown(citeseer, 3)
 
 
 @pytest.mark.parametrize("number", [0, 9])
@@ -99,7 +99,7 @@ def test_openima_draws_as_its_code_does(citeseer: nova.LabelledGraph, number: in
         train += cand[:50].tolist()
         val += cand[50:100].tolist()
     random.setstate(state)
-    world = league.openima(citeseer, number)
+    world = protocols.openima(citeseer, number)
     rest = sorted(set(range(3327)) - set(train) - set(val))
     assert world.old.train_ids.tolist() == sorted(train)
     assert world.old.val_ids.tolist() == sorted(val)
@@ -112,22 +112,22 @@ def test_openima_draws_as_its_code_does(citeseer: nova.LabelledGraph, number: in
 def test_openima_leaves_the_callers_random_state_alone(citeseer: nova.LabelledGraph) -> None:
     random.seed(5)
     before = random.getstate()
-    league.openima(citeseer, 3)
+    protocols.openima(citeseer, 3)
     assert random.getstate() == before
 
 
 @pytest.mark.parametrize(("classes", "seen"), [(5, 2), (7, 4), (8, 4), (15, 8)])
 def test_openima_rounds_halves_to_even(classes: int, seen: int) -> None:
     labelled = nova.synthetic(nodes=classes * 160, classes=classes)
-    assert league.openima(labelled, 0).exams[0].sizes == (seen, classes - seen)
+    assert protocols.openima(labelled, 0).exams[0].sizes == (seen, classes - seen)
 
 
 def test_openima_has_ten_splits_and_needs_large_classes(citeseer: nova.LabelledGraph) -> None:
     assert len(set(OPENIMA_SEEDS)) == 10
     with pytest.raises(SettingError, match=r"OpenIMA's splits are 0\.\.9, not 10"):
-        league.openima(citeseer, 10)
+        protocols.openima(citeseer, 10)
     with pytest.raises(SplitError, match=r"class 'class-\d' has \d+ nodes; OpenIMA takes 100"):
-        league.openima(nova.synthetic(nodes=300, classes=4), 0)
+        protocols.openima(nova.synthetic(nodes=300, classes=4), 0)
 
 
 def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
@@ -136,7 +136,7 @@ def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
     cora = nova.synthetic(nodes=400, classes=7)
     masks = np.arange(400) % 3
     cora = replace(cora, name="cora", train=masks == 0, val=masks == 2, test=masks == 1)
-    world = league.gnnsafe(cora)
+    world = protocols.gnnsafe(cora)
     labelled_ids = [i for i in range(400) if i % 3 == 0 and cora.y[i] in (4, 5, 6)]
     assert world.old.train_ids.tolist() == labelled_ids
     assert world.tasks[0].ids.tolist() == sorted(set(range(400)) - set(labelled_ids))
@@ -145,7 +145,7 @@ def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
     assert world.exams[0].ids.tolist() == asked
     assert world.exams[0].sizes == (3, 3)
     with pytest.raises(SettingError, match="GNNSafe's split by label is of cora, not of photo"):
-        league.gnnsafe(photo)
+        protocols.gnnsafe(photo)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def staged() -> nova.LabelledGraph:
 def test_sessions_bring_new_classes_and_some_of_every_class_met_before(
     staged: nova.LabelledGraph,
 ) -> None:
-    world = league.stages(staged, seed=3)
+    world = protocols.stages(staged, seed=3)
     groups = world.classes
     assert tuple(map(len, groups)) == STAGES["cora"] == (3, 2, 2)
     assert sorted(c for group in groups for c in group) == list(range(7))
@@ -170,7 +170,7 @@ def test_sessions_bring_new_classes_and_some_of_every_class_met_before(
 
 
 def test_the_nodes_of_a_class_are_dealt_out_as_stated(staged: nova.LabelledGraph) -> None:
-    world = league.stages(staged, seed=3)
+    world = protocols.stages(staged, seed=3)
     for home, group in enumerate(world.classes):
         for c in group:
             total = int((staged.y == c).sum())
@@ -188,7 +188,7 @@ def test_the_nodes_of_a_class_are_dealt_out_as_stated(staged: nova.LabelledGraph
 
 
 def test_no_node_comes_twice_and_none_that_comes_is_graded(staged: nova.LabelledGraph) -> None:
-    world = league.stages(staged, seed=0)
+    world = protocols.stages(staged, seed=0)
     come = np.concatenate([world.old.train_ids, *(task.ids for task in world.tasks)])
     assert len(set(come.tolist())) == len(come)
     assert not set(come.tolist()) & set(world.exams[-1].ids.tolist())
@@ -196,15 +196,16 @@ def test_no_node_comes_twice_and_none_that_comes_is_graded(staged: nova.Labelled
 
 
 def test_the_order_of_the_classes_is_drawn(staged: nova.LabelledGraph) -> None:
-    assert len({league.stages(staged, seed).classes for seed in range(5)}) > 1
-    assert league.stages(staged, 2).classes == league.stages(staged, 2).classes
+    assert len({protocols.stages(staged, seed).classes for seed in range(5)}) > 1
+    assert protocols.stages(staged, 2).classes == protocols.stages(staged, 2).classes
 
 
 def test_classes_to_count_are_of_every_number() -> None:
-    drawn = [league.classes_to_count(10, seed) for seed in range(300)]
+    drawn = [protocols.classes_to_count(10, seed) for seed in range(300)]
     assert {len(new) for _, new in drawn} == set(range(1, 9))
     assert {len(old) for old, _ in drawn} == set(range(2, 10))
     assert all(not set(old) & set(new) for old, new in drawn)
     assert (
-        max(len(new) for _, new in (league.classes_to_count(40, seed) for seed in range(50))) <= 8
+        max(len(new) for _, new in (protocols.classes_to_count(40, seed) for seed in range(50)))
+        <= 8
     )

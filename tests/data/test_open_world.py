@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.league import stages
-from nodenova.data.open_world import open_world, split_mixed
+from nodenova.data.mixed_splits import open_world, split_mixed
+from nodenova.data.protocols import stages
 from nodenova.errors import SettingError, SplitError
 
 

@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 import nodenova as nova
-from nodenova.io.datasets import DATASETS, load_dataset
+from nodenova.io.dataset_table import DATASETS
+from nodenova.io.datasets import load_dataset
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "src/nodenova/data/shipped"

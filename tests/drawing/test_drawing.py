@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from nodenova.drawing.confusion import before_and_after_matching, confusion
-from nodenova.drawing.curves import loss_curves, score_curves
-from nodenova.drawing.layout import differ, positions
-from nodenova.drawing.node_map import map_data, node_map
 from nodenova.evaluation import metrics
+from nodenova.report.charts import before_and_after_matching, confusion, loss_curves, score_curves
+from nodenova.report.node_map import map_data, node_map
+from nodenova.report.tsne import differ, positions
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert(1)</script>\"'&"

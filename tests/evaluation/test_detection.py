@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodenova.errors import SettingError
-from nodenova.evaluation.detection import detection_scores
+from nodenova.evaluation.metrics import detection_scores
 
 
 def drawn(seed: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.growth.change import MAX_NEW, MAX_UNKNOWN, Change, change_of, check_refresh
-from nodenova.model.fitted_on import FittedOn
+from nodenova.growth import MAX_NEW, MAX_UNKNOWN, Change, change_of, check_refresh
+from nodenova.model.model import FittedOn
 
 
 def graph(nodes: str, edges: list[tuple[str, str]], words: str, x: object) -> nova.Graph:

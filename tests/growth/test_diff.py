@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nodenova.errors import SettingError
-from nodenova.growth.diff import Move, RunDiff, Snapshot, diff
 from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split
+from nodenova.runs.diff import Move, RunDiff, Snapshot, diff
 
 NAMES = {0: "oak", 1: "elm", 2: "new-2", 3: "new-3"}
 

@@ -10,9 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.growth.carriers import find_carriers
-from nodenova.growth.change import change_of
-from nodenova.growth.refresh import refreshed
+from nodenova.growth import change_of, find_carriers, refreshed
 from nodenova.model.loading import load_model
 from nodenova.model.saving import read_document, weights_digest
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons

@@ -15,7 +15,8 @@ import torch_geometric.datasets
 
 from nodenova.errors import DatasetError, GraphError, NodenovaError
 from nodenova.io import dataset_table, datasets
-from nodenova.io.datasets import DATASETS, load_dataset
+from nodenova.io.dataset_table import DATASETS
+from nodenova.io.datasets import load_dataset
 
 SHIPPED = resources.files("nodenova.data") / "shipped"
 

@@ -10,8 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.io.edge_options import shares_of
-from nodenova.io.edge_types import EdgeType, combined
+from nodenova.io.edges import EdgeType, combined, shares_of
 from nodenova.nn.edge_weights import weighted_links
 
 NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\ne,,4\n"

@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 import nodenova as nova
 from nodenova.errors import GraphError
 from nodenova.io.describe import describe, lines_of
+from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.npz import graph_npz
-from nodenova.io.preparing.convert import convert
 
 NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\n"
 EDGES = "source,target,w\na,b,2\nb,c,0.5\nc,d,3\n"

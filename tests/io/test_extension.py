@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import nodenova as nova
-from nodenova.io.extension import extended
+from nodenova.io.recipe import extended
 
 SPRING = pd.DataFrame(
     {

@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.io import hetero
+from nodenova.io import pyg
 
 WRITES = torch.tensor([[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 3, 4]])  # author -> paper
 
@@ -74,7 +74,7 @@ def test_edges_that_reach_no_node_of_the_type_are_not_used_and_it_is_said() -> N
 
 
 def test_a_node_that_links_everything_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hetero, "MAX_SHARED", 2)
+    monkeypatch.setattr(pyg, "MAX_SHARED", 2)
     loaded = nova.load_graph(library())
     assert {*weights(loaded.graph)} == {(2, 3)}
     assert any("1 nodes of type 'author' link more than 2 nodes" in note for note in loaded.notes)

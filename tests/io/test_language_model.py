@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from nodenova.errors import SettingError
-from nodenova.io import language_model
-from nodenova.io.language_model import LanguageModel
+from nodenova.io import vectors
 from nodenova.io.tables import no_progress
+from nodenova.io.vectors import LanguageModel
 from tests.io.tiny_model import make_model
 
 TEXTS = ["word1 word2 word3", "word4", "word1 word2 word3", "unheard of", "word5 " * 60]
@@ -124,5 +124,5 @@ def test_without_transformers_the_extra_is_named(
 
 def test_padding_makes_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LanguageModel(folder).encode(TEXTS, no_progress)
-    monkeypatch.setattr(language_model, "BATCH", 1)
+    monkeypatch.setattr(vectors, "BATCH", 1)
     assert np.allclose(LanguageModel(folder).encode(TEXTS, no_progress), whole, atol=1e-5)

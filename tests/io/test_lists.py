@@ -19,9 +19,9 @@ import scipy.sparse as sp
 
 import nodenova as nova
 from nodenova.errors import GraphError
-from nodenova.io import table_encoder
+from nodenova.io import recipe
 from nodenova.io.describe import describe, lines_of
-from nodenova.io.table_encoder import TableEncoder
+from nodenova.io.recipe import TableEncoder
 
 IDS = [f"n{i}" for i in range(8)]
 RNG = np.random.default_rng(0)
@@ -250,7 +250,7 @@ def test_beside_words_vectors_stay_numbers_unless_that_is_too_much(
     )  # fmt: skip
     assert dense.graph.x[:, :3].tobytes() == expected().tobytes()
     assert dense.graph.x[:, 3:].tolist()[0] == [0, 1, 0, 1]
-    monkeypatch.setattr(table_encoder, "MAX_DENSE", 8 * 7 - 1)
+    monkeypatch.setattr(recipe, "MAX_DENSE", 8 * 7 - 1)
     cut = nova.load_graph(nodes=table, text_columns=["title"])
     assert sp.issparse(cut.graph.x)
     names = cut.graph.feature_names

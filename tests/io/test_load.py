@@ -17,8 +17,8 @@ from torch_geometric.data import Data
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.io import inference
-from nodenova.io.table_encoder import TableEncoder
+from nodenova.io import columns
+from nodenova.io.recipe import TableEncoder
 
 IDS = ["x1", "x 2", "ü3", "004", "5"]
 LABELS = ["red", "red", "blue", "blue", ""]
@@ -212,7 +212,7 @@ def test_chosen_columns_are_the_only_ones(tmp_path: Path) -> None:
 
 
 def test_many_values_share_one_feature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "MAX_VALUES", 2)
+    monkeypatch.setattr(columns, "MAX_VALUES", 2)
     (tmp_path / "nodes.csv").write_text(
         "id,kind\n" + "".join(f"n{i},{'aabbcd'[i % 6]}\n" for i in range(12))
     )

@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import GraphError
-from nodenova.io.names import guess_ends
+from nodenova.io.column_guessing import guess_ends
 
 N = 24
 KEYS = [f"k{i}" for i in range(N)]

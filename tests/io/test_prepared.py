@@ -14,11 +14,11 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
+from nodenova.encoders.prism import encoder
 from nodenova.errors import GraphError, StorageError
-from nodenova.io.prepared import new_folder, read_prepared
-from nodenova.io.preparing.convert import convert
-from nodenova.nn import blocks, sparse
-from nodenova.prism import encoder
+from nodenova.io.graph_folder.prepare import convert
+from nodenova.io.mmap_graph import new_folder, read_prepared
+from nodenova.nn import sparse
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_predictions_from_a_folder_are_those_from_memory(
         method = nova.Prism() if name == "prism" else nova.FrozenKMeans()
         model = nova.discover(nova.fit(old, name, **settings), new, method)
         found.append(model.predict_proba(exam.graph))
-        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(sparse, "BLOCK_ENTRIES", entries)
     assert np.array_equal(*found)
 
 
@@ -103,10 +103,10 @@ def test_products_by_blocks_of_rows_are_the_products(
     weights = encoder.word_weights(labelled.graph)[0]
     whole = sparse.gcn_operator(labelled.graph, cpu)
     words = encoder.weighted_words(labelled.graph, weights, "common", cpu)
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 40)
     mapped = nova.load_graph(folder).graph
     by_rows = sparse.gcn_operator(mapped, cpu)
-    assert isinstance(by_rows.csr, blocks.Blocks)
+    assert isinstance(by_rows.csr, sparse.Blocks)
     assert len(by_rows.csr.blocks) > 5
     assert torch.equal(by_rows @ columns, whole @ columns)
     own = encoder.weighted_words(mapped, weights, "common", cpu)
@@ -119,7 +119,7 @@ import sys
 import torch
 import nodenova as nova
 from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import weighted_words, word_weights
+from nodenova.encoders.prism.encoder import weighted_words, word_weights
 
 def anonymous():  # what cannot be dropped and read again
     lines = open("/proc/self/status").read().splitlines()

@@ -13,7 +13,8 @@ from torch_geometric.datasets import Amazon, CitationFull, Coauthor
 
 from nodenova.errors import DatasetError
 from nodenova.io import datasets
-from nodenova.io.datasets import DATASETS, is_on_disk, load_dataset
+from nodenova.io.dataset_table import DATASETS, is_on_disk
+from nodenova.io.datasets import load_dataset
 
 # name: where its one file lies below the data root, as PyTorch Geometric's own class has it.
 PLACES = {

@@ -12,9 +12,9 @@ import pytest
 import nodenova as nova
 from nodenova.errors import GraphError, NodenovaError, SettingError
 from nodenova.io.describe import describe, lines_of
+from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.npz import graph_npz
-from nodenova.io.preparing.convert import convert
-from nodenova.io.table_encoder import TableEncoder
+from nodenova.io.recipe import TableEncoder
 from tests.io.tiny_model import make_model
 
 TEXTS = ["word1 word2 word3", "word2 word3 word4", "word1 word4 word5", "", "word3 word5 word1"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.clustering import l_cluster, student_t, target_distribution
+from nodenova.losses import l_cluster, student_t, target_distribution
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

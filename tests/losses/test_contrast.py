@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
+from nodenova.losses import l_contrast, mixed_negatives, nearest, same_direction
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

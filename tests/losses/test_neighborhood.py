@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.losses.contrast import mixed_negatives
-from nodenova.losses.neighborhood import l_neighborhood, l_same_class
+from nodenova.losses import l_neighborhood, l_same_class, mixed_negatives
 
 TAU = 0.5
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses import pairwise
-from nodenova.losses.pairwise import (
+from nodenova import losses
+from nodenova.losses import (
     l_pairs,
     l_pseudo,
     same_top_k,
@@ -146,8 +146,8 @@ def sides(n: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rows of 23 at a time, and two that are left."""
-    monkeypatch.setattr(pairwise, "MAX_PAIRS", 0)
-    monkeypatch.setattr(pairwise, "BLOCK", 3 * 23 + 1)
+    monkeypatch.setattr(losses, "MAX_PAIRS", 0)
+    monkeypatch.setattr(losses, "BLOCK", 3 * 23 + 1)
 
 
 @pytest.mark.parametrize("similarity", OF)
@@ -183,7 +183,7 @@ def test_few_pairs_are_compared_all_at_once_bit_for_bit(similarity: str) -> None
 MEMORY = """
 import torch
 from pathlib import Path
-from nodenova.losses.pairwise import l_pairs
+from nodenova.losses import l_pairs
 def kib(key):
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(key)).split()[1])

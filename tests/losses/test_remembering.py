@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.remembering import l_distill, l_distill_global, l_replay, l_soft_targets
+from nodenova.losses import l_distill, l_distill_global, l_replay, l_soft_targets
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
+from nodenova.losses import l_perturb, l_self, perturbed, perturbed_logits
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -16,8 +16,8 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import head_for_new, match_logit_scale, nearest_mean
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead, as_nearest_mean
-from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
 
 FAST: dict[str, Any] = {

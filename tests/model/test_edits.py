@@ -12,7 +12,7 @@ from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Rename
 from nodenova.model.model import Model
 from nodenova.nn.heads import LinearHead
-from nodenova.review.predictions import Predictions
+from nodenova.runs.predictions import Predictions
 
 
 def ids_of(model: Model) -> list[int]:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 import nodenova as nova
-from nodenova.model.keywords import (
+from nodenova.model.info import (
     PRIOR_NODES,
     Feature,
     characteristic,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.model.likeness import Likeness, class_likeness, evidence
+from nodenova.model.similarity import Likeness, class_likeness, evidence
 
 
 class Made(NamedTuple):

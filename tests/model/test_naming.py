@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import nodenova as nova
-from nodenova.model.keywords import characteristic
+from nodenova.model.info import characteristic
 
 GROUPS = np.repeat([0, 1], 40)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn.neighborhoods import Neighborhoods, neighborhoods
+from nodenova.nn.attention import Neighborhoods, neighborhoods
 
 CPU = torch.device("cpu")
 

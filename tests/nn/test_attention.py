@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn import neighborhoods as module
-from nodenova.nn.attention import attend, attend_v1, score_v2
-from nodenova.nn.neighborhoods import Neighborhoods
+from nodenova.nn import attention as module
+from nodenova.nn.attention import Neighborhoods, attend, attend_v1, score_v2
 from nodenova.nn.seeding import fixed_threads
 from tests.nn.small_edges import edges, graph, pairs, random
 

@@ -10,11 +10,10 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.io.preparing.convert import convert
-from nodenova.nn import blocks, seeding
-from nodenova.nn.bags import BagMatrix, smooth_operator
+from nodenova.io.graph_folder.prepare import convert
+from nodenova.nn import seeding, sparse
 from nodenova.nn.seeding import fixed_threads
-from nodenova.nn.sparse import gcn_operator
+from nodenova.nn.sparse import BagMatrix, gcn_operator, smooth_operator
 
 CPU = torch.device("cpu")
 
@@ -72,9 +71,9 @@ def test_a_graph_is_smoothed_alike_with_and_without_a_gradient(
     assert smooth.csr is gcn_operator(labelled.graph, CPU).csr  # the arrays are there once
     assert smooth_operator(labelled.graph, CPU) is smooth
     convert(labelled, tmp_path / "graph")
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 50)
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
     mapped = smooth_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
-    assert isinstance(mapped.csr, blocks.Blocks)
+    assert isinstance(mapped.csr, sparse.Blocks)
     assert torch.equal(mapped @ column, smooth @ column)
 
 

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.io.preparing.convert import convert
-from nodenova.nn import blocks
-from nodenova.nn.blocks import Blocks, num_transposed
-from nodenova.nn.sparse import SparseMatrix, gcn_operator
+from nodenova.io.graph_folder.prepare import convert
+from nodenova.nn import sparse
+from nodenova.nn.sparse import Blocks, SparseMatrix, gcn_operator, num_transposed
 
 CPU = torch.device("cpu")
 
@@ -32,8 +31,8 @@ def matrix() -> sp.csr_array:
 def test_blocks_of_a_transpose_are_the_transpose(
     matrix: sp.csr_array, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_COLUMNS", width)
-    monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", width)
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 0)
     split = Blocks.of_transpose(matrix, CPU, numpy_empty)
     assert len(split.blocks) == -(-30 // min(width, 30))
     assert split.nnz == matrix.nnz == sum(block.values().shape[0] for block in split.blocks)
@@ -46,10 +45,10 @@ def test_a_transpose_is_divided_only_where_its_columns_are_many_and_its_rows_are
     matrix: sp.csr_array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert num_transposed(matrix) == 1
-    monkeypatch.setattr(blocks, "MIN_ENTRIES", 1)
-    monkeypatch.setattr(blocks, "BLOCK_COLUMNS", 6)
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 1)
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", 6)
     assert num_transposed(matrix) == 5
-    monkeypatch.setattr(blocks, "BLOCK_COLUMNS", 1)
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", 1)
     assert num_transposed(matrix) == matrix.nnz // 23
     assert num_transposed(sp.csr_array((5, 9))) == 1
 
@@ -59,7 +58,7 @@ def test_products_with_gradients_go_by_blocks_as_well(
 ) -> None:
     whole = gcn_operator(labelled.graph, CPU)
     convert(labelled, tmp_path / "graph")
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 50)
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
     split = gcn_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
     assert isinstance(split.csr, Blocks)
     dense = torch.rand(120, 4, requires_grad=True)
@@ -83,9 +82,9 @@ def test_classes_do_not_depend_on_the_blocks(
     labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    monkeypatch.setattr(blocks, "MIN_ENTRIES", 1)
-    for width in (blocks.BLOCK_COLUMNS, 25):
-        monkeypatch.setattr(blocks, "BLOCK_COLUMNS", width)
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 1)
+    for width in (sparse.BLOCK_COLUMNS, 25):
+        monkeypatch.setattr(sparse, "BLOCK_COLUMNS", width)
         graph = replace(labelled.graph)
         given = nova.LabelledGraph(graph, labelled.y, labelled.class_names)
         old, new, exam = nova.split(given, [0, 1])

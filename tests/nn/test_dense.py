@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.nn import dense
-from nodenova.nn.dense import cross_products, linear
+from nodenova.nn import threaded_matmul
 from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.threaded_matmul import cross_products, linear
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -19,8 +19,8 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 @pytest.fixture
 def divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every product is divided, into pieces that do not fit evenly."""
-    monkeypatch.setattr(dense, "MIN_MULTIPLICATIONS", 0)
-    monkeypatch.setattr(dense, "PIECE", 4)
+    monkeypatch.setattr(threaded_matmul, "MIN_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(threaded_matmul, "PIECE", 4)
 
 
 @pytest.mark.parametrize("out", [1, 3, 17])

@@ -8,10 +8,10 @@ import torch
 
 import nodenova as nova
 from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.encoders.prism.degree import averaged_counts
 from nodenova.graph import Graph
 from nodenova.nn.edge_weights import degree, loop_weight
 from nodenova.nn.sparse import gcn_operator, mean_operator
-from nodenova.prism.degree_features import averaged_counts
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nodenova.nn.memory import Memory, ReplayStatistics
+from nodenova.nn.class_memory import Memory, ReplayStatistics
 from nodenova.nn.multirank import MultiRank
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn import neighborhoods as module
-from nodenova.nn.neighborhoods import Neighborhoods, neighborhoods
+from nodenova.nn import attention as module
+from nodenova.nn.attention import Neighborhoods, neighborhoods
 from tests.nn.small_edges import CPU, edges, graph, pairs, random
 
 __all__ = ["edges", "graph"]  # fixtures

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import nodenova as nova
+from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.graph import Graph
-from nodenova.nn.passes import encode, encode_rows, last_pass, passes_kept, shared_passes
-from nodenova.prism.encoder import PrismEncoder
+from nodenova.nn.encode_cache import encode, encode_rows, last_pass, passes_kept, shared_passes
 
 
 class Counting(nn.Module):
@@ -110,6 +110,6 @@ def test_passes_are_kept_for_small_graphs_where_more_than_one_is_wanted(
     assert Counting.passes == 2
     with passes_kept(graph, wanted=False):
         assert last_pass(g, graph) is None
-    monkeypatch.setattr("nodenova.nn.passes.MAX_KEPT", 3)
+    monkeypatch.setattr("nodenova.nn.encode_cache.MAX_KEPT", 3)
     with passes_kept(graph):
         assert last_pass(g, graph) is None

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova.nn import wide
+from nodenova.nn import spill
 
 CPU = torch.device("cpu")
 
@@ -20,12 +20,12 @@ def test_a_file_holds_the_same_bits_as_memory(
     old, new, _ = nova.split(labelled, [0, 1])
     model = nova.discover(nova.fit(old), new)
     in_memory, p = model.embed_and_predict(labelled.graph)
-    monkeypatch.setattr(wide, "MAX_IN_MEMORY", 0)
-    monkeypatch.setattr(wide, "ROWS", 7)
+    monkeypatch.setattr(spill, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(spill, "ROWS", 7)
     opened = []
-    plain = wide.tempfile.TemporaryFile
+    plain = spill.tempfile.TemporaryFile
     monkeypatch.setattr(
-        wide.tempfile, "TemporaryFile", lambda **given: opened.append(given) or plain(**given)
+        spill.tempfile, "TemporaryFile", lambda **given: opened.append(given) or plain(**given)
     )
     in_file, p_again = model.embed_and_predict(labelled.graph)
     assert len(opened) == 1
@@ -36,15 +36,15 @@ def test_a_file_holds_the_same_bits_as_memory(
 def test_views_of_any_width_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     views = [torch.rand(10, 3), torch.rand(10, 1), torch.rand(10, 4)]
     for most in (10**9, 0):
-        monkeypatch.setattr(wide, "MAX_IN_MEMORY", most)
-        assert torch.equal(wide.side_by_side(views, (10, 8), CPU), torch.cat(views, dim=1))
+        monkeypatch.setattr(spill, "MAX_IN_MEMORY", most)
+        assert torch.equal(spill.side_by_side(views, (10, 8), CPU), torch.cat(views, dim=1))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_freed_memory_is_used_again_and_given_back_at_the_end() -> None:
     code = """
 import resource, torch
-from nodenova.nn.wide import memory_kept
+from nodenova.nn.spill import memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -65,7 +65,7 @@ print(apart, kept, held - resident(), faults())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     apart, kept, given_back, afterwards = map(int, done.stdout.split())
-    if wide._of_glibc("mallopt") is None:
+    if spill._of_glibc("mallopt") is None:
         pytest.skip("the C library is another one")
     assert kept < apart / 10
     assert given_back > 8_000
@@ -75,16 +75,16 @@ print(apart, kept, held - resident(), faults())
 def test_where_the_c_library_is_another_one_nothing_is_asked_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wide, "_of_glibc", lambda name: None)
-    with wide.memory_kept():
-        wide.give_back()
+    monkeypatch.setattr(spill, "_of_glibc", lambda name: None)
+    with spill.memory_kept():
+        spill.give_back()
 
 
 def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[tuple[int, ...]] = []
-    monkeypatch.setattr(wide, "_of_glibc", lambda name: lambda *given: said.append(given))
-    with pytest.raises(ZeroDivisionError), wide.memory_kept():
+    monkeypatch.setattr(spill, "_of_glibc", lambda name: lambda *given: said.append(given))
+    with pytest.raises(ZeroDivisionError), spill.memory_kept():
         raise ZeroDivisionError
-    assert said == [*wide.KEEPING.items(), *wide.AS_USUAL.items(), (0,)]
+    assert said == [*spill.KEEPING.items(), *spill.AS_USUAL.items(), (0,)]

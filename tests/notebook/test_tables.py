@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import nodenova as nova
-from nodenova.notebook.tables import MAX_ROWS, html_table
+from nodenova.display import MAX_ROWS, html_table
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -14,8 +14,8 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.notebook import widget as widgets
-from nodenova.review.folder import DiscoveryFolder
+from nodenova.runs import widget as widgets
+from nodenova.runs.folder import DiscoveryFolder
 
 pytest.importorskip("anywidget")
 CHROMIUM = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from nodenova.pages import html
+from nodenova.report import html
 
-ROOMS = ("nodenova.pages", "nodenova.review", "nodenova.bench")
+ROOMS = ("nodenova.report", "nodenova.review", "nodenova.bench")
 
 
 def templates() -> dict[str, str]:
@@ -53,7 +53,7 @@ def test_a_page_has_the_scripts_of_its_room_and_the_shared_ones() -> None:
         html.asset("nodenova.review", "review.js"),
         html.asset("nodenova.review", "map.js"),
     )
-    assert shared == html.asset("nodenova.pages", "map.js")
+    assert shared == html.asset("nodenova.report", "map.js")
     assert own != shared
     with pytest.raises(FileNotFoundError):
         html.asset("nodenova.bench", "review.js")

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.scores import ONCE, SCORES, SECONDS
-from nodenova.pages.scores import score_tables
+from nodenova.report.scores import score_tables
 from tests.bench.rows import document
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from nodenova.prism.anchored import (
+from nodenova.open_world.anchored_kmeans import (
     Directions,
     anchored_kmeans,
     group_sums,

@@ -8,9 +8,10 @@ import torch
 from scipy.stats import poisson
 
 import nodenova as nova
-from nodenova.nn.passes import encode
-from nodenova.prism.cells import FEW, Cells
-from nodenova.prism.coverage import (
+from nodenova.nn.encode_cache import encode
+from nodenova.open_world.novelty import (
+    FEW,
+    Cells,
     Coverage,
     chance_of_new,
     coverage_test,

@@ -11,11 +11,10 @@ from sklearn.metrics import silhouette_samples
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.nn.passes import encode
+from nodenova.nn.encode_cache import encode
 from nodenova.nn.seeding import repeatable
-from nodenova.prism.count import Count
-from nodenova.prism.counting import Evidence, Logit, gather, judge
-from nodenova.prism.measures import likeness, silhouettes
+from nodenova.open_world.count import Count, Evidence, Logit, gather, judge
+from nodenova.open_world.count_features import likeness, silhouettes
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 import nodenova as nova
-from nodenova.prism.degree_features import COLUMNS, RBF_CENTERS, STEPS, DegreeFeatures
+from nodenova.encoders.prism.degree import COLUMNS, RBF_CENTERS, STEPS, DegreeFeatures
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import (
+from nodenova.encoders.prism.encoder import (
     AVERAGED,
     CENTERING,
     DEPTHS,
@@ -20,6 +19,7 @@ from nodenova.prism.encoder import (
     PrismEncoderSpec,
     word_weights,
 )
+from nodenova.nn.sparse import gcn_operator
 
 CPU = torch.device("cpu")
 
@@ -172,7 +172,7 @@ def test_fitting_says_of_nodes_what_a_pass_says_however_many_columns_are_taken(
     views, z = PrismEncoder.fit_rows(graph, ids, CPU)
     assert torch.allclose(z, views(graph)[ids], atol=1e-3)
     assert torch.equal(views.rows(graph, ids), views(graph)[ids])
-    monkeypatch.setattr("nodenova.prism.subspace.CHUNK", 0)  # as few columns as may be
+    monkeypatch.setattr("nodenova.encoders.prism.svd.CHUNK", 0)  # as few columns as may be
     few, z_few = PrismEncoder.fit_rows(graph, ids, CPU)
     assert torch.equal(z_few, z)
     assert torch.equal(few(graph), views(graph))
@@ -190,7 +190,7 @@ def test_directions_that_smoothing_leaves_nothing_of_are_dropped_and_no_class_mi
     old, new, _ = nova.split(data, [0, 1, 2])
     found = {}
     for share in (0.0, 1e-6):
-        monkeypatch.setattr("nodenova.prism.subspace.NEGLIGIBLE", share)
+        monkeypatch.setattr("nodenova.encoders.prism.svd.NEGLIGIBLE", share)
         model = nova.discover(nova.fit(old), new)
         basis = model.frozen_encoder().state_dict()["basis"]
         found[share] = model, [int(view.any(dim=0).sum()) for view in basis]

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import nodenova as nova
+from nodenova.encoders.prism.encoder import PrismEncoder
+from nodenova.encoders.prism.local_inference import few_rows, reach_of
 from nodenova.errors import GraphError
 from nodenova.nn.sparse import gcn_operator
-from nodenova.prism.encoder import PrismEncoder
-from nodenova.prism.few_nodes import few_rows, reach_of
 
 CPU = torch.device("cpu")
 

@@ -10,20 +10,20 @@ import torch
 
 import nodenova as nova
 from nodenova import fitting
-from nodenova.errors import SettingError
-from nodenova.methods.registry import get_method
-from nodenova.nn import statistics
-from nodenova.nn.kmeans import cluster, subsampled_kmeans
-from nodenova.nn.seeding import repeatable
-from nodenova.prism import classifier
-from nodenova.prism.calibration import (
+from nodenova.encoders.prism import lda
+from nodenova.encoders.prism.calibration import (
     TEMPERATURE,
     VIEW_WEIGHT_L2,
     calibrate_temperature,
     learn_view_scale,
 )
-from nodenova.prism.classifier import LDASettings
-from nodenova.prism.encoder import PrismEncoder
+from nodenova.encoders.prism.encoder import PrismEncoder
+from nodenova.encoders.prism.lda import LDASettings
+from nodenova.errors import SettingError
+from nodenova.methods.registry import get_method
+from nodenova.nn import statistics
+from nodenova.nn.kmeans import cluster, subsampled_kmeans
+from nodenova.nn.seeding import repeatable
 
 
 def planted(**options) -> nova.LabelledGraph:
@@ -79,7 +79,7 @@ def test_the_refitted_head_is_the_ridge_regression_of_what_all_nodes_were_given(
 
     The logits are its fit, stretched, however many nodes are taken at once.
     """
-    monkeypatch.setattr(classifier, "CHUNK", chunk)
+    monkeypatch.setattr(lda, "CHUNK", chunk)
     monkeypatch.setattr(fitting, "learn_view_scale", lambda *_: torch.linspace(0.2, 1.5, 7))
     old, new, exam = nova.split(planted(nodes=200), old=[0, 1, 2])
     fitted = nova.fit(old)

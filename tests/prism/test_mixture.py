@@ -10,10 +10,10 @@ import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.methods import METHODS, get_method
-from nodenova.nn.passes import encode
-from nodenova.prism import method, mixture
-from nodenova.prism.coverage import node_odds
+from nodenova.methods import METHODS, get_method, prism
+from nodenova.nn.encode_cache import encode
+from nodenova.open_world import mixed
+from nodenova.open_world.novelty import node_odds
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
     odds = node_odds(g.spec.multirank, known, model.cells, model.lda, z)
     apart = []
     for given in (odds, None):
-        scene = mixture.Scene.of(g.spec.multirank, known, z, 3, model.lda, given)
+        scene = mixed.Scene.of(g.spec.multirank, known, z, 3, model.lda, given)
         anchors = scene.anchors / np.linalg.norm(scene.anchors, axis=1, keepdims=True)
         alike = (scene.points @ anchors.T).max(axis=1)
         apart.append(alike[~is_new].mean() - alike[is_new].mean())
@@ -84,8 +84,8 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
 
 def test_of_many_nodes_a_part_is_grouped_and_all_are_classified(world, monkeypatch) -> None:
     model, task, exam, _, _ = world
-    monkeypatch.setattr(method, "MAX_GROUPED", 150)
-    monkeypatch.setattr(mixture, "MAX_REGROUPED", 100)
+    monkeypatch.setattr(prism, "MAX_GROUPED", 150)
+    monkeypatch.setattr(mixed, "MAX_REGROUPED", 100)
     assert (
         nova.grade(nova.discover(model, task, nova.Prism(n_resamples=2)), exam).scores()["all"] > 85
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.prism.stability import times_found
+from nodenova.encoders.prism.lda import times_found
 
 
 def test_a_group_is_met_where_half_of_either_is_in_both() -> None:

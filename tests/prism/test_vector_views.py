@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import nodenova as nova
+from nodenova.encoders.prism.encoder import WORD_VIEWS, PrismEncoder
+from nodenova.encoders.prism.local_inference import few_rows
+from nodenova.encoders.prism.svd import DEPTHS
 from nodenova.errors import GraphError
-from nodenova.growth.refresh import refreshed
-from nodenova.prism.encoder import WORD_VIEWS, PrismEncoder
-from nodenova.prism.few_nodes import few_rows
-from nodenova.prism.subspace import DEPTHS
+from nodenova.growth import refreshed
 
 CPU = torch.device("cpu")
 

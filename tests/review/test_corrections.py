@@ -13,10 +13,10 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Relabel, from_json, to_json
 from nodenova.model.saving import weights_digest
-from nodenova.review.corrections import read_labels
-from nodenova.review.decisions import Review
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.run import DiscoveryRun
+from nodenova.runs.apply import Review
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.labels import read_labels
+from nodenova.runs.run import DiscoveryRun
 
 
 @pytest.fixture(scope="module")

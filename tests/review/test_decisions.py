@@ -11,8 +11,7 @@ from nodenova.files import to_json
 from nodenova.model.decisions import Merge, Reject, Rename, Split
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
-from nodenova.review.apply import apply_to_saved
-from nodenova.review.decisions import Review, apply_review
+from nodenova.runs.apply import Review, apply_review, apply_to_saved
 
 
 def review(model: nova.Model, /, *decisions: object, **other: object) -> dict:

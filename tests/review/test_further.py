@@ -13,11 +13,10 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError, SplitError, StorageError
 from nodenova.model.saving import weights_digest
-from nodenova.review.compare import diff_runs
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.further import Continued, continue_run
-from nodenova.review.run import DiscoveryRun
-from nodenova.review.settled import MIN_STAY
+from nodenova.runs.continue_run import Continued, continue_run
+from nodenova.runs.diff import diff_runs
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.run import MIN_STAY, DiscoveryRun
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
 
 ONE = nova.Prism(n_resamples=2)

@@ -12,11 +12,10 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
 from nodenova.model.saving import weights_digest
-from nodenova.review.document import Review
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.history import History
-from nodenova.review.kept_page import kept_page
-from nodenova.review.run import DiscoveryRun
+from nodenova.review.page_cache import kept_page
+from nodenova.review.review_file import History, Review
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.run import DiscoveryRun
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +156,7 @@ def test_the_map_is_laid_out_once(folder: DiscoveryFolder, monkeypatch: pytest.M
         asked.append(len(z))
         return np.zeros((len(z), 2))
 
-    monkeypatch.setattr("nodenova.review.kept_map.positions", positions)
+    monkeypatch.setattr("nodenova.runs.map_cache.positions", positions)
     before = (folder.path / "map.npz").read_bytes()
     folder.apply(review(folder, Merge((3, 4), "all new")))
     folder.desk().page()

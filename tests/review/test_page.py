@@ -14,19 +14,17 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.drawing.confusion import before_and_after_matching
 from nodenova.errors import GraphError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.model.decisions import Rename
-from nodenova.model.keywords import Feature
-from nodenova.pages.glossary import GLOSSARY
-from nodenova.pages.html import policy_hash
+from nodenova.model.info import Feature
+from nodenova.report.charts import before_and_after_matching
+from nodenova.report.html import GLOSSARY, policy_hash
 from nodenova.review import sections
-from nodenova.review.history import History
-from nodenova.review.map_nodes import LISTED, NOBODY, first_new_id
 from nodenova.review.page import review_page
-from nodenova.review.page_data import PageData, collect
-from nodenova.review.served import as_served, is_current
+from nodenova.review.page_cache import as_served, is_current
+from nodenova.review.page_data import LISTED, NOBODY, PageData, collect, first_new_id
+from nodenova.review.review_file import History
 from nodenova.review.trust import HeldOutScores
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"

@@ -23,18 +23,17 @@ from nodenova.bench.folder import RunFolder
 from nodenova.bench.run_page import write_report
 from nodenova.model.loading import load_model
 from nodenova.model.saving import save_model, weights_digest
-from nodenova.review.apply import ReviewSession
-from nodenova.review.decisions import apply_review
 from nodenova.review.page import review_page
 from nodenova.review.page_data import PageData, collect
-from nodenova.review.run import DiscoveryRun
-from nodenova.review.server import ReviewServer
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
     SplitSuggestion,
     Suggestions,
 )
+from nodenova.runs.apply import ReviewSession, apply_review
+from nodenova.runs.run import DiscoveryRun
+from nodenova.runs.server import ReviewServer
 
 pytestmark = pytest.mark.browser
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"

@@ -21,15 +21,15 @@ from typer.testing import CliRunner
 import nodenova as nova
 from nodenova.bench.row import Row
 from nodenova.cli import app
+from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.errors import SettingError, StorageError
 from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
-from nodenova.prism.encoder import PrismEncoder
-from nodenova.review.export import EXPORTS, Exported
-from nodenova.review.folder import DiscoveryFolder
-from nodenova.review.place import is_discovery
-from nodenova.review.predictions import Predictions
-from nodenova.review.run import DiscoveryRun
+from nodenova.runs.export import EXPORTS, Exported
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.predictions import Predictions
+from nodenova.runs.run import DiscoveryRun
+from nodenova.runs.run_dir import is_discovery
 
 
 @pytest.fixture(scope="module")
@@ -361,7 +361,7 @@ def test_a_failure_while_writing_leaves_nothing_and_what_was_there_stays(
     def full(*arguments: object, **told: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nodenova.review.findings.review_page", full)
+    monkeypatch.setattr("nodenova.runs.folder.review_page", full)
     for path in (tmp_path / "mine", tmp_path / "other"):
         with pytest.raises(OSError, match="No space left"):
             DiscoveryFolder.write(path, found, overwrite=True)

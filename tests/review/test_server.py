@@ -13,8 +13,8 @@ import pytest
 
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Rename
-from nodenova.review.decisions import Review
-from nodenova.review.server import MAX_BYTES, MAX_THREADS, ReviewServer
+from nodenova.runs.apply import Review
+from nodenova.runs.server import MAX_BYTES, MAX_THREADS, ReviewServer
 
 FINE = Review("fine")
 PAGE = "<!DOCTYPE html><title>page</title>äöü"

@@ -14,14 +14,14 @@ import nodenova as nova
 from nodenova.errors import SettingError, StorageError
 from nodenova.files import to_json
 from nodenova.model.decisions import Merge, Relabel, Split
-from nodenova.review.held_out import held_out
-from nodenova.review.run import DiscoveryRun
+from nodenova.review.cross_validation import held_out
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
     SplitSuggestion,
     Suggestions,
 )
+from nodenova.runs.run import DiscoveryRun
 
 
 class Made(NamedTuple):

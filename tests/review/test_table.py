@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 import nodenova as nova
 from nodenova.cli import app
 from nodenova.errors import GraphError, SettingError, StorageError
-from nodenova.io.exported import added_to
+from nodenova.io.nodes import added_to
 from nodenova.io.tables import read_table
-from nodenova.review.table import export_table, prediction_frame
+from nodenova.runs.tables import export_table, prediction_frame
 
 N = 90
 ADDED = ["class", "name", "kind", "probability"]
@@ -246,7 +246,7 @@ def test_labels_that_were_merged_or_renamed_are_no_features_either(
     found: nova.NodeDiscoverer, tmp_path: Path
 ) -> None:
     model = found.model_.rename(0, "something else")
-    from nodenova.review.table import to_table
+    from nodenova.runs.tables import to_table
 
     table = write(tmp_path, columns("grp"), ".csv")
     run = found.run_

@@ -9,8 +9,8 @@ import pytest
 
 import nodenova as nova
 from nodenova.model.info import ClassInfo
-from nodenova.review.predictions import Predictions
 from nodenova.review.user_labels import UserLabels, labels_in_new_classes
+from nodenova.runs.predictions import Predictions
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nodenova.model.info import ClassInfo
-from nodenova.model.stage import Stage
-from nodenova.prism.count import Count
-from nodenova.review.verdict import verdict
+from nodenova.model.model import Stage
+from nodenova.open_world.count import Count
+from nodenova.review.trust import verdict
 
 FIT = Stage("fit", {}, 0, ())
 OLD = ClassInfo(0, "oak", "oak", "known", 0, size=70, labelled=50)

@@ -17,8 +17,8 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.data.splits import labelled_new_task, with_split
 from nodenova.errors import GraphError, SettingError
 from nodenova.methods import METHODS, choose_encoder, make_method
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.multirank import MultiRank
 from nodenova.supervised import LABELLED, NEEDS
 from nodenova.supervised.entrance import discover_supervised

@@ -17,9 +17,9 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.data.splits import labelled_new_task
 from nodenova.errors import SettingError
 from nodenova.methods import make_method
-from nodenova.nn.memory import Memory
+from nodenova.nn.class_memory import Memory
 from nodenova.supervised import LABELLED
-from nodenova.supervised._old_and_new import old_and_new, remembered_anew
+from nodenova.supervised._shared import old_and_new, remembered_anew
 from nodenova.supervised.entrance import discover_supervised
 
 NAMES = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")

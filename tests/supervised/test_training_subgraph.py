@@ -8,7 +8,7 @@ import torch
 
 import nodenova as nova
 from nodenova.data.labels import LabelledNewTask
-from nodenova.supervised._training_subgraph import training_subgraph
+from nodenova.supervised._shared import training_subgraph
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])

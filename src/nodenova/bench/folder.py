@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from nodenova.bench import schedules
-from nodenova.bench.maps import read_map, write_map
+from nodenova.bench.embeddings import read_map, write_map
 from nodenova.bench.plan import Plan, as_now
 from nodenova.bench.row import Row
 from nodenova.bench.run import Outcome, Watch, run_one, unwatched

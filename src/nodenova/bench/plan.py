@@ -8,10 +8,10 @@ from typing import Any
 
 from nodenova.bench.registry import AnyMethod, get_method, name_of
 from nodenova.bench.row import OLD_METHODS, OLD_VISIBILITIES, frozen_settings
+from nodenova.encoders.prism.lda import LDASettings
 from nodenova.errors import SettingError, one_of
 from nodenova.methods._plugin import origin_of
 from nodenova.methods.registry import settings_of
-from nodenova.prism.classifier import LDASettings
 
 DRAWS = ("published", "balanced", "as-it-comes")
 

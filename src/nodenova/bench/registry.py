@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from nodenova.bench.rivals import RIVALS
+from nodenova.bench.baselines import RIVALS
 from nodenova.methods import registry
 from nodenova.methods.registry import METHODS, Method
 from nodenova.supervised import LABELLED, LabelledMethod

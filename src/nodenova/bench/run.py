@@ -19,7 +19,7 @@ from nodenova.evaluation.provenance import commit, versions
 from nodenova.fitting import fit
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
-from nodenova.nn.passes import shared_passes
+from nodenova.nn.encode_cache import shared_passes
 from nodenova.nn.training import Watcher
 from nodenova.supervised.entrance import discover_supervised
 

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
+from nodenova.bench.embeddings import layout_of
 from nodenova.bench.folder import MAP, RunFolder
-from nodenova.bench.maps import layout_of
 from nodenova.bench.row import Row
-from nodenova.drawing.confusion import before_and_after_matching, predicted_names
-from nodenova.drawing.curves import loss_curves
-from nodenova.drawing.layout import differ, positions
-from nodenova.drawing.node_map import map_data
 from nodenova.errors import StorageError
 from nodenova.evaluation import metrics
 from nodenova.files import write_atomically
 from nodenova.model.model import Stage
-from nodenova.pages.html import MAP_SCRIPTS, START, count, render_page
-from nodenova.pages.scores import score_tables
+from nodenova.report.charts import before_and_after_matching, loss_curves, predicted_names
+from nodenova.report.html import MAP_SCRIPTS, START, count, render_page
+from nodenova.report.node_map import map_data
+from nodenova.report.scores import score_tables
+from nodenova.report.tsne import differ, positions
 
 SEEN = {
     "graph": "the graph (features and edges)",

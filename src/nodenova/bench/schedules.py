@@ -15,7 +15,7 @@ from nodenova.bench.registry import AnyMethod, name_of
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
 from nodenova.fitting import TRAINING
-from nodenova.io.datasets import DATASETS
+from nodenova.io.dataset_table import DATASETS
 from nodenova.methods.registry import settings_of, with_settings
 
 SCHEDULES = ("paper", "released")

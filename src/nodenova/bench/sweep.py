@@ -16,12 +16,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from nodenova.bench.attempt import Runner, kept
-from nodenova.bench.attempt import Source as Source
-from nodenova.bench.attempt import failed_row as failed_row
-from nodenova.bench.grid import RunSpec
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
+from nodenova.bench.runs import RunSpec
+from nodenova.bench.worker import Runner, Source, failed_row, kept
 from nodenova.nn.seeding import fixed_threads
 from nodenova.nn.training import Watcher
 

@@ -2,6 +2,14 @@
 
 The order of rows does not matter, but of two rows with one key (a failed run that was done again)
 the later counts.
+
+What stands under each table of the bench: how its numbers were made and how they are read.
+
+Five settings of learning classes in two phases, in one table.
+
+What phase 2 is given makes three groups of methods; whether the exam says of a node that its class
+is old or new makes two kinds of scores. Task-IL and class-IL, NCDwF and NC-NCD are the same runs,
+read by the one or by the other.
 """
 
 from __future__ import annotations
@@ -11,12 +19,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodenova.bench import captions
-from nodenova.bench.cells import Cell, Column, Entry, Line, Table, table
-from nodenova.bench.league.tables import LEAGUE_TABLES
+from nodenova.bench.league_tables import LEAGUE_TABLES
 from nodenova.bench.paper import LEFT_OUT
 from nodenova.bench.row import Row
-from nodenova.bench.select import (
+from nodenova.bench.row_filters import (
     PHASE_1,
     at_home,
     by_method,
@@ -29,8 +35,16 @@ from nodenova.bench.select import (
     unchanged,
     variants,
 )
-from nodenova.bench.settings_table import settings
-from nodenova.bench.sweeps import ablated, confusions, deep, depth_of, left_out, panels, swept
+from nodenova.bench.sword_variants import (
+    ablated,
+    confusions,
+    deep,
+    depth_of,
+    left_out,
+    panels,
+    swept,
+)
+from nodenova.bench.table import MIN_PAIRS, Cell, Column, Entry, Line, Table, table
 from nodenova.bench.titles import (
     DATASETS,
     ENCODERS,
@@ -43,6 +57,162 @@ from nodenova.bench.titles import (
     method_title,
 )
 from nodenova.evaluation.scores import mean_std
+
+SPREAD = "mean ± sample standard deviation over"
+PERCENT = f"Percent of the test nodes, {SPREAD} seeds (how many: column n)."
+BLOCK = (
+    "Discovered classes are matched one to one among the new classes (block); old ids are fixed."
+)
+BESIDE = "In parentheses the paper's number: one run, matched by identity."
+BEST = (
+    "Best bold, runner-up underlined, by block of lines, among methods without labels in phase 2."
+)
+LABELS = "† was given labels (or old nodes) in phase 2 and is never best."
+TESTED = (
+    "▲ ▼ better or worse than {}: paired t-test on common seeds, Holm-corrected over the table, "
+    "p < 0.05, and exact Wilcoxon signed-rank test p < 0.05; △ ▽ by the t-test alone. "
+    f"Fewer than {MIN_PAIRS} common seeds: no claim."
+)
+AVERAGE = (
+    "Average: over the datasets shown, of ours and of the paper's numbers, "
+    "where all of them are there."
+)
+HIDES = (
+    "All can be high while no new class is found at all (never new); "
+    "H, the harmonic mean of Old and New, cannot."
+)
+LOTTERY = (
+    "The discovered class with number i must be the true class i, as the paper counts. "
+    "Without labels a method cannot know these numbers, so New is a lottery here: "
+    "nothing is marked and nothing is tested."
+)
+MASKED = (
+    "Inductive: a phase sees only nodes of the classes met so far, features and edges of the "
+    "others are masked (the paper's text); tested on the whole graph."
+)
+TO_SWORD = TESTED.format("SWORD")
+
+COMPARISON = (PERCENT, BLOCK, BESIDE, BEST, LABELS, TO_SWORD, AVERAGE, HIDES)
+IDENTITY = (PERCENT, LOTTERY, BESIDE, LABELS, AVERAGE)
+INDUCTIVE = (PERCENT, MASKED, BLOCK, BESIDE, BEST, LABELS, TO_SWORD, AVERAGE)
+HEADS = (
+    PERCENT,
+    BLOCK,
+    "Old and All by the joint head; New-N: test nodes of new classes only, "
+    "by the head for new classes.",
+    BESIDE,
+    BEST,
+    LABELS,
+    TO_SWORD,
+)
+FORGETTING = (
+    PERCENT,
+    BLOCK,
+    "AA: mean of Old and New after phase 2. "
+    "AF: Old after phase 2 minus Old after phase 1; negative is forgotten.",
+    BESIDE,
+    BEST,
+    LABELS,
+    TO_SWORD,
+    AVERAGE,
+)
+ABLATION = (
+    PERCENT,
+    BLOCK,
+    "SWORD with only the losses that have a ✓; the others have weight zero.",
+    BESIDE,
+    BEST,
+    TESTED.format("SWORD with all five"),
+)
+SENSITIVITY = (
+    PERCENT,
+    BLOCK,
+    "SWORD with one parameter changed and all others as they are by default. "
+    "The paper shows curves without numbers, "
+    "and none for k, the number of top activations that must agree.",
+)
+LAYERS = (
+    PERCENT,
+    BLOCK,
+    "Everything else as it is by default. The paper shows curves without numbers.",
+)
+CLASS_SPLITS = (
+    f"Percent of the test nodes, {SPREAD} random choices of the old classes "
+    "(how many: column n; seeds of one choice are averaged first).",
+    BLOCK,
+    "Balanced: as many unlabelled nodes of each new class; "
+    "as-it-comes: drawn at random from all of them.",
+    BEST,
+    LABELS,
+    TO_SWORD.replace("seeds", "class splits"),
+)
+CONFUSION = (
+    "Percent of the nodes of the true class (lines) by predicted class (columns), "
+    f"{SPREAD} seeds (how many: column n).",
+    BLOCK,
+)
+TSNE = (
+    PERCENT,
+    "The maps in numbers: agreement of true and predicted classes over all test nodes (NMI, ARI), "
+    "and how many nodes are put on the right side, old or new (old-new accuracy). "
+    "The panels are in the page.",
+    LABELS,
+)
+
+
+def collapse_caption(how_many: str) -> tuple[str, ...]:
+    """Under the table of which new classes are used.
+
+    Args:
+        how_many: New classes there are to be found, by dataset.
+    """
+    return (
+        "Does a method use the classes it was told to find? "
+        "Mean ± sample standard deviation over seeds (column n).",
+        "Used: how many discovered classes are said of at least one test node, "
+        f"of those to be found: {how_many}.",
+        "Full: percent of the seeds in which all of them are. "
+        "Largest: percent of the test nodes called new that are in the largest discovered class, "
+        "over the seeds in which any is.",
+        LABELS,
+    )
+
+
+# What phase 2 is given, by whether it has labels of new nodes and of old ones.
+GROUPS = {
+    (True, True): "Labels of new classes (told: task-IL, not told: class-IL)",
+    (False, True): "Old nodes with labels, new ones without (NCD: New-N alone)",
+    (False, False): "New nodes without labels (told: NCDwF, not told: NC-NCD)",
+}
+CAPTION = (
+    "Percent of the test nodes, mean ± sample standard deviation over seeds (how many: column n).",
+    "Discovered classes are matched one to one among the new classes (block); old ids are fixed.",
+    "Told, at the exam, whether a node's class is old or new: Old-N, New-N, All-N. "
+    "Not told: Old, New, All and H.",
+    "† was given labels (or old nodes) in phase 2.",
+)
+
+
+def settings(rows: Sequence[Row]) -> list[Table]:
+    """Methods by what phase 2 is given, scored with and without being told old from new."""
+    entries = by_method(unchanged(of_the_paper(rows)))
+    placed = [
+        replace(entry, group=f"{GROUPS[_given(entry)]}, {entry.group}", reference=False)
+        for entry in entries
+    ]
+    order = list(GROUPS.values())
+    placed.sort(
+        key=lambda entry: next(i for i, group in enumerate(order) if entry.group.startswith(group))
+    )
+    scores = ("old_n", "new_n", "all_n", "old", "new", "all", "h")
+    return [table("settings", "Settings", CAPTION, ("Method",), placed, scores)]
+
+
+def _given(entry: Entry) -> tuple[bool, bool]:
+    sees = {what for row in entry.rows for what in row.sees}
+    labelled = "new_labels" in sees
+    return labelled, labelled or "old_labels" in sees
+
 
 METHOD = ("Method",)
 ACCURACIES = ("old", "new", "all", "h")
@@ -60,7 +230,7 @@ def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
     block = table(
         "comparison",
         "Comparison",
-        captions.COMPARISON,
+        COMPARISON,
         METHOD,
         entries,
         ACCURACIES,
@@ -70,7 +240,7 @@ def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
     identity = table(
         "comparison",
         "Comparison, matched by identity",
-        captions.IDENTITY,
+        IDENTITY,
         METHOD,
         entries,
         ("old", "new", "all"),
@@ -81,7 +251,7 @@ def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
     inductive = table(
         "comparison",
         "Comparison, inductive",
-        captions.INDUCTIVE,
+        INDUCTIVE,
         METHOD,
         by_method(met, _with_changes(met)),
         ACCURACIES,
@@ -103,7 +273,7 @@ def collapse(rows: Sequence[Row]) -> list[Table]:
     shown = no_ncd(compared(of_the_paper(rows)))
     counts = {row.dataset: row.num_new for row in shown}
     how_many = ", ".join(f"{dataset_title(d)} {counts[d]}" for d in in_order(set(counts), DATASETS))
-    caption = captions.collapse(how_many)
+    caption = collapse_caption(how_many)
     entries = by_method(shown)
     scores = ("new_used", "new_all", "new_largest")
     return [table("collapse", "Use of the new classes", caption, METHOD, entries, scores)]
@@ -114,9 +284,7 @@ def heads(rows: Sequence[Row]) -> list[Table]:
     entries = by_method(no_ncd(unchanged(of_the_paper(rows))))
     scores = ("old", "new_n", "all")
     marked = scores[1:]
-    return [
-        table("heads", "Task-specific head", captions.HEADS, METHOD, entries, scores, marked=marked)
-    ]
+    return [table("heads", "Task-specific head", HEADS, METHOD, entries, scores, marked=marked)]
 
 
 def forgetting(rows: Sequence[Row]) -> list[Table]:
@@ -127,7 +295,7 @@ def forgetting(rows: Sequence[Row]) -> list[Table]:
         table(
             "forgetting",
             "Forgetting",
-            captions.FORGETTING,
+            FORGETTING,
             METHOD,
             entries,
             scores,
@@ -157,9 +325,7 @@ def ablation(rows: Sequence[Row]) -> list[Table]:
                 entries.append(Entry(group, ticks, mine, encoder, paper_line, line == "none"))
     losses = tuple(LOSSES.values())
     marked = ("all", "h")
-    return [
-        table("ablation", "Ablation", captions.ABLATION, losses, entries, ACCURACIES, marked=marked)
-    ]
+    return [table("ablation", "Ablation", ABLATION, losses, entries, ACCURACIES, marked=marked)]
 
 
 def sensitivity(rows: Sequence[Row]) -> list[Table]:
@@ -173,9 +339,7 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
                 default = " (default)" if any(parameter not in row.changed for row in mine) else ""
                 group = f"{letter}, {_beside(encoder, kind)}"
                 entries += [Entry(group, (f"{value:g}{default}",), mine, encoder)] if mine else []
-    return [
-        table("sensitivity", "Sensitivity", captions.SENSITIVITY, ("Value",), entries, ACCURACIES)
-    ]
+    return [table("sensitivity", "Sensitivity", SENSITIVITY, ("Value",), entries, ACCURACIES)]
 
 
 def layers(rows: Sequence[Row]) -> list[Table]:
@@ -193,7 +357,7 @@ def layers(rows: Sequence[Row]) -> list[Table]:
                     by_depth.setdefault(depth_of(row), []).append(row)
                 for depth in sorted(by_depth) if len(by_depth) > 1 else ():
                     entries.append(Entry(group, (str(depth),), by_depth[depth], encoder))
-    return [table("layers", "Number of layers", captions.LAYERS, ("Layers",), entries, ACCURACIES)]
+    return [table("layers", "Number of layers", LAYERS, ("Layers",), entries, ACCURACIES)]
 
 
 def class_splits(rows: Sequence[Row]) -> list[Table]:
@@ -212,7 +376,7 @@ def class_splits(rows: Sequence[Row]) -> list[Table]:
         table(
             "class-splits",
             "Random class splits",
-            captions.CLASS_SPLITS,
+            CLASS_SPLITS,
             METHOD,
             entries,
             scores,
@@ -238,7 +402,7 @@ def confusion(rows: Sequence[Row]) -> list[Table]:
             group = "old classes" if i < each[0].num_old else "new classes"
             lines.append(Line(group, (name,), cells))
         what = f"Confusion: {dataset_title(dataset)}, {encoder_title(encoder)}, {title}"
-        tables.append(Table(what, captions.CONFUSION, ("True class",), columns, tuple(lines)))
+        tables.append(Table(what, CONFUSION, ("True class",), columns, tuple(lines)))
     return tables
 
 
@@ -249,7 +413,7 @@ def tsne(rows: Sequence[Row]) -> list[Table]:
     shown = [r for r in plain if (r.dataset, r.encoder, r.method) in mapped]
     title = "What the t-SNE panels show, in numbers"
     scores = ("nmi", "ari", "old_new_accuracy")
-    return [table("tsne", title, captions.TSNE, METHOD, by_method(shown), scores)]
+    return [table("tsne", title, TSNE, METHOD, by_method(shown), scores)]
 
 
 TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {

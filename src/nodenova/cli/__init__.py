@@ -19,11 +19,10 @@ __all__ = ["app", "main"]
 # Importing a file adds its commands; --help lists them in this order.
 _COMMANDS = (
     "demo",
-    "inspecting",
+    "inspect_graph",
     "prepare",
-    "count",
     "discover",
-    "reviewing",
+    "review",
     "diff",
     "predict",
     "run",

@@ -95,7 +95,8 @@ def load_named(
     """The graph, and how many of its classes are old by default."""
     if (dataset is None) == (graph is None):
         raise SettingError("give either --dataset NAME or --graph FILE")
-    from nodenova.io.datasets import DATASETS, load_dataset
+    from nodenova.io.dataset_table import DATASETS
+    from nodenova.io.datasets import load_dataset
     from nodenova.io.load import load_graph
 
     if graph is not None:

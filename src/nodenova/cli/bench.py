@@ -1,17 +1,30 @@
-"""nodenova bench and check: tables of the paper from rows, and whether a method keeps the rules."""
+"""nodenova bench and check: tables of the paper from rows, and whether a method keeps the rules.
+
+What `nodenova bench` says: names that are unknown at once, and the table at the end.
+
+The live table of a bench: what is done, what is running, and how long is left.
+
+Benches of the league on the command line: what they are run with.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from nodenova.cli.app import (
     RESEARCH,
@@ -21,22 +34,274 @@ from nodenova.cli.app import (
     err,
     fail,
     loading,
+    log_line,
     out,
+    print_notes,
     seeds_of,
     settings_of,
 )
-from nodenova.cli.bench_said import check_known, print_remarks, print_tables
-from nodenova.cli.board import Board
 from nodenova.cli.cluster import RayAddress
-from nodenova.cli.league import runs_of_league
+from nodenova.cli.method_names import LABELLED, METHODS, OLD_METHODS, names_in
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
-    from nodenova.bench.grid import RunSpec
     from nodenova.bench.row import Row
     from nodenova.bench.rowfile import RowFile
-    from nodenova.bench.sweep import Source
+    from nodenova.bench.runs import RunSpec
+    from nodenova.bench.sweep import Event
+    from nodenova.bench.worker import Source
     from nodenova.data.labels import LabelledGraph
+
+
+DATASETS = names_in("DATASETS", "io/dataset_table.py")
+ASKED = ("gcn", "gat", "sage")  # what --encoders takes
+MAX_VARIANTS = 5  # that are named; tables of variants have many
+MAX_PRINTED = 60  # lines of a table; longer ones are in the file
+
+
+def check_known(datasets: Sequence[str], methods: Sequence[str]) -> None:
+    """Refuse datasets and methods that have no such name, before PyTorch is loaded.
+
+    Raises:
+        SettingError: There is none of this name.
+    """
+    for name in datasets:
+        if name not in DATASETS and not name.startswith("synthetic"):
+            raise one_of("dataset", name, [*DATASETS, "synthetic"])
+    for name in methods:
+        if ".py" not in name and name not in (*METHODS, *LABELLED, *OLD_METHODS):
+            raise one_of("method", name, (*METHODS, *LABELLED))
+
+
+def print_tables(written: Sequence[Path]) -> None:
+    """The tables that were written as Markdown, as far as they are short enough to read."""
+    for path in written:
+        if path.suffix != ".md":
+            continue
+        text = path.read_text(encoding="utf-8").rstrip().splitlines()
+        # What the numbers are is a long paragraph; it is in the file.
+        lines = [line for line in text if line.startswith(("#", "|", "**"))]
+        for line in lines[:MAX_PRINTED]:
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+        if len(lines) > MAX_PRINTED:
+            out.print(f"and {len(lines) - MAX_PRINTED} more lines in {path}", markup=False)
+        out.print()
+
+
+def print_remarks(specs: Sequence[RunSpec], rows: Sequence[Row]) -> None:
+    """What a reader of the table would wonder about, a line each.
+
+    Args:
+        specs: What was asked for.
+        rows: What was run.
+    """
+    print_notes([*own_encoders(specs), *variants(specs), *same_for_all_seeds(specs, rows)])
+
+
+def own_encoders(specs: Sequence[RunSpec]) -> list[str]:
+    """Methods that run on an encoder of their own, in tables by encoder."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for spec in specs:
+        if not spec.plan.protocol and spec.plan.encoder not in ASKED:
+            found[spec.plan.method_name].add(spec.plan.encoder)
+    return [
+        f"{method} runs on its own encoder ({', '.join(sorted(names))}), whatever --encoders says"
+        for method, names in sorted(found.items())
+    ]
+
+
+def variants(specs: Sequence[RunSpec]) -> list[str]:
+    """Methods that come with variants that nobody named."""
+    found: dict[str, dict[str, object]] = defaultdict(dict)
+    for spec in specs:
+        found[spec.plan.method_name].setdefault(str(spec.plan.method), spec.plan.method)
+    said = []
+    for method, made in sorted(found.items()):
+        first, *others = made.values()
+        for other in others:
+            differs = [f"{k}={v}" for k, v in vars(other).items() if vars(first)[k] != v]
+            said.append(f"{method} comes along with {', '.join(differs)} as a line of its own")
+    return said[:MAX_VARIANTS]
+
+
+def same_for_all_seeds(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[str]:
+    """Methods whose ± says nothing: all seeds have the same scores."""
+    wanted = {spec.key: spec for spec in specs}
+    by_line: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in {row.key: row for row in rows if row.key in wanted and not row.is_failed}.values():
+        plan = wanted[row.key].plan
+        line = (plan.method_name, plan.dataset, plan.encoder, str(plan.method), str(plan.old))
+        by_line[line].append(row.scores()["all"])
+    same = {line[0] for line, scores in by_line.items() if len(scores) > 1 and len({*scores}) == 1}
+    if not same:
+        return []
+    named = ", ".join(sorted(same))
+    return [
+        f"± 0.0 of {named}: the split is the published one and all seeds give the same result; "
+        "it says nothing about other splits (`nodenova bench class-splits` varies them)"
+    ]
+
+
+class Board:
+    """The live table, drawn by Rich.
+
+    Args:
+        specs: All runs of the bench.
+        todo: Those without a row.
+        jobs: How many run at the same time.
+        log: Whether a run that ends is a plain line, where no table is drawn.
+    """
+
+    def __init__(
+        self, specs: Sequence[RunSpec], todo: Sequence[RunSpec], jobs: int, log: bool = False
+    ) -> None:
+        self.log = log
+        self.total = len(specs)
+        self.done = len(specs) - len(todo)
+        self.failed = 0
+        self.jobs = jobs
+        self.places = Counter(_place(spec) for spec in specs)
+        self.ended = self.places - Counter(_place(spec) for spec in todo)
+        self.left = Counter(_kind(spec) for spec in todo)
+        self.running: dict[int, tuple[RunSpec, str]] = {}
+        self.seconds: dict[tuple[str, ...], list[float]] = {}
+        self.since: dict[int, float] = {}
+
+    def on_event(self, event: Event) -> None:
+        """Take in what happened to a run."""
+        from nodenova.bench.sweep import Epoch, Started
+
+        spec = event.spec
+        worker = event.worker
+        what = event.what
+        if isinstance(what, Started):
+            self.running[worker] = (spec, "starting")
+            self.since[worker] = time.monotonic()
+        elif isinstance(what, Epoch):
+            phase = {"fit": "phase 1", "discover": "phase 2"}[what.phase]
+            self.running[worker] = (spec, f"{phase}, epoch {what.epoch} of {what.epochs}")
+        else:
+            self.running.pop(worker, None)
+            self.done += 1
+            self.failed += what.is_failed
+            self.ended[_place(spec)] += 1
+            self.left[_kind(spec)] -= 1
+            now = time.monotonic()
+            self.seconds.setdefault(_kind(spec), []).append(now - self.since.get(worker, now))
+            if self.log:
+                how = "failed" if what.is_failed else "done"
+                log_line(f"{self.done} of {self.total} runs, {how}: {_describe(spec)}")
+
+    def remaining(self) -> float | None:
+        """Seconds left, by what runs of the same kind took; of other kinds by the mean of all."""
+        means = {kind: sum(took) / len(took) for kind, took in self.seconds.items()}
+        if not means:
+            return None
+        typical = sum(means.values()) / len(means)
+        alone = sum(count * means.get(kind, typical) for kind, count in self.left.items())
+        return alone / self.jobs
+
+    def __rich__(self) -> Group:
+        left = self.remaining()
+        head = Text(f"{self.done} of {self.total} runs done")
+        if self.failed:
+            head.append(f", {self.failed} failed", style="yellow")
+        when = ", time left not known yet" if left is None else f", about {_duration(left)} left"
+        head.append(when)
+        table = Table("", "encoder", "done", "", box=None, pad_edge=False)
+        for (dataset, encoder), total in self.places.items():
+            ended = self.ended[dataset, encoder]
+            bar = ProgressBar(total=total, completed=ended, width=24)
+            table.add_row(escape(dataset), encoder, f"{ended}/{total}", bar)
+        now = [
+            Text(f"  {_describe(spec)}: {doing}", style="cyan")
+            for spec, doing in self.running.values()
+        ]
+        return Group(head, table, *now)
+
+
+def _place(spec: RunSpec) -> tuple[str, str]:
+    return spec.plan.dataset, spec.plan.encoder
+
+
+def _kind(spec: RunSpec) -> tuple[str, ...]:
+    return (*_place(spec), spec.plan.method_name, *(f"{k}={v}" for k, v in spec.plan.fit_settings))
+
+
+def _describe(spec: RunSpec) -> str:
+    from nodenova.bench.schedules import changed
+
+    settings = (*changed(spec.plan).items(), *spec.plan.fit_settings)
+    given = [f"{name}={value}" for name, value in settings]
+    return " ".join([*_place(spec), spec.plan.method_name, *given, f"seed {spec.seed}"])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{round(seconds / 3600, 1)} h"
+
+
+def runs_of_league(
+    bench: str,
+    datasets: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    seeds: str | None,
+    source: Source,
+    setting: str,
+    refused: Mapping[str, bool],
+) -> list[RunSpec]:
+    """The runs that were asked for.
+
+    Args:
+        bench: One of the league.
+        datasets: Names or files; the bench's own that are on this machine unless given.
+        methods: Who takes part; the bench's own unless given.
+        seeds: As on the command line; as many as the protocol has unless given.
+        source: Where datasets are found.
+        setting: "transductive" or "inductive".
+        refused: Options that a protocol leaves no room for, and whether they were given.
+
+    Returns:
+        The runs.
+
+    Raises:
+        SettingError: An option that does not apply was given, or nothing is here to run on.
+    """
+    from nodenova.bench.league_runs import LEAGUE, league_runs
+    from nodenova.bench.protocols import INDUCTIVE
+    from nodenova.data.splits import SETTINGS
+
+    if setting not in SETTINGS:
+        raise one_of("setting", setting, SETTINGS)
+    if setting != SETTINGS[0] and bench not in INDUCTIVE:
+        refused = {**refused, "--setting": True}
+    given = [option for option, is_given in refused.items() if is_given]
+    if given:
+        raise SettingError(f"{given[0]}: {bench} is a protocol, which says that itself")
+    usual = LEAGUE[bench]
+    names = list(datasets) if datasets is not None else _here(usual.datasets, source.data_root)
+    if not names:
+        wanted = ", ".join(usual.datasets)
+        raise SettingError(f"none of the graphs of {bench} ({wanted}) is here: give --data-root")
+    graphs = [replace(source.load(name), name=name) for name in names]
+    numbers = seeds_of(str(usual.seeds) if seeds is None else seeds)
+    return league_runs(bench, graphs, methods or usual.entrants, numbers, setting)
+
+
+def _here(names: Sequence[str], data_root: str | None) -> list[str]:
+    from nodenova.io.dataset_table import DATASETS, find_root, is_on_disk
+
+    root = find_root(None if data_root is None else Path(data_root))
+
+    def is_here(name: str) -> bool:
+        if name not in DATASETS:
+            return True  # made on the spot
+        return DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
+
+    return [name for name in names if is_here(name)]
+
 
 TABLES = (
     "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
@@ -83,11 +348,11 @@ def bench(
             _names("--datasets", datasets or "cora"), _names("--methods", methods or "prism")
         )
     with loading(quiet):
-        from nodenova.bench.grid import SWORD_ALONE, BenchConfig, runs_of
-        from nodenova.bench.league.grid import LEAGUE
+        from nodenova.bench.league_runs import LEAGUE
         from nodenova.bench.registry import ALL_METHODS, get_method
         from nodenova.bench.rowfile import RowFile
-        from nodenova.bench.sweep import Source
+        from nodenova.bench.runs import SWORD_ALONE, BenchConfig, runs_of
+        from nodenova.bench.worker import Source
         from nodenova.data.splits import SETTINGS
         from nodenova.encoders.registry import encoder_kind
         from nodenova.fitting import check_settings, settings_from_text
@@ -162,7 +427,7 @@ def _run(
     quiet: bool,
 ) -> None:
     """Run what is missing, and write the tables."""
-    from nodenova.bench.on_ray import sweep_on_ray
+    from nodenova.bench.ray_sweep import sweep_on_ray
     from nodenova.bench.sweep import sweep, unfinished
     from nodenova.cluster.session import capacity, connected
 
@@ -191,8 +456,8 @@ def _run(
 def _write(
     table: str, specs: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
 ) -> None:
-    from nodenova.bench.grid import TABLES as KNOWN
-    from nodenova.bench.outputs import write_outputs, write_page
+    from nodenova.bench.page import write_outputs, write_page
+    from nodenova.bench.runs import TABLES as KNOWN
 
     wanted = {spec.key for spec in specs}
     asked = wanted if table == "comparison" else ()  # with settings that were given too
@@ -234,7 +499,7 @@ def _hidden(text: str) -> int | None:
 
 
 def _datasets(text: str | None, data_root: Path | None) -> list[str]:
-    from nodenova.io.datasets import DATASETS, PAPER, find_root, is_on_disk
+    from nodenova.io.dataset_table import DATASETS, PAPER, find_root, is_on_disk
 
     if text is not None:
         return _names("--datasets", text)
@@ -247,7 +512,7 @@ def _datasets(text: str | None, data_root: Path | None) -> list[str]:
 
 
 def _dataset(name: str, labelled: LabelledGraph, num_old: int | None) -> tuple[LabelledGraph, int]:
-    from nodenova.io.datasets import DATASETS
+    from nodenova.io.dataset_table import DATASETS
 
     default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
     count = default if num_old is None else num_old

@@ -10,12 +10,12 @@ import typer
 from rich.markup import escape
 
 from nodenova.cli.app import OWN, Quiet, app, loading, out
-from nodenova.cli.written import one_line_table
+from nodenova.cli.output import one_line_table
 from nodenova.errors import StorageError
-from nodenova.review.place import run_document
+from nodenova.runs.run_dir import run_document
 
 if TYPE_CHECKING:
-    from nodenova.growth.diff import ClassChange, RunDiff
+    from nodenova.runs.diff import ClassChange, RunDiff
 
 MAX_MOVES = 10  # nodes that are listed on the terminal
 LONGEST_NAME = 30  # letters of a class, and
@@ -43,7 +43,7 @@ def diff(
             raise StorageError(f"{path} is a folder, not a file to write to")
     with loading(quiet):
         from nodenova.files import to_json, write_atomically
-        from nodenova.review.compare import diff_runs, moves_table
+        from nodenova.runs.diff import diff_runs, moves_table
     found = diff_runs(before, after)
     if json_path is not None:
         write_atomically(json_path, to_json(asdict(found)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodenova.cli import files
+from nodenova.cli import graph_options
 from nodenova.cli.app import (
     FINDING,
     OUTPUT,
@@ -26,8 +26,7 @@ from nodenova.cli.app import (
     settings_of,
 )
 from nodenova.cli.cluster import RayAddress, use_cluster
-from nodenova.cli.estimate import LARGE, sentence
-from nodenova.cli.further import (
+from nodenova.cli.discover_from import (
     FromPath,
     LabelsPath,
     RefreshWord,
@@ -36,11 +35,12 @@ from nodenova.cli.further import (
     go_on,
     with_labels_in,
 )
+from nodenova.cli.graph_options import LARGE, sentence
+from nodenova.cli.method_names import LABELLED, check_names, check_settings
+from nodenova.cli.output import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.cli.progress import Bars
-from nodenova.cli.registered import LABELLED, check_names, check_settings
-from nodenova.cli.written import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.errors import SettingError
-from nodenova.review.place import check_place
+from nodenova.runs.run_dir import check_place
 
 if TYPE_CHECKING:
     pass
@@ -57,28 +57,28 @@ NumNew = Annotated[
 
 @app.command(rich_help_panel=OWN)
 def discover(
-    graph: files.GraphPath = None,
-    nodes: files.NodesPath = None,
-    edges: files.EdgesPath = None,
-    id_column: files.IdColumn = None,
-    label_column: files.LabelColumn = None,
-    text_columns: files.TextColumns = None,
-    features: files.Features = None,
+    graph: graph_options.GraphPath = None,
+    nodes: graph_options.NodesPath = None,
+    edges: graph_options.EdgesPath = None,
+    id_column: graph_options.IdColumn = None,
+    label_column: graph_options.LabelColumn = None,
+    text_columns: graph_options.TextColumns = None,
+    features: graph_options.Features = None,
     num_new: NumNew = "auto",
-    new_nodes: files.NewNodes = None,
-    new_column: files.NewColumn = None,
-    all_new: files.AllNew = False,
-    source_column: files.SourceColumn = None,
-    target_column: files.TargetColumn = None,
-    weight_column: files.WeightColumn = None,
-    min_weight: files.MinWeight = None,
-    weights: files.Weights = None,
-    edge_type_column: files.EdgeTypeColumn = None,
-    edge_types: files.EdgeTypes = None,
-    drop_unknown_edges: files.DropUnknown = False,
-    delimiter: files.Delimiter = None,
-    encoding: files.Encoding = None,
-    text_vectors: files.TextVectors = None,
+    new_nodes: graph_options.NewNodes = None,
+    new_column: graph_options.NewColumn = None,
+    all_new: graph_options.AllNew = False,
+    source_column: graph_options.SourceColumn = None,
+    target_column: graph_options.TargetColumn = None,
+    weight_column: graph_options.WeightColumn = None,
+    min_weight: graph_options.MinWeight = None,
+    weights: graph_options.Weights = None,
+    edge_type_column: graph_options.EdgeTypeColumn = None,
+    edge_types: graph_options.EdgeTypes = None,
+    drop_unknown_edges: graph_options.DropUnknown = False,
+    delimiter: graph_options.Delimiter = None,
+    encoding: graph_options.Encoding = None,
+    text_vectors: graph_options.TextVectors = None,
     method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="How to discover; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
@@ -88,7 +88,7 @@ def discover(
     labels_path: LabelsPath = None,
     refresh: RefreshWord = None,
     relabel: Annotated[bool, typer.Option("--relabel", rich_help_panel=OUTPUT, help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
-    none_share: files.NoneShare = 0.0,
+    none_share: graph_options.NoneShare = 0.0,
     folder: Annotated[Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option("--overwrite", rich_help_panel=OUTPUT, help="Replace the run that --out holds.")] = False,
     keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Keep the graph, without labels, for later commands.")] = True,
@@ -117,12 +117,12 @@ def discover(
             f"--method {method} needs labels of nodes of unknown classes, which nobody has"
         )
     number = number_of(num_new)
-    mixed = files.is_mixed(all_new, new_nodes, new_column)
+    mixed = graph_options.is_mixed(all_new, new_nodes, new_column)
     check_probability(min_confidence)
-    files.check_none_share(none_share)
+    graph_options.check_none_share(none_share)
     page = PageOptions(title or folder.resolve().name, tuple(listed_names(show or "")), report)
     page.check(nodes)
-    reading: files.FileOptions = {
+    reading: graph_options.FileOptions = {
         "id_column": id_column, "label_column": label_column, "source_column": source_column,
         "target_column": target_column, "weight_column": weight_column, "min_weight": min_weight,
         "weights": (weights or "count") if weight_column else weights,
@@ -145,10 +145,10 @@ def discover(
         return
     check_not_further(refresh)
     check_place(folder, overwrite)
-    options: files.FileOptions = {
+    options: graph_options.FileOptions = {
         **reading, "new_nodes": new_nodes, "new_column": new_column, "text_vectors": text_vectors
     }  # fmt: skip
-    loaded = files.load_files(
+    loaded = graph_options.load_files(
         graph, nodes, edges, text_columns=text_columns, features=features, show=not quiet, **options
     )  # fmt: skip
     if labels_path is not None:

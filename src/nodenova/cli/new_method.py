@@ -24,9 +24,9 @@ import torch
 
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
+from nodenova.nn.class_memory import Memory
 from nodenova.settings import check_settings, setting
-from nodenova.task import NewTask
+from nodenova.graph import NewTask
 
 
 @dataclass(frozen=True)

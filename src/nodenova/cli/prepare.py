@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli import files
+from nodenova.cli import graph_options
 from nodenova.cli.app import (
     OWN,
     DataRoot,
@@ -21,32 +21,33 @@ from nodenova.cli.app import (
     out,
     print_notes,
 )
+from nodenova.cli.progress import Reading
 from nodenova.errors import SettingError
 
 
 @app.command(rich_help_panel=OWN)
 def prepare(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the graph.")],
-    graph: files.GraphPath = None,
-    nodes: files.NodesPath = None,
-    edges: files.EdgesPath = None,
-    id_column: files.IdColumn = None,
-    label_column: files.LabelColumn = None,
-    text_columns: files.TextColumns = None,
-    features: files.Features = None,
-    new_nodes: files.NewNodes = None,
-    new_column: files.NewColumn = None,
-    source_column: files.SourceColumn = None,
-    target_column: files.TargetColumn = None,
-    weight_column: files.WeightColumn = None,
-    min_weight: files.MinWeight = None,
-    weights: files.Weights = None,
-    edge_type_column: files.EdgeTypeColumn = None,
-    edge_types: files.EdgeTypes = None,
-    drop_unknown_edges: files.DropUnknown = False,
-    delimiter: files.Delimiter = None,
-    encoding: files.Encoding = None,
-    text_vectors: files.TextVectors = None,
+    graph: graph_options.GraphPath = None,
+    nodes: graph_options.NodesPath = None,
+    edges: graph_options.EdgesPath = None,
+    id_column: graph_options.IdColumn = None,
+    label_column: graph_options.LabelColumn = None,
+    text_columns: graph_options.TextColumns = None,
+    features: graph_options.Features = None,
+    new_nodes: graph_options.NewNodes = None,
+    new_column: graph_options.NewColumn = None,
+    source_column: graph_options.SourceColumn = None,
+    target_column: graph_options.TargetColumn = None,
+    weight_column: graph_options.WeightColumn = None,
+    min_weight: graph_options.MinWeight = None,
+    weights: graph_options.Weights = None,
+    edge_type_column: graph_options.EdgeTypeColumn = None,
+    edge_types: graph_options.EdgeTypes = None,
+    drop_unknown_edges: graph_options.DropUnknown = False,
+    delimiter: graph_options.Delimiter = None,
+    encoding: graph_options.Encoding = None,
+    text_vectors: graph_options.TextVectors = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")] = None,
     data_root: DataRoot = None,
     memory: Annotated[str, typer.Option(help="What the sorting of tables may use before it goes to disk.")] = "1GB",
@@ -68,15 +69,14 @@ def prepare(
         )
     with loading(quiet, "loading"):
         from nodenova.io.datasets import load_dataset
+        from nodenova.io.graph_folder.prepare import convert, prepare_graph
         from nodenova.io.load import load_graph
-        from nodenova.io.preparing.convert import convert
-        from nodenova.io.preparing.run import prepare_graph
     try:
         if dataset is not None:
             convert(load_dataset(dataset, data_root), folder, overwrite)
             made = load_graph(folder)
         else:
-            with files.Reading(err, not quiet) as progress:
+            with Reading(err, not quiet) as progress:
                 made = prepare_graph(
                     folder, graph, nodes=nodes, edges=edges, id_column=id_column,
                     label_column=label_column, text_columns=tuple(text_columns or ()),

@@ -1,4 +1,7 @@
-"""How far a command is: a bar for each phase on a terminal, plain lines elsewhere."""
+"""What is shown while files are read.
+
+How far a command is: a bar for each phase on a terminal, plain lines elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -25,6 +29,7 @@ from nodenova.cli.app import err, log_line
 if TYPE_CHECKING:
     from nodenova.bench.row import Row
     from nodenova.nn.training import Watcher
+
 
 PHASES = {"fit": "learning the known classes", "discover": "discovering classes"}
 # What steps of a method are that is computed: see `nodenova.nn.training.progress`.
@@ -139,3 +144,39 @@ def mapping(show: bool) -> Iterator[Callable[[int, int], None]]:
             bars.update(task, description=drawing, completed=done, total=of)
 
         yield step
+
+
+class Reading:
+    """A bar for what `load_graph` is doing; a context manager that gives the function to call.
+
+    Where the console is no terminal, a plain line for each thing it does.
+    """
+
+    def __init__(self, console: Console, show: bool) -> None:
+        self._plain = show and not console.is_terminal
+        self._stage = ""
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            console=console,
+            disable=not show or self._plain,
+            transient=True,
+        )
+
+    def __enter__(self) -> Any:
+        if self._plain:
+            self._log("reading", 0.0)
+            return self._log
+        self._bars.start()
+        task = self._bars.add_task("reading", total=1.0)
+        return lambda stage, share: self._bars.update(
+            task, description=escape(stage), completed=share
+        )
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()
+
+    def _log(self, stage: str, share: float) -> None:
+        if stage != self._stage:
+            log_line(stage)
+        self._stage = stage

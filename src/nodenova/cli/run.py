@@ -26,12 +26,12 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
-from nodenova.cli.registered import LABELLED, METHODS, check_names, check_settings
+from nodenova.cli.method_names import LABELLED, METHODS, check_names, check_settings
 from nodenova.errors import SettingError, StorageError
 
 if TYPE_CHECKING:
     from nodenova.bench.plan import Plan
-    from nodenova.bench.results import Summary
+    from nodenova.bench.render import Summary
     from nodenova.bench.row import Row
     from nodenova.data.labels import LabelledGraph
 
@@ -118,7 +118,7 @@ def run(
         from nodenova.bench.folder import RunFolder
         from nodenova.bench.plan import Plan
         from nodenova.bench.registry import encoder_for, get_method
-        from nodenova.bench.results import summarize
+        from nodenova.bench.render import summarize
         from nodenova.bench.run import run_one
         from nodenova.bench.run_page import write_report
         from nodenova.cli.progress import Bars
@@ -170,11 +170,11 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write a run's report.html anew: one file that opens offline."""
     check_saved(run_path)
     from nodenova.bench.folder import RunFolder
-    from nodenova.bench.results import summarize
+    from nodenova.bench.render import summarize
     from nodenova.bench.run_page import write_report
     from nodenova.cli.progress import mapping
-    from nodenova.review.folder import DiscoveryFolder
-    from nodenova.review.place import is_discovery
+    from nodenova.runs.folder import DiscoveryFolder
+    from nodenova.runs.run_dir import is_discovery
 
     if is_discovery(run_path):
         with mapping(not quiet) as steps:
@@ -246,7 +246,7 @@ def _graded(row: Row) -> dict[str, object]:
 
 def print_scores(summary: Summary) -> None:
     """What was run, and its scores as a table."""
-    from nodenova.bench.markdown import describe, scores_table
+    from nodenova.bench.render import describe, scores_table
 
     header, rows = scores_table(summary)
     out.print(escape(describe(summary)), highlight=False)

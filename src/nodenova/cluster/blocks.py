@@ -14,12 +14,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.graph import Features, Graph
-from nodenova.io.mapped import MappedGraph, csr_over
-from nodenova.io.prepared import read_prepared
-from nodenova.nn.bags import weighted_sums
-from nodenova.nn.blocks import quiet
+from nodenova.io.mmap_graph import MappedGraph, csr_over, read_prepared
+from nodenova.nn.distributed import OfBlock
 from nodenova.nn.edge_weights import inverse_root, weigh
-from nodenova.nn.rowsplit import OfBlock
+from nodenova.nn.sparse import quiet, weighted_sums
 
 KEPT = 4  # blocks of a graph that a process keeps open
 

@@ -20,8 +20,8 @@ from nodenova.cluster import blocks
 from nodenova.cluster.session import ray_module, remote
 from nodenova.errors import NodenovaError, SettingError
 from nodenova.graph import Graph
-from nodenova.io.prepared import read_prepared
-from nodenova.nn.rowsplit import GraphSplit, OfBlock, SplitColumns
+from nodenova.io.mmap_graph import read_prepared
+from nodenova.nn.distributed import GraphSplit, OfBlock, SplitColumns
 
 # The blocks depend on the graph alone, so that the result does not depend on the cluster.
 MIN_BLOCKS, MAX_BLOCKS = 8, 64  # as long as

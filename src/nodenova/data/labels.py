@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodenova.errors import GraphError
-from nodenova.graph import Graph
-from nodenova.task import NewTask
+from nodenova.graph import Graph, NewTask
 
 if TYPE_CHECKING:
-    from nodenova.io.table_encoder import TableEncoder
+    from nodenova.io.recipe import TableEncoder
 
 UNKNOWN = -1
 

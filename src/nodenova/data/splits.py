@@ -8,12 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodenova.data.checks import check_groups, check_training_nodes
-from nodenova.data.division import Division
+from nodenova.data.division import Division, check_groups, check_training_nodes
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
 from nodenova.errors import SettingError, warn_renamed
+from nodenova.graph import NewTask
 from nodenova.settings import accepts_old_arguments
-from nodenova.task import NewTask
 
 SETTINGS = ("transductive", "inductive")
 OLD_WORDS = {"induced": "inductive"}

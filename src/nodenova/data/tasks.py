@@ -14,7 +14,7 @@ import numpy as np
 from nodenova.data.division import Division
 from nodenova.data.labels import UNKNOWN, Exam, OldTask, UserGraph
 from nodenova.errors import GraphError, SplitError
-from nodenova.task import NewTask
+from nodenova.graph import NewTask
 
 VALIDATION_SHARE = 5  # one labelled node in so many is for validation
 MAX_VALIDATION = 500

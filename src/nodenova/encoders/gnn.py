@@ -18,12 +18,11 @@ from torch import Tensor, nn
 
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.nn.attention import attend, attend_v1, score_v2
-from nodenova.nn.dense import linear
+from nodenova.nn.attention import attend, attend_v1, neighborhoods, score_v2
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.neighborhoods import neighborhoods
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
+from nodenova.nn.threaded_matmul import linear
 
 if TYPE_CHECKING:
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv

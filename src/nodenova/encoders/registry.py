@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodenova.encoders.gnn import GNN, LAYERS, GNNSpec
+from nodenova.encoders.prism.encoder import PrismEncoder, PrismEncoderSpec
 from nodenova.errors import one_of
 from nodenova.graph import Graph
 from nodenova.nn.encoder import Encoder
-from nodenova.prism.encoder import PrismEncoder, PrismEncoderSpec
 
 
 @dataclass(frozen=True)

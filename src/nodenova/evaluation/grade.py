@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from nodenova.data.labels import Exam
+from nodenova.display import html_table
 from nodenova.errors import one_of
 from nodenova.evaluation import metrics
-from nodenova.model.cosines import NODES_AT_ONCE
 from nodenova.model.decisions import Split
 from nodenova.model.model import Model
-from nodenova.nn.passes import encode_rows, passes_kept
+from nodenova.model.similarity import NODES_AT_ONCE
+from nodenova.nn.encode_cache import encode_rows, passes_kept
 from nodenova.nn.seeding import fixed_threads
-from nodenova.notebook.tables import html_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,6 @@
-"""Columns of a table as features with readable names.
+"""How a column is to be used: what it holds is judged once, on the file it is learned from.
+
+Columns of a table as features with readable names.
 
 A feature says something of one node that does not depend on the other nodes of the file: a word is
 there or it is not, a category has this value or not. So a file that has grown gives old nodes the
@@ -7,21 +9,28 @@ worth a feature; how much a word weighs is left to the encoder (Prism weighs wor
 among words becomes "year>=1998" for each of its quintiles, because an encoder of words asks only
 whether an entry is zero; and near numbers share most of these. Where numbers are all there is, they
 stay numbers, each centered and divided by its spread, as first seen.
+
+What is asked of a column before anybody knows what it holds: its values, how often each is.
+
+Columns that tell nodes apart and say nothing of what they are: ids, keys, addresses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
 from nodenova.io.frames import Cells
-from nodenova.io.lists import vectors_in
-from nodenova.io.streamed import THOUSANDS, WITH_COMMAS, StreamedCells
-from nodenova.io.tables import is_missing
+from nodenova.io.list_columns import RecordCells, TextLists, Vectors, vectors_in
+from nodenova.io.stream_columns import THOUSANDS, WITH_COMMAS, StreamedCells
+from nodenova.io.tables import Table, clipped, is_missing
 
 YES_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"}, {"t", "f"}, {"y", "n"}, {"0.0", "1.0"})
 YES = {"true", "yes", "1", "t", "y", "1.0"}
@@ -198,3 +207,276 @@ def _infinite(
             f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number"
         )
     return int(infinite.sum())
+
+
+class Counts(Collection[str], Protocol):
+    """Different values and how often each is there, as a `Counter` tells."""
+
+    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
+        """The most frequent values; of two as frequent, the one that is there first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The cells of a column that are not empty, without spaces around them.
+
+    Attributes:
+        present: How many.
+        counts: Their values.
+        blank: Of these, what is empty after all, but for the spaces around it.
+        texts: The cells; none where they were counted as they went by.
+        counted_words: How many words they have, if they were counted as they went by.
+    """
+
+    present: int
+    counts: Counts
+    blank: Counter[str]
+    texts: Sequence[str] = ()
+    counted_words: int | None = None
+
+    @property
+    def words(self) -> int:
+        """How many words they have."""
+        if self.counted_words is not None:
+            return self.counted_words
+        return sum(len(cell.split()) for cell in self.texts)
+
+
+def summary_of(cells: Sequence[str]) -> Summary:
+    """Summarize a column.
+
+    Raises:
+        GraphError: Its cells hold several values.
+
+    Examples:
+        >>> found = summary_of(["red oak ", "NA", "elm", "elm"])
+        >>> found.present, found.counts.most_common(1), found.words
+        (3, [('elm', 2)], 4)
+    """
+    if isinstance(cells, StreamedCells):
+        present, tally, blank, words = cells.summary
+        return Summary(present, tally, blank, counted_words=words)
+    texts = [cell.strip() for cell in cells if not is_missing(cell)]
+    counts = Counter(texts)
+    blank = Counter({value: count for value, count in counts.items() if is_missing(value)})
+    return Summary(len(texts), counts, blank, texts)
+
+
+def plain_summary(cells: Sequence[str]) -> Summary:
+    """The same; a column whose cells hold several values counts as empty."""
+    try:
+        return summary_of(cells)
+    except GraphError:
+        return Summary(0, Counter(), Counter())
+
+
+NEARLY_ALL = 0.95  # share of the nodes with a text of their own, from which on it is a key
+MIN_NODES = 20  # in fewer nodes values may all differ by chance
+HALF = 0.5  # the same share where name or values look like those of a key
+KEY_NAME = re.compile(
+    r"(?:^|[_\W])(?:id|key|uuid|guid|uri|url|link|href|doi|isbn|hash|sha1|sha256|md5|e-?mail)$"
+    r"|(?<=[a-z])(?:I[dD]|Key|U[rR][iIlL])$",
+)
+ADDRESS = re.compile(r"(?:https?|ftp)://\S+|www\.\S+|[^\s@]+@[^\s@]+\.\w+|doi:\S+|10\.\d{4,}/\S+")
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a column is called as keys are.
+
+    Examples:
+        >>> [is_key_name(name) for name in ("facebook_id", "paperId", "URL", "grid", "valid")]
+        [True, True, True, False, False]
+    """
+    return bool(KEY_NAME.search(name) or KEY_NAME.search(name.lower()))
+
+
+def key_reason(name: str, values: Collection[str] | np.ndarray, nodes: int) -> str:
+    """Why a column is taken for a key; "" where it is not.
+
+    Args:
+        name: Of the column.
+        values: Those that occur in it, once each: texts or whole numbers.
+        nodes: N.
+
+    Examples:
+        >>> key_reason("code", [f"x{i}" for i in range(40)], nodes=40)
+        'has another value in every row, as ids have'
+        >>> key_reason("page", ["http://a.org/1", "http://a.org/2"], nodes=3)
+        'holds addresses'
+        >>> key_reason("venue", ["KDD", "VLDB"], nodes=40)
+        ''
+    """
+    share = len(values) / max(nodes, 1)
+    # Sizes and times hardly repeat either: of numbers only those that never do are ids.
+    least = 1.0 if isinstance(values, np.ndarray) else NEARLY_ALL
+    if share >= least and nodes >= MIN_NODES:
+        every = "every row" if len(values) == nodes else "nearly every row"
+        return f"has another value in {every}, as ids have"
+    if share <= HALF or nodes < 3:
+        return ""
+    if not isinstance(values, np.ndarray) and all(map(ADDRESS.fullmatch, values)):
+        return "holds addresses"
+    return "is called as ids are, and has many values" if is_key_name(name) else ""
+
+
+RANGES = 5  # equally many nodes lie between two cuts of a number
+MAX_VALUES = 50  # of a category; the others share one feature
+LONGEST_NAME = 100  # characters of a category's value
+NUMERIC_FROM = 0.9  # share of cells that are numbers, for a column to be of numbers
+MOSTLY_ZERO = 0.75  # numbers with more zeros than that are counts, and stay as they are
+DENSE_ENOUGH = 0.5  # features stay numbers from this share of non-zero entries on
+MAX_SPELLINGS = 48  # of yes and no: TRUE, True, ...
+WORDS_OF_A_TEXT = 3  # on average, in a column that nobody called text
+
+
+def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
+    """Infer how a column is to be used.
+
+    Args:
+        table: Where it stands.
+        name: Of the column.
+        chosen: By the user: used if it can be. One that was only found is left out when it looks
+            like names.
+        notes: Gets a sentence on what was assumed or left out.
+
+    Returns:
+        The column's use; "text" for a column of sentences; None when it says nothing of a node.
+    """
+    cells = table.columns[name]
+    source = table.source
+    where = f"{source}: column {name!r}"
+    if isinstance(cells, Vectors):
+        return _vector(name, cells.matrix, where, notes)
+    if isinstance(cells, TextLists):
+        notes.append(f"{where} holds lists of texts; their words are used")
+        return "text"
+    if isinstance(cells, RecordCells) and not chosen:
+        notes.append(f"{where} holds records; not used")
+        return None
+    if isinstance(cells, Cells) and cells.values is not None:
+        return _measured(name, cells, cells.values, chosen, notes)
+    found = summary_of(cells)
+    counts, present = found.counts, found.present
+    missing = present < len(cells)
+    if not counts or (len(counts) == 1 and not missing):
+        notes.append(f"{where} is {'the same in every row' if counts else 'empty'}; not used")
+        return None
+    few = len(counts) <= MAX_SPELLINGS
+    if few and any({value.lower() for value in counts} <= pair for pair in YES_NO):
+        return Column(name, "yes/no", has_missing=missing)
+    if not (isinstance(cells, Cells) and cells.is_category):
+        values, odd, commas = numbers(cells, name, source, table.lines, table.unit)
+        if odd <= (1 - NUMERIC_FROM) * present:
+            if commas:
+                notes.append(f"{where}: numbers with {commas}")
+            if odd:
+                unread = zip(cells, values, strict=True)
+                first = next(cell for cell, v in unread if np.isnan(v) and not is_missing(cell))
+                said = f"{odd:,} cells are not numbers and count as missing"
+                notes.append(f"{where}: {said}, first: {clipped(first)}")
+            return _number(name, values, chosen, where, notes)
+        is_text = len(counts) > present / 2 and found.words >= WORDS_OF_A_TEXT * present
+        if is_text and not chosen:
+            notes.append(f"{where} holds sentences; used as text")
+            return "text"
+    kept = [value for value, _ in counts.most_common(MAX_VALUES) if len(value) <= LONGEST_NAME]
+    rest = len(counts) - len(kept)
+    if rest and not chosen and len(counts) > present / 2:
+        notes.append(
+            f"{where} looks like names ({len(counts):,} different values); "
+            "not used, unless given as text or feature"
+        )
+        return None
+    key = key_reason(name, counts, len(cells))
+    if key and not chosen:
+        notes.append(f"{where} {key}; not used, unless given as text or feature")
+        return None
+    if rest:
+        notes.append(
+            f"{where}: the {len(kept)} most frequent of {len(counts):,} values "
+            "have a feature each, the rest share one"
+        )
+    return Column(
+        name, "category", values=tuple(sorted(kept)), has_other=rest > 0, has_missing=missing
+    )
+
+
+def _measured(
+    name: str,
+    cells: Cells,
+    values: np.ndarray,
+    chosen: bool,
+    notes: list[str],
+) -> Column | None:
+    """How a column is to be used whose type says that it holds numbers or truth values."""
+    where = f"{cells.source}: column {name!r}"
+    known = values[~np.isnan(values)]
+    missing = len(known) < len(values)
+    if not len(known) or (not missing and cells.is_constant):
+        notes.append(f"{where} is {'the same in every row' if len(known) else 'empty'}; not used")
+        return None
+    if np.isin(known, (0, 1)).all():
+        return Column(name, "yes/no", has_missing=missing)
+    return _number(name, numbers(cells, name, cells.source)[0], chosen, where, notes)
+
+
+def _number(
+    name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]
+) -> Column | None:
+    known = values[~np.isnan(values)]
+    missing = len(known) < len(values)
+    whole = bool((known == np.rint(known)).all())
+    distinct = np.unique(known)
+    if whole and not chosen:
+        if len(distinct) == len(values) > 2 and np.ptp(known) + 1 == len(values):
+            notes.append(f"{where} only numbers the rows; not used")
+            return None
+        key = key_reason(name, distinct, len(values))
+        if key:
+            notes.append(f"{where} {key}; not used, unless given as a feature")
+            return None
+    if whole and len(distinct) == len(values) > 2:
+        notes.append(
+            f"{where} has another whole number in every row, as ids have; used nevertheless"
+        )
+    if (known == 0).mean() > MOSTLY_ZERO:
+        return Column(name, "count", has_missing=missing)
+    cuts = _cuts(known)
+    spread = float(known.std()) or 1.0
+    return Column(
+        name, "number", tuple(cuts.tolist()), float(known.mean()), spread, has_missing=missing
+    )
+
+
+def _cuts(known: np.ndarray) -> np.ndarray:
+    """Quantiles that are values of the column; every node is above the lowest."""
+    cuts = np.unique(np.quantile(known, np.arange(1, RANGES) / RANGES, method="higher"))
+    cuts = cuts[cuts > known.min()]
+    return cuts if len(cuts) else np.array([known.max()])
+
+
+def _vector(name: str, matrix: np.ndarray, where: str, notes: list[str]) -> Column | None:
+    width = matrix.shape[1]
+    known = matrix[~np.isnan(matrix).any(axis=1)]
+    missing = len(known) < len(matrix)
+    if not known.size or (not missing and (known == known[0]).all()):
+        notes.append(f"{where} is {'the same in every row' if known.size else 'empty'}; not used")
+        return None
+    last = f" to {name}[{width - 1}]" if width > 1 else ""
+    notes.append(f"{where} holds vectors of {width:,} numbers; used as {name}[0]{last}")
+    if (known == 0).mean() > MOSTLY_ZERO:
+        return Column(name, "vector", has_missing=missing, width=width)
+    return Column(
+        name,
+        "vector",
+        spread=float(np.sqrt(known.var(axis=0).mean())),
+        has_missing=missing,
+        width=width,
+        means=tuple(known.mean(axis=0).tolist()),
+        part_cuts=tuple(tuple(_cuts(part).tolist()) for part in known.T),
+    )
+
+
+def stays_numbers(columns: Sequence[Column], entries: int, size: int) -> bool:
+    """Whether features are kept as numbers: most of `size` entries are non-zero when they are."""
+    return bool(columns) and entries >= DENSE_ENOUGH * size

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.synthetic import synthetic
 from nodenova.errors import DatasetError, SettingError, one_of
-from nodenova.io.dataset_table import DATA_ROOT as DATA_ROOT
-from nodenova.io.dataset_table import DATASETS as DATASETS
-from nodenova.io.dataset_table import PAPER as PAPER
-from nodenova.io.dataset_table import Dataset as Dataset
-from nodenova.io.dataset_table import find_root as find_root
-from nodenova.io.dataset_table import folders_of
-from nodenova.io.dataset_table import is_on_disk as is_on_disk
-from nodenova.io.npz import load_graph
+from nodenova.io.dataset_table import (
+    DATA_ROOT,
+    DATASETS,
+    Dataset,
+    find_root,
+    folders_of,
+    is_on_disk,
+)
+from nodenova.io.npz import load_graph, read_raw_npz
 from nodenova.io.pyg import from_pyg
-from nodenova.io.raw_npz import read_raw_npz
 
 if TYPE_CHECKING:
     from torch_geometric.data import InMemoryDataset

@@ -1,4 +1,8 @@
-"""Tables with types (pandas, polars, Arrow, Parquet), through narwhals: numbers stay numbers.
+"""Columns of values as JSON and NetworkX have them: text to whoever reads them as a sequence.
+
+A column that is text to whoever reads it as a sequence, whatever its cells hold.
+
+Tables with types (pandas, polars, Arrow, Parquet), through narwhals: numbers stay numbers.
 
 Ids, labels, categories and words are text wherever they come from, so that a data frame gives the
 same graph as the CSV file with the same content. A cell becomes text only when it is asked for.
@@ -6,19 +10,39 @@ same graph as the CSV file with the same content. A cell becomes text only when 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError
-from nodenova.io.text_column import TextColumn
+
+
+class TextColumn(Sequence[str]):
+    """Cells as text; how many there are is known before any of them becomes one."""
+
+    @property
+    @abstractmethod
+    def texts(self) -> Sequence[str]:
+        """(N,) cells as text."""
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        return self.texts[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
 
 Series: TypeAlias = "nw.Series[Any]"
 
@@ -230,3 +254,53 @@ def _several(source: str, name: str, what: str) -> GraphError:
         f"{source}: column {name!r} has several values in a cell ({what}); "
         "spread them over columns of their own, or leave the column out"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Values(TextColumn):
+    """A column in which some cells hold lists or records.
+
+    Attributes:
+        values: (N,) what the cells hold, None where there is nothing.
+        source: What messages call the table.
+        name: What messages call the column.
+        unit: What messages count the cells in.
+    """
+
+    values: Sequence[object]
+    source: str
+    name: str
+    unit: str = "row"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """(N,) cells as text.
+
+        Raises:
+            GraphError: A cell holds several values.
+        """
+        refuse_several(self.values, self.source, self.name, unit=self.unit)
+        return [text_of(value) for value in self.values]
+
+
+def column_of(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
+    """A column as text; as `Values` where a cell holds a list or a record.
+
+    Args:
+        values: (N,) what the cells hold, None where there is nothing.
+        source: What messages call the table.
+        name: What messages call the column.
+        unit: What messages count the cells in.
+
+    Examples:
+        >>> column_of([1, None, "a"], "nodes", "kind", "row")
+        ['1', '', 'a']
+        >>> type(column_of([[0.5, 1.5], None], "nodes", "v", "row")).__name__
+        'Values'
+    """
+    if any(map(is_several, values)):
+        return Values(values, source, name, unit)
+    return [text_of(value) for value in values]

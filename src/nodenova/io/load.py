@@ -1,9 +1,12 @@
-"""The entrance for graphs of users' own: whatever they have, as a graph, with every repair said."""
+"""The entrance for graphs of users' own: whatever they have, as a graph, with every repair said.
+
+Which nodes of a user's graph are new.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,22 +16,78 @@ import numpy as np
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import RECIPE, Graph
-from nodenova.io import foreign, npz
-from nodenova.io.edge_options import EdgeColumns, EdgeOptions, EdgeTypes, shares_of
-from nodenova.io.edge_rows import first_ids
-from nodenova.io.edges import read_edges
+from nodenova.io import networkx_scipy, npz
+from nodenova.io.edges import EdgeColumns, EdgeOptions, EdgeTypes, first_ids, read_edges, shares_of
 from nodenova.io.frames import is_frame
-from nodenova.io.hetero import from_hetero, is_hetero
-from nodenova.io.json_files import ENDINGS as JSON_ENDINGS
-from nodenova.io.lists import with_lists
-from nodenova.io.marking import listed, marked
+from nodenova.io.list_columns import with_lists
+from nodenova.io.mmap_graph import Prepared, is_prepared, read_prepared
 from nodenova.io.nodes import check_columns, read_nodes
-from nodenova.io.prepared import Prepared, is_prepared, read_prepared
-from nodenova.io.table_encoder import MAX_WORDS, TableEncoder
+from nodenova.io.pyg import from_hetero, is_hetero
+from nodenova.io.recipe import MAX_WORDS, TableEncoder
+from nodenova.io.tables import ENDINGS as JSON_ENDINGS
 from nodenova.io.tables import Progress, ReadingOptions, no_progress
-from nodenova.io.text_files import check_file, ending_of
-from nodenova.io.text_vectors import TextVectors, check_later, opened_vectors, read_vectors
+from nodenova.io.text_files import check_file, ending_of, text_file
+from nodenova.io.vectors import TextVectors, check_later, opened_vectors, read_vectors
 from nodenova.io.words import joined
+
+
+def listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
+    """(N,) which nodes a file or list of ids names."""
+    if new_nodes is None:
+        return None
+    if isinstance(new_nodes, (str, PathLike)):
+        path = Path(new_nodes)
+        check_file(path)
+        with text_file(path, None, []) as (text, _):
+            wanted = [line.strip() for line in text if line.strip()]
+        where = path.name
+    else:
+        wanted = [str(node) for node in new_nodes]
+        where = "new_nodes"
+    if not wanted:
+        raise GraphError(f"{where}: names no node")
+    known = {str(node) for node in ids.tolist()}
+    strange = [node for node in wanted if node not in known]
+    if strange:
+        raise GraphError(
+            f"{where}: {len(strange):,} of {len(wanted):,} ids are not in {source}, "
+            f"first: {strange[0]!r}"
+        )
+    return np.isin(ids.astype(str), wanted)
+
+
+def marked(
+    labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
+) -> UserGraph:
+    """The graph with its new nodes marked; classes that only new nodes have come last."""
+    y = labelled.y
+    names = labelled.class_names
+    labels = y != UNKNOWN
+    new_named = new is not None
+    if new is None:
+        new = ~labels
+        if labels.any() and new.any():
+            notes.append(f"{new.sum():,} unlabelled nodes are to discover in, as none were named")
+    elif (labels & new).any():
+        said = "new nodes have a label: it is kept for grading and never used to discover"
+        notes.append(f"{(labels & new).sum():,} {said}")
+    if (~labels & ~new).any():
+        said = "have no label and are not new: they are seen, and nothing is asked of them"
+        notes.append(f"{(~labels & ~new).sum():,} nodes {said}")
+    only_new = np.setdiff1d(y[labels & new], y[labels & ~new])
+    if len(only_new):
+        order = np.concatenate([np.setdiff1d(np.arange(len(names)), only_new), only_new])
+        number = np.empty(len(names) + 1, dtype=np.int64)
+        number[order] = np.arange(len(names))
+        number[-1] = UNKNOWN
+        y = number[y]
+        names = tuple(names[c] for c in order)
+        listed = ", ".join(names[-len(only_new) :])
+        notes.append(f"{len(only_new)} classes occur among new nodes only: {listed}")
+    values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
+    values |= {"y": y, "class_names": names, "new_ids": np.flatnonzero(new)}
+    return UserGraph(**values, notes=tuple(notes), recipe=recipe, new_named=new_named)
+
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", *JSON_ENDINGS)
 
@@ -249,19 +308,21 @@ def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | Non
             return None, None, labelled if name is None else replace(labelled, name=name)
         check_file(path)
         if ending in (".graphml", ".gml"):
-            return *foreign.tables_of(foreign.read_networkx(path, ending), path.name), None
+            return *networkx_scipy.tables_of(
+                networkx_scipy.read_networkx(path, ending), path.name
+            ), None
         if ending in (*TABLES, ".edgelist", ".edges"):
             return None, path, None
         raise GraphError(
             f"{path.name}: unknown kind of file; "
             "known: npz, graphml, gml, edgelist, csv, tsv, parquet, jsonl, json, a folder"
         )
-    if foreign.is_networkx(source):
-        return *foreign.tables_of(source, name or "networkx graph"), None
+    if networkx_scipy.is_networkx(source):
+        return *networkx_scipy.tables_of(source, name or "networkx graph"), None
     if isinstance(source, tuple) and len(source) == 2:
         if any(is_frame(part) for part in source):
             return *source, None
-        return None, None, foreign.from_matrices(*source, name=name or "matrices")
+        return None, None, networkx_scipy.from_matrices(*source, name=name or "matrices")
     if hasattr(source, "edge_index"):
         from nodenova.io.pyg import from_pyg
 

@@ -1,18 +1,32 @@
-"""Tables as users bring them: CSV, TSV and JSON, gzipped or not, Parquet files and data frames."""
+"""Tables as users bring them: CSV, TSV and JSON, gzipped or not, Parquet files and data frames.
+
+CSV and TSV files, gzipped or not: the delimiter found, every row with its line.
+
+Python's own csv module reads text: it is as fast as is needed (a million rows in a second or two),
+it never guesses a type, and it knows the line of every row, so that an error can name it.
+
+Tables as JSON, gzipped or not: a record a line (.jsonl, .ndjson) or an array of them (.json).
+
+A record is an object; its keys are columns, and a key that it lacks is an empty cell.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from nodenova.errors import GraphError
-from nodenova.io.csv_files import open_csv
 from nodenova.io.frames import (
     Cells,
     Frame,
+    column_of,
     header_of,
     is_frame,
     open_frame,
@@ -20,13 +34,295 @@ from nodenova.io.frames import (
     refuse_several,
     text_of,
 )
-from nodenova.io.json_files import Records, is_json, open_json
-from nodenova.io.text_files import check_file, ending_of
-from nodenova.io.values import column_of
+from nodenova.io.text_files import check_file, ending_of, text_file
 
-Progress: TypeAlias = (
-    "Callable[[str, float], None]"  # what is being done, and which share of it is done
-)
+Progress: TypeAlias = "Callable[[str, float], None]"
+Row: TypeAlias = "tuple[int, list[str]]"
+T = TypeVar("T")
+
+DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "pipe"}
+SNIFFED_LINES = 50
+LONGEST_CELL = 2**31 - 1
+REPORT_EVERY = 20_000  # rows between two calls of a progress function
+
+
+def open_csv(
+    path: Path, source: str, delimiter: str | None, encoding: str | None, progress: Progress
+) -> tuple[list[str], Iterator[Row], list[str]]:
+    """Open a file of cells with delimiters between them.
+
+    Args:
+        path: The file.
+        source: What messages call it.
+        delimiter: A character, or its name; found by default.
+        encoding: Found by default.
+        progress: Called with what is being done and which share of it is done.
+
+    Returns:
+        Names of the columns, every row with its line, and what was repaired, to which more may be
+        added while rows are read.
+
+    Raises:
+        GraphError: The file or a line of it cannot be read; here or while rows are read.
+    """
+    notes: list[str] = []
+    if delimiter is not None and len(delimiter) != 1:
+        named = {name: sign for sign, name in DELIMITERS.items()} | {"\\t": "\t"}
+        if delimiter not in named:
+            raise GraphError(
+                f"{source}: a delimiter is one character (or comma, tab, semicolon, pipe), "
+                f"not {delimiter!r}"
+            )
+        delimiter = named[delimiter]
+    with text_file(path, encoding, notes) as (text, _):
+        try:
+            start = list(islice(text, SNIFFED_LINES))
+        except UnicodeError as error:
+            raise GraphError(f"{source}: cannot be decoded as {encoding} ({error})") from None
+    if not any(line.strip() for line in start):
+        raise GraphError(f"{source}: empty, there is not even a header")
+    sign = delimiter or sniff(start, path)
+    if delimiter is None and sign != ("\t" if ".tsv" in path.suffixes else ","):
+        notes.append(f"{source}: columns are separated by {DELIMITERS[sign]}s")
+    rows = _csv_rows(path, source, sign, encoding, notes, progress)
+    cells = next(rows)[1]
+    if cells[0].lstrip().startswith(("{", "[{")):
+        raise GraphError(f"{source}: this looks like JSON; name it .json, or .jsonl for JSON lines")
+    return header_of(cells, source, notes), rows, notes
+
+
+def sniff(lines: Sequence[str], path: Path | None = None) -> str:
+    """The delimiter that cuts the header into most columns, and most lines into as many."""
+    if path is not None and ".tsv" in path.suffixes and "\t" in lines[0]:
+        return "\t"
+
+    def quality(sign: str) -> tuple[int, int]:
+        rows = _any_length(lambda: list(csv.reader(lines, delimiter=sign)))
+        counts = [len(cells) for cells in rows if cells]
+        alike = sum(count == counts[0] for count in counts) / len(counts) if counts[0] > 1 else 0
+        return round(5 * alike), counts[0]
+
+    # A line cut off in the middle of a quoted cell must not decide: shares in steps of a fifth.
+    return max(DELIMITERS, key=quality)
+
+
+def _any_length(read: Callable[[], T]) -> T:
+    """What `read` returns, with Python's limit on the length of a cell lifted meanwhile."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        return read()
+    finally:
+        csv.field_size_limit(before)
+
+
+def _csv_rows(
+    path: Path,
+    source: str,
+    delimiter: str,
+    encoding: str | None,
+    notes: list[str],
+    progress: Progress,
+) -> Iterator[Row]:
+    """The header first, then every row; blank lines are left out."""
+    width, short, number = 0, 0, 0
+    with text_file(path, encoding, []) as (text, share):
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        while True:
+            line = reader.line_num + 1
+            try:
+                cells = _any_length(reader.__next__)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                what = (
+                    "a quote is opened and never closed"
+                    if "end of data" in str(error)
+                    else str(error)
+                )
+                raise GraphError(f"{source}: line {line}: {what}") from None
+            except UnicodeError as error:
+                raise GraphError(
+                    f"{source}: line {line}: cannot be decoded as {encoding} ({error})"
+                ) from None
+            except (OSError, EOFError, zlib.error) as error:
+                raise GraphError(
+                    f"{source}: damaged or cut off after line {line - 1} ({error})"
+                ) from None
+            if not cells or (len(cells) == 1 and not cells[0].strip() and width != 1):
+                continue
+            if not width:
+                width = len(cells)
+            elif len(cells) > width:
+                if any(cell.strip() for cell in cells[width:]):
+                    raise GraphError(
+                        f"{source}: line {line} has {len(cells)} cells, the header has {width}; "
+                        "a cell that holds the delimiter must stand in quotes"
+                    )
+                del cells[width:]
+            elif len(cells) < width:
+                short += 1
+                cells += [""] * (width - len(cells))
+            yield line, cells
+            number += 1
+            if number % REPORT_EVERY == 0:
+                progress(f"reading {source}", share())
+    if short:
+        said = "rows are shorter than the header; the cells they lack count as empty"
+        notes.append(f"{source}: {short:,} {said}")
+
+
+Record: TypeAlias = "dict[str, Any]"
+
+LINES = (".jsonl", ".ndjson")
+ENDINGS = (*LINES, ".json")
+SNIFFED_RECORDS = 100  # whose keys are the columns of a table that is read record by record
+RECORDS_PER_REPORT = 20_000  # records between two calls of a progress function
+IS_TABLE = 'a table is an array of records, [{"id": "a", ...}, ...], or a record a line'
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """A table of records.
+
+    Attributes:
+        source: What messages call it.
+        read: Each record's number and the record, from the first on whenever it is called.
+        unit: What the number counts.
+        notes: What was repaired.
+    """
+
+    source: str
+    read: Callable[[], Iterator[tuple[int, Record]]]
+    unit: str
+    notes: list[str] = field(default_factory=list)
+
+    def first_keys(self) -> list[str]:
+        """Keys of the first records, in the order in which they come."""
+        keys: dict[str, None] = {}
+        for _, record in islice(self.read(), SNIFFED_RECORDS):
+            keys.update(dict.fromkeys(record))
+        return list(keys)
+
+    def columns(self) -> tuple[list[int], dict[str, list[object]]]:
+        """(N,) numbers of the records, and (N,) values of each key, None where it is lacking."""
+        numbers: list[int] = []
+        columns: dict[str, list[object]] = {}
+        for before, (number, record) in enumerate(self.read()):
+            numbers.append(number)
+            for key, value in record.items():
+                column = columns.setdefault(key, [])
+                column.extend([None] * (before - len(column)))
+                column.append(value)
+        for column in columns.values():
+            column.extend([None] * (len(numbers) - len(column)))
+        return numbers, columns
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file is of JSON by its name."""
+    return ending_of(path) in ENDINGS
+
+
+def open_json(path: Path, source: str, encoding: str | None, progress: Progress) -> Records:
+    """Records of a file.
+
+    Args:
+        path: The file.
+        source: What messages call it.
+        encoding: Found by default.
+        progress: Called with what is being done and which share of it is done.
+
+    Raises:
+        GraphError: It is empty, or no table of records; here or while records are read.
+    """
+    notes: list[str] = []
+    if ending_of(path) in LINES:
+        found = _lines(path, source, encoding, notes, progress)
+    else:
+        found = _array(path, source, encoding, notes, progress)
+    if next(found.read(), None) is None:
+        raise GraphError(f"{source}: empty, there is not even a record")
+    notes[:] = list(dict.fromkeys(notes))  # the file was opened more than once
+    return found
+
+
+def _lines(
+    path: Path, source: str, encoding: str | None, notes: list[str], progress: Progress
+) -> Records:
+    def read() -> Iterator[tuple[int, Record]]:
+        line = 0
+        with text_file(path, encoding, [] if notes else notes) as (text, share):
+            try:
+                for line, content in enumerate(text, start=1):
+                    if not content.strip():
+                        continue
+                    yield line, _record(_parsed(content, f"{source}: line {line}"), source, line)
+                    if line % RECORDS_PER_REPORT == 0:
+                        progress(f"reading {source}", share())
+            except UnicodeError as error:
+                said = f"cannot be decoded as {encoding} ({error})"
+                raise GraphError(f"{source}: line {line + 1}: {said}") from None
+            except (OSError, EOFError, zlib.error) as error:
+                said = f"damaged or cut off after line {line} ({error})"
+                raise GraphError(f"{source}: {said}") from None
+
+    return Records(source, read, "line", notes)
+
+
+def _array(
+    path: Path, source: str, encoding: str | None, notes: list[str], progress: Progress
+) -> Records:
+    with text_file(path, encoding, notes) as (text, _):
+        try:
+            content = text.read()
+        except UnicodeError as error:
+            raise GraphError(f"{source}: cannot be decoded as {encoding} ({error})") from None
+    if not content.strip():
+        raise GraphError(f"{source}: empty, there is not even a record")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        first = content.lstrip().split("\n", 1)[0].rstrip()
+        if first.startswith("{") and first.endswith("}"):
+            notes.append(f"{source}: a record a line, although its name does not say so")
+            return _lines(path, source, encoding, notes, progress)
+        raise GraphError(f"{source}: not readable as JSON ({error})") from None
+    if isinstance(document, dict):
+        keys = f"first: {_short(next(iter(document)))}" if document else "none"
+        said = f"one object with {len(document):,} keys ({keys})"
+        raise GraphError(f"{source}: {said}; {IS_TABLE}")
+    if not isinstance(document, list):
+        raise GraphError(f"{source}: {_kind(document)}; {IS_TABLE}")
+
+    def read() -> Iterator[tuple[int, Record]]:
+        for number, value in enumerate(document, start=1):
+            yield number, _record(value, source, number, "record")
+
+    return Records(source, read, "record", notes)
+
+
+def _parsed(content: str, where: str) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise GraphError(f"{where}: not readable as JSON ({error})") from None
+
+
+def _record(value: object, source: str, number: int, unit: str = "line") -> Record:
+    if isinstance(value, dict):
+        return value
+    said = f'a record is an object, {{"id": "a", ...}}, this is {_kind(value)}'
+    hint = "; name an array of records .json" if unit == "line" and isinstance(value, list) else ""
+    raise GraphError(f"{source}: {unit} {number}: {said}{hint}")
+
+
+def _kind(value: object) -> str:
+    names = {list: "an array", str: "a text", dict: "an object", bool: "a truth value"}
+    return "nothing" if value is None else names.get(type(value), "a number")
+
+
+def _short(key: str, most: int = 40) -> str:
+    return repr(key if len(key) <= most else key[: most - 3] + "...")
 
 
 class ReadingOptions(TypedDict, total=False):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.io.lists import TextLists
+from nodenova.io.list_columns import TextLists
 from nodenova.io.tables import Progress, Table
 
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2

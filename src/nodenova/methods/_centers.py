@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nodenova.losses.clustering import student_t, target_distribution
+from nodenova.graph import NewTask
+from nodenova.losses import student_t, target_distribution
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.kmeans import cluster
-from nodenova.task import NewTask
 
 
 @dataclass(frozen=True, eq=False)

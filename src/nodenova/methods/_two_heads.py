@@ -26,12 +26,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from nodenova.graph import NewTask
 from nodenova.model.model import Model
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import UnitLinearHead, as_nearest_mean, grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.training import History
-from nodenova.task import NewTask
 
 JOINTS = ("concatenated", "untrained")
 

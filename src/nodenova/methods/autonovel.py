@@ -8,15 +8,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nodenova.losses.pairwise import l_pairs, top_k_sets
-from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.graph import NewTask
+from nodenova.losses import l_pairs, l_perturb, perturbed, top_k_sets
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.receptive_field import in_receptive_field
+from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.task import NewTask
 
 
 @accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.encoders.prism.lda import fit_joint_classifier
+from nodenova.graph import NewTask
 from nodenova.model.model import Model
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead
-from nodenova.nn.memory import Memory
 from nodenova.nn.training import minimize
-from nodenova.prism.classifier import fit_joint_classifier
 from nodenova.settings import accepts_old_names, check_settings, setting
-from nodenova.task import NewTask
 
 
 @accepts_old_names(renamed={"student": "encoder"})

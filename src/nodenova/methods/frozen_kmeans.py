@@ -8,12 +8,12 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
+from nodenova.graph import NewTask
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
+from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.kmeans import cluster
-from nodenova.nn.receptive_field import in_receptive_field
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.task import NewTask
 
 
 @accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})

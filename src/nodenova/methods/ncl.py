@@ -11,17 +11,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.losses.contrast import l_contrast, mixed_negatives, nearest, same_direction
-from nodenova.losses.pairwise import l_pseudo, similarity_softmax
-from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.graph import NewTask
+from nodenova.losses import (
+    l_contrast,
+    l_perturb,
+    l_pseudo,
+    mixed_negatives,
+    nearest,
+    perturbed,
+    same_direction,
+    similarity_softmax,
+)
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.memory import ReplayStatistics
-from nodenova.nn.receptive_field import in_receptive_field
+from nodenova.nn.class_memory import ReplayStatistics
+from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.task import NewTask
 
 
 @accepts_old_names(

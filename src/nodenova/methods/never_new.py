@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import torch
 
+from nodenova.graph import NewTask
 from nodenova.model.model import Model, linear_head
+from nodenova.nn.class_memory import Memory
+from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
-from nodenova.nn.receptive_field import in_receptive_field
-from nodenova.task import NewTask
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import needs_training, one_of, warn_renamed
+from nodenova.graph import NewTask
 from nodenova.methods._plugin import is_own, origin_of, own_method
 from nodenova.methods.autonovel import AutoNovel
 from nodenova.methods.distilled_gnn import DistilledGNN
@@ -25,12 +26,11 @@ from nodenova.methods.dtc import DTC
 from nodenova.methods.frozen_kmeans import FrozenKMeans
 from nodenova.methods.ncl import NCL
 from nodenova.methods.never_new import NeverNew
+from nodenova.methods.prism import Prism
 from nodenova.methods.restune import ResTune
 from nodenova.methods.sword import Sword
 from nodenova.model.model import Model
-from nodenova.prism.method import Prism
 from nodenova.settings import current_names, from_text
-from nodenova.task import NewTask
 
 AMethod = TypeVar("AMethod")
 

@@ -9,19 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.losses.clustering import l_cluster
-from nodenova.losses.contrast import nearest
-from nodenova.losses.pairwise import l_pseudo
-from nodenova.losses.remembering import l_soft_targets
-from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.graph import NewTask
+from nodenova.losses import l_cluster, l_perturb, l_pseudo, l_soft_targets, nearest, perturbed
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
-from nodenova.nn.receptive_field import in_receptive_field
+from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.task import NewTask
 
 
 @accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})

@@ -9,16 +9,24 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from nodenova.losses.pairwise import l_pairs, top_k_sets
-from nodenova.losses.remembering import l_distill, l_distill_global, l_replay
-from nodenova.losses.self_training import l_perturb, l_self, perturbed, perturbed_logits
+from nodenova.graph import NewTask
+from nodenova.losses import (
+    l_distill,
+    l_distill_global,
+    l_pairs,
+    l_perturb,
+    l_replay,
+    l_self,
+    perturbed,
+    perturbed_logits,
+    top_k_sets,
+)
 from nodenova.model.model import Model, linear_head, trained_head
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
-from nodenova.task import NewTask
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nodenova.encoders.prism.lda import scaled_features
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, unused_names
 from nodenova.model.decisions import Decision, Edit, Merge, Reject, Relabel, Rename, Split
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
-from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import repeatable, sample
 from nodenova.nn.training import frozen
-from nodenova.prism.classifier import scaled_features
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model

@@ -19,15 +19,13 @@ from nodenova.errors import StorageError
 from nodenova.files import read_json
 from nodenova.model import decisions
 from nodenova.model.classes import NodeClass
-from nodenova.model.fitted_on import FittedOn
-from nodenova.model.model import Model, Stage
+from nodenova.model.model import FittedOn, Model, Refresh, Stage
 from nodenova.model.saving import read_document
-from nodenova.model.stage import Refresh
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import build_head
-from nodenova.nn.memory import Memory
 from nodenova.nn.training import frozen
-from nodenova.prism.cells import Cells
-from nodenova.prism.count import Count
+from nodenova.open_world.count import Count
+from nodenova.open_world.novelty import Cells
 
 RUN_FEATURES = "features.json"  # of a run, beside the folder of its model
 # What is raised on the way where model.json and the weights are not of one model.

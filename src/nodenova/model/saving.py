@@ -22,8 +22,8 @@ from nodenova.files import to_json, write_atomically
 from nodenova.model import decisions
 
 if TYPE_CHECKING:
-    from nodenova.model.model import Model
-    from nodenova.model.stage import Stage
+    from nodenova.model.model import Model, Stage
+
 
 FORMAT = "nodenova model"
 # 2 knows of edited classes: which column of the head belongs to which, and which ids are gone.

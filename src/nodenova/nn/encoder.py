@@ -1,4 +1,6 @@
-"""What an encoder is, whichever family it is of.
+"""What a method for few nodes needs of a large graph.
+
+What an encoder is, whichever family it is of.
 
 A module that turns a graph into z, and a description of it.
 """
@@ -8,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from torch import Tensor, nn
 
-from nodenova.graph import Graph
+from nodenova.graph import Graph, NewTask
 from nodenova.nn.multirank import MultiRank
 
 
@@ -68,3 +71,34 @@ class Encoder(nn.Module, ABC):
         """(n, spec.hidden) z of the nodes `ids`."""
         z: Tensor = self(graph)[ids]
         return z
+
+
+def nodes_around(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.ndarray]:
+    """The k-hop subgraph that z of the nodes `ids` depends on, and where they are in it.
+
+    Args:
+        graph: The whole graph.
+        ids: (n,) numbers of nodes, ascending.
+        g: The encoder; the whole graph if its receptive field is.
+
+    Returns:
+        The subgraph and the (n,) numbers of `ids` in it.
+    """
+    field = g.spec.receptive_field
+    # One step more than the field: every node that speaks has all its neighbors, hence its true
+    # degree.
+    return (graph, ids) if field is None else graph.k_hop_subgraph(ids, field + 1)
+
+
+def in_receptive_field(task: NewTask, g: Encoder) -> NewTask:
+    """The same task on the part of its graph that z of the new nodes depends on.
+
+    z at `ids` is that of the whole graph. A method that trains on nothing but z of the new nodes
+    (and what surrounds them) takes this task instead of its own.
+
+    Args:
+        task: The task as it was given.
+        g: The encoder.
+    """
+    graph, ids = nodes_around(task.graph, task.ids, g)
+    return NewTask(graph, ids, task.number)

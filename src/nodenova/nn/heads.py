@@ -1,14 +1,21 @@
-"""Heads h: z -> logits. One reads z as it is, the other its direction alone."""
+"""What a head says of nodes that are on several machines: on the machines that have them.
+
+Heads h: z -> logits. One reads z as it is, the other its direction alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nodenova.graph import Graph
+from nodenova.nn.distributed import Columns, SplitColumns, gathered, mapped
 from nodenova.nn.multirank import MultiRank
 
 BLOCK = 16_384  # nodes whose features are held at a time
@@ -204,3 +211,35 @@ def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Te
     v = w.mean(dim=0) - kappa * m.mean(dim=0)
     beta = (b + 0.5 * kappa * m.square().sum(dim=1)).mean()
     return kappa, v, beta
+
+
+def read_split(
+    head: UnitLinearHead, views: Iterable[Columns], read: Callable[[Tensor], Tensor]
+) -> np.ndarray:
+    """What `read` makes of `head.from_views(views)`.
+
+    Args:
+        head: Which.
+        views: (N, max rank or more) each, split, one by one.
+        read: Makes numbers of the logits of some nodes; these alone come here.
+    """
+    logits: SplitColumns | None = None
+    for number, view in enumerate(views):
+        assert isinstance(view, SplitColumns)
+        before = () if logits is None else (logits,)
+        logits = view.split.each(partial(_with_view, head, number), view, *before)
+    assert logits is not None
+    said: np.ndarray = gathered(mapped(partial(_read, read, head.temperature), logits)).numpy()
+    return said
+
+
+def _with_view(
+    head: UnitLinearHead, number: int, graph: Graph, view: Tensor, logits: Tensor | None = None
+) -> Tensor:
+    weight = head.linear.weight.chunk(head.multirank.views, dim=1)[number]
+    before = head.linear.bias if logits is None else logits
+    return before + head.multirank.of_view(view) @ weight.t()
+
+
+def _read(read: Callable[[Tensor], Tensor], temperature: float, logits: Tensor) -> Tensor:
+    return read(logits / temperature)

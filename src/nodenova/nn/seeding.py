@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.nn.wide import memory_kept
+from nodenova.nn.spill import memory_kept
 
 Threads: TypeAlias = 'int | Literal["auto"]'
 MIN_DIVIDED = 2_000_000  # multiplications from which on threads are worth being woken

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
-from nodenova.nn.dense import cross_products
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import some_of
+from nodenova.nn.threaded_matmul import cross_products
 
 # Rows of a matrix from which on some of its eigenvectors are found faster than all.
 MIN_LARGE = 1000

@@ -1,6 +1,10 @@
 """What a review page tells, as plain values.
 
 The nodes on the map, the classes, what moved and what is unsure.
+
+Nodes between two classes: one list, by the pair that they are between.
+
+Which nodes a review page shows on its map, and what it says of each and of its neighbors.
 """
 
 from __future__ import annotations
@@ -10,27 +14,189 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
-from nodenova.drawing.layout import positions
 from nodenova.errors import GraphError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
+from nodenova.model.decisions import Split
 from nodenova.model.info import ClassInfo, class_info
 from nodenova.model.model import Model, Stage
-from nodenova.review.doubts import AmbiguousNode, DoubtfulPair, doubtful_pairs, numbers_of
-from nodenova.review.history import History
-from nodenova.review.map_nodes import (
-    NOBODY,
-    first_new_id,
-    likely_classes,
-    listed_neighbors,
-    neighbor_classes,
-    sample_nodes,
-)
-from nodenova.review.shown import texts_of
+from nodenova.report.tsne import positions
+from nodenova.review.node_text import texts_of
+from nodenova.review.review_file import History
 from nodenova.review.suggestions import NO_SUGGESTIONS, Suggestions
 from nodenova.review.trust import HeldOutScores
+
+MAX_PAIRS = 12  # that are listed
+MAX_OF_A_PAIR = 8  # nodes that are named of each
+CLOSE = 0.2  # difference of probabilities below which a node is between known and discovered
+
+
+@dataclass(frozen=True)
+class AmbiguousNode:
+    """A node between two classes.
+
+    Attributes:
+        node: Its number on the map.
+        first: The likeliest class, a row in `PageData.classes`.
+        second: The next one.
+        p1: Probability of the first.
+        p2: Probability of the second.
+        in_first: How many of its neighbors are in the first.
+        in_second: How many are in the second.
+        degree: How many neighbors it has.
+    """
+
+    node: int
+    first: int
+    second: int
+    p1: float
+    p2: float
+    in_first: int
+    in_second: int
+    degree: int
+
+
+@dataclass(frozen=True)
+class DoubtfulPair:
+    """Two classes that nodes are between.
+
+    Attributes:
+        classes: Rows in `PageData.classes`, the one that more of the nodes are in first.
+        total: How many nodes.
+        nodes: Some of them, the closest calls first: (node, its likeliest class, the other).
+    """
+
+    classes: tuple[int, int]
+    total: int
+    nodes: tuple[tuple[int, int, int], ...]
+
+
+def doubtful_pairs(
+    best: np.ndarray, p: np.ndarray, is_new: np.ndarray, min_confidence: float
+) -> list[DoubtfulPair]:
+    """Nodes that are unsure, or hardly on one side of known and discovered, by pair of classes.
+
+    Args:
+        best: (N, 2 or more) the likeliest classes of every node, the likeliest first.
+        p: (N, 2 or more) their probabilities.
+        is_new: (C,) which classes were discovered.
+        min_confidence: A node whose class is less likely is unsure.
+
+    Returns:
+        The pairs with most nodes first; numbers of nodes are those of the graph.
+
+    Examples:
+        >>> best = np.array([[0, 1], [1, 0], [0, 2], [0, 1]])
+        >>> p = np.array([[0.45, 0.4], [0.48, 0.4], [0.55, 0.4], [0.9, 0.1]])
+        >>> found = doubtful_pairs(best, p, np.array([False, False, True]), 0.5)
+        >>> [(pair.classes, [node for node, _, _ in pair.nodes]) for pair in found]
+        [((0, 1), [0, 1]), ((0, 2), [2])]
+    """
+    if len(is_new) < 2:
+        return []
+    first, second, margin = best[:, 0], best[:, 1], p[:, 0] - p[:, 1]
+    between = (is_new[first] != is_new[second]) & (margin < CLOSE)
+    doubtful = np.flatnonzero(between | (p[:, 0] < min_confidence))
+    doubtful = doubtful[np.argsort(margin[doubtful], kind="stable")]
+    key = np.minimum(first, second)[doubtful] * len(is_new) + np.maximum(first, second)[doubtful]
+    pairs, counts = np.unique(key, return_counts=True)
+    listed = []
+    for pair in pairs[np.argsort(-counts, kind="stable")][:MAX_PAIRS]:
+        mine = doubtful[key == pair]
+        low, high = divmod(int(pair), len(is_new))
+        most = int((first[mine] == high).sum()) > len(mine) / 2
+        named = tuple((int(i), int(first[i]), int(second[i])) for i in mine[:MAX_OF_A_PAIR])
+        listed.append(DoubtfulPair((high, low) if most else (low, high), len(mine), named))
+    return listed
+
+
+def numbers_of(pairs: Sequence[DoubtfulPair]) -> np.ndarray:
+    """All nodes that the pairs name."""
+    return np.array([node for pair in pairs for node, _, _ in pair.nodes], dtype=np.int64)
+
+
+MIN_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
+LIKELY = 5  # classes of a node whose probabilities are told
+LISTED = 8  # neighbors of a node that are named
+NEAR = 3  # classes of its neighbors that are counted
+NOBODY = 0xFFFF  # instead of the number of a class
+
+
+def likely_classes(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The most likely classes of each node, and their probabilities, both (N, 2..5).
+
+    NOBODY is the second where there is but one class.
+    """
+    best = np.argsort(-p, axis=1, kind="stable")[:, :LIKELY]
+    missing = ((0, 0), (0, max(0, 2 - p.shape[1])))
+    likely = np.take_along_axis(p, best, axis=1)
+    return np.pad(best, missing, constant_values=NOBODY), np.pad(likely, missing)
+
+
+def neighbor_classes(
+    graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, ...]:
+    """The classes of each node's neighbors.
+
+    Returns:
+        (N, 3) the most frequent ones and their counts, NOBODY and 0 where there are fewer, and (N,)
+        the counts of the node's own two classes, `first` and `second`.
+    """
+    n = graph.num_nodes
+    most = min(NEAR, n_classes)
+    member = sp.csr_array(
+        (np.ones(n, dtype=np.float32), (np.arange(n), first)), shape=(n, n_classes)
+    )
+    near, near_count = np.full((n, NEAR), NOBODY), np.zeros((n, NEAR), dtype=np.int64)
+    in_first, in_second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for ids in np.array_split(np.arange(n), 1 + n // 4096):
+        counts = (graph.adjacency[ids] @ member).toarray().astype(np.int64)  # (ids, classes)
+        best = np.argsort(-counts, axis=1, kind="stable")[:, :most]
+        near_count[ids, :most] = np.take_along_axis(counts, best, axis=1)
+        near[ids, :most] = np.where(near_count[ids, :most] > 0, best, NOBODY)
+        row = np.arange(len(ids))
+        in_first[ids] = counts[row, first[ids]]
+        there = second[ids] < n_classes
+        in_second[ids] = counts[row, np.minimum(second[ids], n_classes - 1)] * there
+    return near, near_count, in_first, in_second
+
+
+def sample_nodes(first: np.ndarray, n_classes: int, most: int, must: np.ndarray) -> np.ndarray:
+    """Ascending node numbers: all, or `must` and of every class its share of about `most`."""
+    n = len(first)
+    if n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(0).permutation(n)
+    parts = [must]
+    for c in range(n_classes):
+        mine = order[first[order] == c]
+        parts.append(mine[: max(MIN_OF_A_CLASS, most * len(mine) // n)])
+    return np.unique(np.concatenate(parts))
+
+
+def listed_neighbors(
+    graph: Graph, number: np.ndarray, n: int, p1: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """CSR (start, targets) of up to `LISTED` neighbors of each node on the map, surest first."""
+    a, b = graph.edge_index[:, (number[graph.edge_index] >= 0).all(axis=0)]
+    order = np.lexsort((b, -p1[b], a))
+    a, b = number[a[order]], number[b[order]]
+    rank = np.arange(len(a)) - np.searchsorted(a, a)
+    a, b = a[rank < LISTED], b[rank < LISTED]
+    return np.concatenate([[0], np.cumsum(np.bincount(a, minlength=n))]), b
+
+
+def first_new_id(model: Model) -> int:
+    """The id of the first class that was discovered: those learned from labels come before it."""
+    splits = [edit for edit in model.edits if isinstance(edit, Split)]
+    parts = {part for edit in splits for part in edit.parts}
+    known = {c.id for c in model.classes if not c.is_new}
+    learned = known - parts | {edit.class_id for edit in splits if known & {*edit.parts}}
+    return 1 + max(learned - parts, default=-1)
+
 
 Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
 

@@ -9,10 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 from nodenova.model.info import ClassInfo
-from nodenova.pages.html import count, decimal, percent
-from nodenova.review.doubts import AmbiguousNode
-from nodenova.review.history import sentence
-from nodenova.review.page_data import MAX_SUGGESTED, PageData
+from nodenova.report.html import count, decimal, percent
+from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
+from nodenova.review.review_file import sentence
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
@@ -21,8 +20,7 @@ from nodenova.review.suggestions import (
     Suggestions,
     likely,
 )
-from nodenova.review.trust import MIN_ONE, Trust, found_in, tally, trust
-from nodenova.review.verdict import ANYWAY, LOOK, verdict
+from nodenova.review.trust import ANYWAY, LOOK, MIN_ONE, Trust, found_in, tally, trust, verdict
 
 What = TypeVar("What")
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from nodenova.errors import StorageError
 from nodenova.files import read_json
 from nodenova.model.decisions import Merge, Relabel, Split
-from nodenova.pages.html import percent
+from nodenova.report.html import percent
 
 FORMAT, VERSION = "nodenova suggestions", 1
 Node: TypeAlias = "str | int"

@@ -11,7 +11,7 @@ import numpy as np
 from nodenova.model.decisions import Merge, Split
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Model
-from nodenova.pages.html import count
+from nodenova.report.html import count
 
 NOBODY_SAID = -1
 MAX_CONTRADICTED = 0.05  # share of labelled nodes in discovered classes above which it is said

@@ -11,16 +11,15 @@ from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
-from nodenova.losses.pairwise import l_pairs, top_k_sets
-from nodenova.losses.self_training import l_perturb, l_self, perturbed
+from nodenova.losses import l_pairs, l_perturb, l_self, perturbed, top_k_sets
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._old_and_new import old_and_new, remembered_anew
+from nodenova.supervised._shared import old_and_new, remembered_anew
 
 
 @dataclass(frozen=True)

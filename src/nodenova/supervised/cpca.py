@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.losses.remembering import l_distill, l_replay
+from nodenova.losses import l_distill, l_replay
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._training_subgraph import grow_model, training_subgraph
+from nodenova.supervised._shared import grow_model, training_subgraph
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.losses.clustering import l_cluster
-from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.losses import l_cluster, l_perturb, perturbed
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.supervised._old_and_new import old_and_new, remembered_anew
+from nodenova.supervised._shared import old_and_new, remembered_anew
 
 
 @accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})

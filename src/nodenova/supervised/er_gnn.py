@@ -15,7 +15,7 @@ from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
-from nodenova.supervised._training_subgraph import grow_model, training_subgraph
+from nodenova.supervised._shared import grow_model, training_subgraph
 
 CHOICES = ("mf", "cm", "im")
 

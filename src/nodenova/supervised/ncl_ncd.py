@@ -11,16 +11,21 @@ from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
-from nodenova.losses.contrast import same_direction
-from nodenova.losses.neighborhood import l_neighborhood, l_same_class
-from nodenova.losses.pairwise import l_pseudo, similarity_softmax
-from nodenova.losses.self_training import l_perturb, perturbed
+from nodenova.losses import (
+    l_neighborhood,
+    l_perturb,
+    l_pseudo,
+    l_same_class,
+    perturbed,
+    same_direction,
+    similarity_softmax,
+)
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import accepts_old_names, check_settings, choice, setting
-from nodenova.supervised._old_and_new import old_and_new, remembered_anew
+from nodenova.supervised._shared import old_and_new, remembered_anew
 
 
 @accepts_old_names(

@@ -13,9 +13,9 @@ from torch import Tensor
 from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN
 from nodenova.model.model import Model, trained_encoder
+from nodenova.nn.class_memory import Memory
+from nodenova.nn.encoder import nodes_around
 from nodenova.nn.heads import LinearHead
-from nodenova.nn.memory import Memory
-from nodenova.nn.receptive_field import nodes_around
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
 

@@ -10,11 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.losses.remembering import l_distill_global, l_replay
-from nodenova.losses.self_training import l_perturb, l_self, perturbed_logits
+from nodenova.losses import l_distill_global, l_perturb, l_replay, l_self, perturbed_logits
 from nodenova.model.model import Model, trained_head
+from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.memory import Memory
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, setting
 

@@ -15,12 +15,12 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN, gatv2_ends
 from nodenova.graph import Graph
 from nodenova.model.model import Model, trained_encoder, trained_head
+from nodenova.nn.attention import neighborhoods
 from nodenova.nn.heads import UnitLinearHead, grow
-from nodenova.nn.neighborhoods import neighborhoods
 from nodenova.nn.sparse import features
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._training_subgraph import grow_model, training_subgraph
+from nodenova.supervised._shared import grow_model, training_subgraph
 
 STEP = 1e-3  # of the difference quotient in `total_slope`
 

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 import nodenova as nova
 from nodenova.errors import GraphError, NodenovaError, SettingError
 from nodenova.io import frames
-from nodenova.io.preparing import edges, store, tables
-from nodenova.io.preparing.features import FeatureFile
-from nodenova.io.preparing.run import prepare_graph
+from nodenova.io.graph_folder import edges, store, tables
+from nodenova.io.graph_folder.features import FeatureFile
+from nodenova.io.graph_folder.prepare import prepare_graph
 
 HEADER = ["id", "label", "abstract", "year", "price", "venue", "open", "score", "same", "row",
           "page", "who"]  # fmt: skip

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from nodenova.io.preparing import store
-from nodenova.io.preparing.words import choose_words, tfidf_totals
+from nodenova.io.graph_folder import store
+from nodenova.io.graph_folder.features import choose_words, tfidf_totals
 from nodenova.io.tables import no_progress
 from nodenova.io.words import words_of, worth_a_feature
 

@@ -1,0 +1,319 @@
+"""What Prism is compared with in the open world, on the same representation.
+
+Semi-supervised k-means of generalized category discovery, and rules that count classes.
+
+Prism's representation as NumPy has it, for what Prism is compared with in the open world.
+
+Rules that count new classes, on Prism's representation.
+
+Prism's own; the silhouette, HDBSCAN, and how wide clusters are beside the old classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.metrics import silhouette_score
+
+from nodenova.data.labels import OldTask
+from nodenova.discovery import count_new
+from nodenova.encoders.prism.lda import scaled_features
+from nodenova.graph import Graph, NewTask
+from nodenova.model.model import Model
+from nodenova.nn.encode_cache import encode
+from nodenova.settings import check_settings, setting
+
+
+def features_of(model: Model, graph: Graph, num_classes: int) -> np.ndarray:
+    """(N, D) what Prism takes distances on when there are so many classes."""
+    g = model.frozen_encoder()
+    scale = model.memory.classes.view_scale
+    u = scaled_features(g.spec.multirank, encode(g, graph), num_classes, scale, model.lda)
+    return u.double().cpu().numpy()
+
+
+def directions(u: np.ndarray, ids: np.ndarray, num_classes: int) -> np.ndarray:
+    """Principal components of some nodes, at unit length.
+
+    Args:
+        u: (N, D) features.
+        ids: The nodes whose components are taken.
+        num_classes: 3/2 times as many components.
+
+    Returns:
+        (N, r) for all nodes.
+
+    Examples:
+        >>> x = directions(np.array([[0.0, 0], [2, 0], [0, 1]]), np.array([0, 1]), num_classes=1)
+        >>> abs(x[:2, 0]).tolist()
+        [1.0, 1.0]
+    """
+    mean = u[ids].mean(axis=0)
+    centered = u[ids] - mean
+    vectors = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, : (3 * num_classes + 1) // 2]
+    x = (u - mean) @ vectors
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+
+
+def draw_seed() -> int:
+    """A seed for NumPy and scikit-learn out of PyTorch's generator, which is seeded."""
+    return int(torch.randint(2**31, (1,)))
+
+
+MAX_COUNT = 15  # new classes that a rule may find
+MAX_COMPARED = 1000  # nodes among which a silhouette is measured
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many new classes there are, and, where a rule says so, which numbers are likely too.
+
+    Attributes:
+        number: The best guess.
+        likely: The numbers one of which is true in four cases of five.
+    """
+
+    number: int
+    likely: tuple[int, ...] = ()
+
+
+@runtime_checkable
+class CountingRule(Protocol):
+    """Says how many new classes there are among unlabelled nodes."""
+
+    def count_classes(self, model: Model, task: NewTask) -> Counted:
+        """How many new classes there are among the nodes of a task.
+
+        PyTorch's generator is seeded before the call; every random number comes from it.
+
+        Args:
+            model: Of the old classes.
+            task: Where every node is new (mixed=False), the answer is at least 1. Its `num_new` is
+                not looked at.
+        """
+
+
+@dataclass(frozen=True)
+class PrismCount:
+    """Prism's own count: see `nodenova.count_new`."""
+
+    prefers: ClassVar[str] = "prism"
+
+    def count_classes(self, model: Model, task: NewTask) -> Counted:
+        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        count = count_new(model, task, seed=draw_seed())
+        return Counted(count.number, count.likely)
+
+
+@dataclass(frozen=True)
+class Silhouette:
+    """As many clusters of plain k-means as have the highest mean silhouette, less the old ones."""
+
+    prefers: ClassVar[str] = "prism"
+
+    def count_classes(self, model: Model, task: NewTask) -> Counted:
+        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        num_old = len(model.classes) if task.mixed else 0
+        x = _unlabelled(model, task)
+        some = np.random.default_rng(draw_seed()).permutation(len(x))[:MAX_COMPARED]
+        scores = {}
+        for k in range(max(2, num_old), min(num_old + MAX_COUNT, len(some) - 1) + 1):
+            said = KMeans(k, n_init=3, random_state=draw_seed()).fit_predict(x)
+            if len(np.unique(said[some])) > 1:
+                scores[k] = float(silhouette_score(x[some], said[some]))
+        return Counted(max(scores, key=lambda k: scores[k]) - num_old if scores else 1)
+
+
+@dataclass(frozen=True)
+class HDBSCANCount:
+    """The clusters that scikit-learn's HDBSCAN finds, less the old ones (at least none, or one).
+
+    Attributes:
+        share: Of the nodes, in the smallest cluster.
+        at_least: How many nodes in it.
+    """
+
+    prefers: ClassVar[str] = "prism"
+
+    share: float = setting(0.02, above=0)
+    at_least: int = setting(8, at_least=2)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def count_classes(self, model: Model, task: NewTask) -> Counted:
+        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        x = _unlabelled(model, task)
+        smallest = min(max(self.at_least, round(self.share * len(x))), len(x))
+        # Without `copy` it may write into the rows; newer versions warn unless it is said.
+        clusters = int(HDBSCAN(min_cluster_size=smallest, copy=True).fit(x).labels_.max()) + 1
+        return Counted(max(clusters - len(model.classes), 0) if task.mixed else max(clusters, 1))
+
+
+@dataclass(frozen=True)
+class ScatterRule:
+    """The least number of new classes at which clusters are no wider than old classes are.
+
+        W(k) = sum over clusters of |u - mean|^2 / (N - clusters),   o + k clusters of plain k-means
+
+    The first k with W(k) <= `times` the scatter within old classes, as phase 1 remembers it.
+
+    Attributes:
+        times: How much wider than the old classes clusters may be.
+    """
+
+    prefers: ClassVar[str] = "prism"
+
+    times: float = setting(1.15, above=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def count_classes(self, model: Model, task: NewTask) -> Counted:
+        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        num_old = len(model.classes) if task.mixed else 0
+        n = _classes_expected(model)
+        u = features_of(model, task.graph, n)[task.ids]
+        x, bound = _unlabelled(model, task), self.times * _old_scatter(model, n)
+        for k in range(max(1 - num_old, 0), MAX_COUNT + 1):
+            clusters = num_old + k
+            if clusters >= len(u):
+                break
+            said = KMeans(clusters, n_init=3, random_state=draw_seed()).fit_predict(x)
+            parts = [u[said == c] for c in np.unique(said)]
+            within = sum(len(part) * float(part.var(axis=0).sum()) for part in parts)
+            if within / (len(u) - clusters) <= bound:
+                return Counted(k)
+        return Counted(MAX_COUNT)
+
+
+RULES: dict[str, type[Any]] = {
+    "count": PrismCount,
+    "silhouette": Silhouette,
+    "hdbscan": HDBSCANCount,
+    "scatter": ScatterRule,
+}
+
+
+def _unlabelled(model: Model, task: NewTask) -> np.ndarray:
+    n = _classes_expected(model)
+    return directions(features_of(model, task.graph, n), task.ids, n)[task.ids]
+
+
+def _classes_expected(model: Model) -> int:
+    """For how many classes the representation is cut before anybody knows how many there are."""
+    num_old = len(model.classes)
+    return max(2 * num_old, num_old + 4, 6)
+
+
+def _old_scatter(model: Model, num_classes: int) -> float:
+    """The mean squared distance of a node from the mean of its old class, as remembered."""
+    multirank = model.frozen_encoder().spec.multirank
+    used = model.lda.ranks_for(multirank, num_classes)
+    known = model.memory.classes.at(multirank.columns_of(used).to(model.device))
+    scale = used.per_column(known.view_scale).square().double()
+    total = known.factor.double().square().sum(dim=0) + known.diag
+    return float((total * scale).sum() / known.dof)
+
+
+MAX_STEPS = 100  # of Lloyd's algorithm
+
+
+@runtime_checkable
+class Rival(Protocol):
+    """Says of every node of a graph which class it is of; it sees labelled nodes and says so."""
+
+    sees: ClassVar[tuple[str, ...]]
+
+    def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
+        """(N,) the class of every node.
+
+        PyTorch's generator is seeded before the call; every random number comes from it.
+
+        Args:
+            model: Of the old classes.
+            old: Their labelled nodes.
+            task: Unlabelled nodes, and how many new classes there are among them.
+
+        Returns:
+            Old classes by number, new ones behind them.
+        """
+
+
+@dataclass(frozen=True)
+class GCDKMeans:
+    """Semi-supervised k-means of Vaze et al. (Generalized Category Discovery, CVPR 2022).
+
+    k-means of labelled and unlabelled nodes together. Labelled nodes stay in the cluster of their
+    class, whose center starts at their mean; further centers start by k-means++ among unlabelled
+    nodes; all centers move. A node that took no part goes to the nearest center.
+
+    Attributes:
+        restarts: How often all of it is done; the best counts.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> world = nova.split_mixed(nova.synthetic(nodes=300, classes=4), old=[0, 1])
+        >>> said = GCDKMeans(restarts=1).assign(nova.fit(world.old), world.old, world.tasks[0])
+        >>> len(said), sorted(set(said.tolist()))
+        (300, [0, 1, 2, 3])
+    """
+
+    prefers: ClassVar[str] = "prism"
+    sees: ClassVar[tuple[str, ...]] = ("graph", "new_ids", "old_nodes", "old_labels")
+
+    restarts: int = setting(10, at_least=1)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
+        """(N,) the class of every node; see `Rival`."""
+        num_old, num_new = len(old.class_names), task.num_new or 0
+        u = features_of(model, task.graph, num_old + num_new)
+        x = directions(u, np.concatenate([old.train_ids, task.ids]), num_old + num_new)
+        fixed, y, free = x[old.train_ids], old.train_y, x[task.ids]
+        means = np.stack([fixed[y == c].mean(axis=0) for c in range(num_old)])
+        best, centers = np.inf, means
+        for _ in range(self.restarts):
+            found = self._cluster(fixed, y, free, means, num_new)
+            loss = float(_squares(free, found).min(axis=1).sum())
+            if loss < best:
+                best, centers = loss, found
+        return _squares(x, centers).argmin(axis=1)
+
+    @staticmethod
+    def _cluster(
+        fixed: np.ndarray, y: np.ndarray, free: np.ndarray, means: np.ndarray, num_new: int
+    ) -> np.ndarray:
+        rng, centers = np.random.default_rng(draw_seed()), means
+        for _ in range(num_new):  # k-means++
+            distance = _squares(free, centers).min(axis=1) + 1e-12
+            place = rng.choice(len(free), p=distance / distance.sum())
+            centers = np.concatenate([centers, free[place : place + 1]])
+        rows, before = np.concatenate([fixed, free]), np.full(len(free), -1)
+        for _ in range(MAX_STEPS):
+            said = _squares(free, centers).argmin(axis=1)
+            if (said == before).all():
+                break
+            member = np.concatenate([y, said])
+            size = np.bincount(member, minlength=len(centers))
+            total = np.zeros_like(centers)
+            np.add.at(total, member, rows)
+            # A new center that lost all its nodes stays where it was.
+            centers = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], centers)
+            before = said
+        return centers
+
+
+RIVALS: dict[str, type[Any]] = {"gcd": GCDKMeans, **RULES}
+
+
+def _squares(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(n, k) squared distances."""
+    cross = rows @ centers.T
+    return np.square(rows).sum(axis=1)[:, None] - 2 * cross + np.square(centers).sum(axis=1)

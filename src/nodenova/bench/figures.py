@@ -1,0 +1,129 @@
+"""Which figures the bench has: curves out of tables, confusion matrices and maps out of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+
+from nodenova.bench.embeddings import layout_of, read_map
+from nodenova.bench.render import blocks
+from nodenova.bench.row import Row
+from nodenova.bench.sword_variants import confusions, panels
+from nodenova.bench.table import Table
+from nodenova.bench.tables import layers, sensitivity
+from nodenova.bench.titles import dataset_title, encoder_title
+from nodenova.evaluation.scores import score_title
+from nodenova.report.charts import confusion, score_curves
+from nodenova.report.node_map import node_map
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing of the bench.
+
+    Attributes:
+        group: What it shares with others: a dataset, or a dataset and an encoder.
+        title: What tells it from these.
+        svg: The drawing.
+    """
+
+    group: str
+    title: str
+    svg: Markup
+
+
+def _curves(
+    rows: Sequence[Row],
+    which: Callable[[Sequence[Row]], list[Table]],
+    x_title: Callable[[str], str],
+) -> list[Figure]:
+    """One figure a dataset and block of lines."""
+    (table,) = which(rows)
+    found = []
+    for dataset in dict.fromkeys(column.group for column in table.columns):
+        mine = [
+            (j, column.score) for j, column in enumerate(table.columns) if column.group == dataset
+        ]
+        for block, lines in blocks(table):
+            shown = [line for line in lines if any(line.cells[j].n for j, _ in mine)]
+            series = {score_title(score): [line.cells[j] for line in shown] for j, score in mine}
+            if len(shown) > 1:
+                title = f"{dataset_title(dataset)}: {block}"
+                counts = sorted({cell.n for cells in series.values() for cell in cells})
+                ends = dict.fromkeys([counts[0], counts[-1]])
+                over = f"mean over {'–'.join(map(str, ends))} seeds"
+                ticks = [line.labels[0] for line in shown]
+                drawn = score_curves(f"{title}, {over}", x_title(block), ticks, series)
+                found.append(Figure(dataset_title(dataset), f"{block}; {over}", drawn))
+    return found
+
+
+def sensitivity_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
+    """Scores of SWORD by the value of one parameter."""
+    return _curves(rows, sensitivity, lambda block: block.split(",")[0])
+
+
+def layers_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
+    """Scores by the depth of the encoder."""
+    return _curves(rows, layers, lambda block: "layers")
+
+
+def confusion_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
+    """Confusion matrices, in percent of each true class, mean over runs."""
+    found = []
+    for (dataset, encoder, title), each in panels(rows).items():
+        counts = confusions(each)
+        nodes = np.maximum(counts.sum(axis=2, keepdims=True), 1)
+        share = (100 * counts / nodes).mean(axis=0)  # (true, predicted + 1)
+        shown = share if counts[:, :, -1].any() else share[:, :-1]
+        group = f"{dataset_title(dataset)}, {encoder_title(encoder)}"
+        what = f"Confusion matrix: {group}, {title}, mean over {len(each)} runs"
+        drawn = confusion(what, shown, each[0].class_names, each[0].num_old)
+        runs = f"{len(each)} {'run' if len(each) == 1 else 'runs'}"
+        found.append(Figure(group, f"{title}; {runs}", drawn))
+    return found
+
+
+def tsne_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
+    """The features of the graph itself, then one map a method, of the first seed that kept one."""
+    found: list[Figure] = []
+    for (dataset, encoder, title), each in panels(rows).items():
+        kept = [(row, maps_folder / Path(row.map).name) for row in each if row.map]
+        row, path = next(((row, path) for row, path in kept if path.is_file()), (None, None))
+        if row is None or path is None:
+            continue
+        arrays = read_map(path)
+        shown = {"z": f"{title}; seed {row.seed}"}
+        group = f"{dataset_title(dataset)}, {encoder_title(encoder)}"
+        if "features" in arrays and all(figure.group != group for figure in found):
+            shown = {"features": "original features; as the graph has them", **shown}
+        for name, said in shown.items():
+            xy = layout_of(path, arrays[name], name)
+            if xy is not None:
+                what = f"Map of {len(arrays['y'])} test nodes: {group}, {said}"
+                drawn = node_map(what, xy, arrays["y"], row.class_names, row.num_old)
+                found.append(Figure(group, said, drawn))
+    return found
+
+
+FIGURES: Mapping[str, Callable[[Sequence[Row], Path], list[Figure]]] = {
+    "sensitivity": sensitivity_figures,
+    "layers": layers_figures,
+    "confusion": confusion_figures,
+    "tsne": tsne_figures,
+}
+
+
+def figures_of(table_name: str, rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
+    """The figures of a table; most have none.
+
+    Args:
+        table_name: One of `tables.TABLES`.
+        rows: Of any tables.
+        maps_folder: Holds the npz files that rows name in `map`; those not there are left out.
+    """
+    return FIGURES[table_name](rows, maps_folder) if table_name in FIGURES else []

@@ -1,0 +1,355 @@
+"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV.
+
+Every name is text: none can end a cell or start a command.
+
+Summaries of rows over seeds.
+
+Scores as text, for the terminal and for Markdown.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from nodenova.bench.row import Row
+from nodenova.bench.table import Cell, Line, Table
+from nodenova.bench.titles import dataset_title
+from nodenova.evaluation.metrics import MATCHINGS
+from nodenova.evaluation.scores import ONCE, SCORES, SECONDS, Spread, mean_std, number, spread_text
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The seeds of one cell: what was run, and the spread of each score.
+
+    Attributes:
+        dataset: The name of the graph.
+        method: What tables know the method by.
+        encoder: Of phase 1.
+        num_old: How many classes were labelled.
+        num_new: How many classes phase 2 was told to find.
+        split: Where the split comes from, in words.
+        visibility: "transductive" or "inductive".
+        seeds: In the order of the rows.
+        scores: {matching: {score: spread}}.
+        once: Scores that need no matching.
+        seconds: By phase.
+    """
+
+    dataset: str
+    method: str
+    encoder: str
+    num_old: int
+    num_new: int
+    split: str
+    visibility: str
+    seeds: tuple[int, ...]
+    scores: Mapping[str, Mapping[str, Spread]]
+    once: Mapping[str, Spread]
+    seconds: Mapping[str, Spread]
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as JSON has it: scores that need no matching stand beside the others."""
+        document = asdict(self)
+        return document | document.pop("once")
+
+
+def summarize(rows: Sequence[Row]) -> Summary:
+    """Mean and spread over the seeds of one cell, of which there is at least one.
+
+    Args:
+        rows: Of one dataset, method and encoder, and as many old and new classes.
+
+    Raises:
+        ValueError: They are of several.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> from nodenova.bench.plan import Plan
+        >>> from nodenova.bench.run import run_one
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
+        >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
+        >>> summary = summarize([run_one(graph, plan, seed).row for seed in (0, 1)])
+        >>> summary.seeds, summary.scores["block"]["new"].mean
+        ((0, 1), 0.0)
+    """
+    first = rows[0]
+    for row in rows:
+        if _cell(row) != _cell(first):
+            raise ValueError(
+                "a summary is over the seeds of one cell, "
+                f"these are of {_cell(first)} and {_cell(row)}"
+            )
+    return Summary(
+        *_cell(first),
+        split=first.split,
+        visibility=first.visibility,
+        seeds=tuple(row.seed for row in rows),
+        scores={
+            matching: {
+                score: mean_std([row.score(score, matching) for row in rows])
+                for score in first.scores(matching)
+            }
+            for matching in MATCHINGS
+        },
+        once={score: mean_std([row.score(score) for row in rows]) for score in ONCE},
+        seconds={
+            phase: mean_std([getattr(row.seconds, phase) for row in rows]) for phase in SECONDS
+        },
+    )
+
+
+def _cell(row: Row) -> tuple[str, str, str, int, int]:
+    return row.dataset, row.method, row.encoder, row.num_old, row.num_new
+
+
+def scores_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of a summary.
+
+    Returns:
+        One row a score, one column a matching, the headline first.
+    """
+    matchings = list(summary.scores)
+    shown = [score for score in SCORES if score in summary.scores["block"]]
+    rows = [
+        [SCORES[score].title, *(spread_text(summary.scores[m][score]) for m in matchings)]
+        for score in shown
+    ]
+    rows += [
+        [title.long, spread_text(summary.once[key]), *[""] * (len(matchings) - 1)]
+        for key, title in ONCE.items()
+    ]
+    return ["matched by", *matchings], rows
+
+
+def describe(summary: Summary) -> str:
+    """What the numbers are about: nothing is reported without it."""
+    seeds = summary.seeds
+    over = (
+        f"mean ± std over {len(seeds)} seeds ({', '.join(map(str, seeds))})"
+        if len(seeds) > 1
+        else f"seed {seeds[0]}"
+    )
+    return (
+        f"{summary.dataset}, {summary.method} on {summary.encoder}: {summary.num_old} old classes, "
+        f"{summary.num_new} new; {summary.split} split, {summary.visibility}; {over}, percent"
+    )
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    Examples:
+        >>> print(markdown(["score", "mean"], [["New", "59.4"]]))
+        | score | mean |
+        | --- | --- |
+        | New | 59.4 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
+TEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
+    ">": r"$>$", "|": r"$|$", '"': "''", "±": r"$\pm$", "−": "$-$", "–": "--", "†": r"\dag{}",
+    "✓": r"$\checkmark$", "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$",
+    "△": r"$\vartriangle$", "▽": r"$\triangledown$", "α": r"$\alpha$", "η": r"$\eta$",
+    "λ": r"$\lambda$", "²": r"$^2$", "…": r"\dots{}", "·": r"$\cdot$",
+}  # fmt: skip
+PACKAGES = "% needs \\usepackage{booktabs,graphicx,amssymb}\n"
+CSV_HEAD = [
+    "table", "matching", "block", "line", "dataset", "score", "mean", "std", "n", "failed", "mark",
+    "paper", "notes", "sees", "pairs", "difference", "p_t", "p_t_holm", "p_wilcoxon",
+    "p_wilcoxon_holm",
+]  # fmt: skip
+
+
+def value_text(cell: Cell) -> str:
+    """ "59.4 ± 1.8", or "59.4" where one run has no spread, or "–"."""
+    return number(cell.mean) if cell.std is None else f"{number(cell.mean)} ± {number(cell.std)}"
+
+
+def failed_text(cell: Cell) -> str:
+    """ "2 failed", or nothing."""
+    return f"{cell.failed} failed" if cell.failed else ""
+
+
+def sign(cell: Cell) -> str:
+    """▲ ▼ △ ▽, or nothing where nothing is tested or differs."""
+    return cell.tests.sign if cell.tests else ""
+
+
+def labels(line: Line) -> list[str]:
+    """The line's labels; the last one carries the mark of methods that were given labels."""
+    return [*line.labels[:-1], line.labels[-1] + (" †" if line.given_labels else "")]
+
+
+def headed(table: Table) -> list[tuple[str, int]]:
+    """What stands over the columns, and over how many of them."""
+    grouped = groupby(column.group for column in table.columns)
+    return [(dataset_title(name), len(list(each))) for name, each in grouped]
+
+
+def blocks(table: Table) -> list[tuple[str, list[Line]]]:
+    """Lines by the block they stand in."""
+    return [(name, list(each)) for name, each in groupby(table.lines, key=lambda line: line.group)]
+
+
+def empty(tables: Sequence[Table]) -> bool:
+    """Is there no line in any of them?"""
+    return not any(table.lines for table in tables)
+
+
+# Markdown
+
+
+def to_markdown(tables: Sequence[Table]) -> str:
+    """One Markdown table a block of lines, with titles, captions and notes."""
+    if empty(tables):
+        return "No runs of this table yet.\n"
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    parts = [f"## {_md(table.title)}", " ".join(map(_md, table.caption))]
+    over = [_md(f"{dataset_title(c.group)} {c.title}") for c in table.columns]
+    for name, lines in blocks(table):
+        head = [*map(_md, table.heads), *over, "n"]
+        body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
+        parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
+    if table.notes:
+        parts.append("\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _md_cell(cell: Cell) -> str:
+    shown = value_text(cell)
+    shown = {"best": f"**{shown}**", "second": f"<u>{shown}</u>"}.get(cell.mark, shown)
+    said = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
+    printed = f"({number(cell.paper)})" if cell.paper is not None else ""
+    return " ".join(filter(None, [shown, sign(cell), printed, failed_text(cell)])) + said
+
+
+def _md(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", " ".join(str(text).split()))
+
+
+# LaTeX
+
+
+def to_latex(name: str, tables: Sequence[Table]) -> str:
+    """Floats to be included in a paper: our numbers, and under them, small, the paper's."""
+    shown = [_latex(f"tab:{name}-{i}", table) for i, table in enumerate(tables, 1) if table.lines]
+    return PACKAGES + ("\n".join(shown) or "% no runs of this table yet\n")
+
+
+def _latex(label: str, table: Table) -> str:
+    n_labels, n = len(table.heads), len(table.columns)
+    over = ["" for _ in table.heads]
+    rules = []
+    start = n_labels + 1
+    for title, width in headed(table):
+        over.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(title)}}}")
+        rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
+        start += width
+    rows = [" & ".join([*over, ""]) + r" \\", " ".join(rules)]
+    titles = [column.title for column in table.columns]
+    rows += [" & ".join([*map(tex, table.heads), *map(tex, titles), "n"]) + r" \\"]
+    for name, lines in blocks(table):
+        rows += [r"\midrule"]
+        if name:
+            rows += [rf"\multicolumn{{{n_labels + n + 1}}}{{l}}{{\textit{{{tex(name)}}}}} \\"]
+        for line in lines:
+            shown = [*map(tex, labels(line)), *map(_tex_cell, line.cells), tex(line.n)]
+            rows += [" & ".join(shown) + r" \\"]
+            if any(cell.paper is not None for cell in line.cells):
+                printed = [_tex_paper(cell) for cell in line.cells]
+                first = [r"{\scriptsize paper}", *[""] * (n_labels - 1)]
+                rows += [" & ".join([*first, *printed, ""]) + r" \\"]
+    notes = [rf"\textsuperscript{{{i}}}~{tex(note)}" for i, note in enumerate(table.notes, 1)]
+    # In LaTeX the paper's numbers stand under ours.
+    caption = " ".join([table.title + ".", *table.caption])
+    caption = caption.replace("In parentheses the", "Below, small, the")
+    places = "l" * n_labels + "r" * (n + 1)
+    small = [r"\par\smallskip\raggedright\scriptsize", "\\\\\n".join(notes)] if notes else []
+    return "\n".join([
+        r"\begin{table*}", r"\centering", rf"\caption{{{tex(caption)}}}", rf"\label{{{label}}}",
+        r"\resizebox{\linewidth}{!}{%", rf"\begin{{tabular}}{{@{{}}{places}@{{}}}}", r"\toprule",
+        *rows, r"\bottomrule", r"\end{tabular}}", *small, r"\end{table*}", "",
+    ])  # fmt: skip
+
+
+def _tex_cell(cell: Cell) -> str:
+    shown = tex(value_text(cell))
+    marked = {"best": rf"\textbf{{{shown}}}", "second": rf"\underline{{{shown}}}"}
+    shown = marked.get(cell.mark, shown)
+    said = ",".join(map(str, cell.notes)) if cell.paper is None else ""
+    parts = [shown, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
+    return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{said}}}" if said else "")
+
+
+def _tex_paper(cell: Cell) -> str:
+    if cell.paper is None:
+        return ""
+    said = rf"\textsuperscript{{{','.join(map(str, cell.notes))}}}" if cell.notes else ""
+    return rf"{{\scriptsize {tex(number(cell.paper))}{said}}}"
+
+
+def tex(text: str) -> str:
+    """Text as LaTeX: what it would read as a command is written out.
+
+    What it may have no letter for becomes plain.
+
+    Examples:
+        >>> print(tex("50 % ± 1, naïve"))
+        50 \\% $\\pm$ 1, naive
+    """
+    shown = []
+    for letter in " ".join(str(text).split()):
+        if letter in TEX:
+            shown.append(TEX[letter])
+        elif " " <= letter <= "~":
+            shown.append(letter)
+        else:
+            plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+            shown.append("".join(TEX.get(c, c) for c in plain) or "?")
+    return "".join(shown)
+
+
+# CSV
+
+
+def to_csv(tables: Sequence[Table]) -> str:
+    """One line a cell and score, with everything: nothing is rounded, notes are in words."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_HEAD)
+    for table in tables:
+        for line in table.lines:
+            for column, cell in zip(table.columns, line.cells, strict=True):
+                t = cell.tests
+                p = (t.t, t.t_holm, t.wilcoxon, t.wilcoxon_holm) if t else [""] * 4
+                writer.writerow([
+                    table.title, table.matching, line.group, " ".join(_csv_labels(table, line)),
+                    column.group, column.score, cell.mean, cell.std, cell.n, cell.failed, cell.mark,
+                    cell.paper, " ".join(table.notes[i - 1] for i in cell.notes),
+                    " ".join(line.sees), *((t.pairs, t.difference) if t else [""] * 2), *p,
+                ])  # fmt: skip
+    return text.getvalue()
+
+
+def _csv_labels(table: Table, line: Line) -> list[str]:
+    """A line of ticks by the names of what is ticked, any other by its labels."""
+    if len(table.heads) == 1:
+        return list(line.labels)
+    return [head for head, tick in zip(table.heads, line.labels, strict=True) if tick]

@@ -1,0 +1,255 @@
+"""nodenova discover --from: going on from an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nodenova.cli import graph_options
+from nodenova.cli.app import GOING_ON, err, fail, loading, print_notes
+from nodenova.cli.output import PageOptions, print_verdict, write
+from nodenova.cli.progress import Bars, Reading
+from nodenova.errors import GraphError, SettingError, one_of
+from nodenova.runs.run_dir import check_place, run_document
+
+if TYPE_CHECKING:
+    from nodenova.data.labels import UserGraph
+    from nodenova.io.recipe import TableEncoder
+
+
+FromPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        rich_help_panel=GOING_ON,
+        help="Go on from this run: its reviewed model meets the graph as it is now.",
+    ),
+]
+LabelsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        rich_help_panel=GOING_ON,
+        help="A table of further labels, node and label, as a review writes it.",
+    ),
+]
+RefreshWord = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|always|never",
+        rich_help_panel=GOING_ON,
+        help="With --from: whether the representation is fitted anew "
+        "(auto, the default: where the graph has changed much).",
+    ),
+]
+REFRESH: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `nodenova discover --from` was asked for, option by option.
+
+    Attributes:
+        earlier: --from.
+        folder: --out.
+        overwrite: --overwrite.
+        keep_graph: --keep-graph.
+        graph: --graph.
+        nodes: --nodes.
+        edges: --edges.
+        labels: --labels.
+        new_nodes: --new-nodes.
+        new_column: --new-column.
+        reading: Options that say how files are read; those not given are as the earlier run's.
+        refused: Options that the earlier run has decided, and what was given.
+        number: --num-new.
+        mixed: False for --all-new.
+        method: --method.
+        settings: --set.
+        refresh: --refresh.
+        seed: --seed.
+        min_confidence: --min-confidence.
+        relabel: --relabel.
+        none_share: --none-share.
+        quiet: --quiet.
+        page: --title, --show and --report.
+    """
+
+    earlier: Path
+    folder: Path
+    overwrite: bool
+    keep_graph: bool
+    graph: Path | None
+    nodes: Path | None
+    edges: Path | None
+    labels: Path | None
+    new_nodes: Path | None
+    new_column: str | None
+    reading: graph_options.FileOptions
+    refused: Mapping[str, object]
+    number: int | None
+    mixed: bool | None
+    method: str
+    settings: Mapping[str, str]
+    refresh: str
+    seed: int
+    min_confidence: float
+    relabel: bool
+    none_share: float
+    quiet: bool
+    page: PageOptions
+
+
+def check_not_further(refresh: str | None) -> None:
+    """Refuse an option that only means something with --from.
+
+    Raises:
+        SettingError: It is given.
+    """
+    if refresh is not None:
+        raise SettingError("--refresh is for a run that goes on from an earlier one: --from RUN")
+
+
+def go_on(wanted: Wanted) -> None:
+    """Go on from an earlier run, write the new one and say what was found.
+
+    Raises:
+        NodenovaError: An option, the earlier run or a file cannot be used.
+    """
+    document = _checked(wanted)
+    reading: dict[str, Any] = {**document.get("reading", {})}
+    if "weight_column" in reading:  # runs that do not say it were made before weights counted
+        reading.setdefault("weights", "filter")
+    reading |= {name: value for name, value in wanted.reading.items() if value}
+    with loading(wanted.quiet):
+        from nodenova.bench.registry import get_method
+        from nodenova.runs.continue_run import continue_run
+        from nodenova.runs.folder import DiscoveryFolder
+    method = get_method(wanted.method, dict(wanted.settings))
+    earlier = DiscoveryFolder(wanted.earlier)
+    loaded, notes = _loaded(wanted, reading, earlier.features()[1])
+    if not wanted.quiet:
+        # What it says of nodes to discover in is of a run that goes on from no other.
+        print_notes(note for note in notes if not note.endswith("as none were named"))
+    try:
+        with Bars(err, show=not wanted.quiet) as bars:
+            found = continue_run(
+                earlier,
+                loaded,
+                wanted.number,
+                method=method,
+                mixed=wanted.mixed,
+                refresh=REFRESH[wanted.refresh],
+                labels=None if wanted.labels is None else labels_in(wanted.labels),
+                seed=wanted.seed,
+                min_confidence=wanted.min_confidence,
+                keep_labels=not wanted.relabel,
+                none_share=wanted.none_share,
+                watch=bars.watcher,
+            )
+        if not wanted.quiet:
+            print_verdict(found.run, found.notes)
+        place = (wanted.folder, found.run, wanted.keep_graph, wanted.overwrite, wanted.quiet)
+        reading.pop("text_vectors", None)  # a place on this machine; the recipe has its name
+        write(*place, reading)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written", 130)
+
+
+def _checked(wanted: Wanted) -> dict[str, Any]:
+    """The run.json of the earlier run, once all that can be known beforehand is right."""
+    for option, given in wanted.refused.items():
+        if given:
+            raise SettingError(
+                f"{option}: that is as in {wanted.earlier}, which --from goes on from"
+            )
+    if wanted.refresh not in REFRESH:
+        raise one_of("--refresh", wanted.refresh, REFRESH)
+    document = run_document(wanted.earlier)
+    if wanted.folder.resolve() == wanted.earlier.resolve():
+        raise SettingError(
+            f"--out and --from are both {wanted.folder}: a run goes on into a folder of its own"
+        )
+    check_place(wanted.folder, wanted.overwrite)
+    return document
+
+
+def _loaded(
+    wanted: Wanted, reading: dict[str, Any], recipe: TableEncoder | None
+) -> tuple[UserGraph, list[str]]:
+    """The graph as it is now with all its features, those that the earlier run knew first."""
+    from nodenova.io import networkx_scipy
+    from nodenova.io.recipe import extended
+
+    is_table = wanted.graph is None or networkx_scipy.is_table(wanted.graph)
+    if recipe is None or not is_table:
+        loaded = _read(wanted, reading)
+        return loaded, list(loaded.notes)
+    names = [column.name for column in recipe.columns]
+    columns = {"features": names, "text_columns": recipe.text_columns}
+    said = []
+    # Which words and values came is read first, and needs no vectors.
+    plain = {name: value for name, value in reading.items() if name != "text_vectors"}
+    try:
+        fresh = _read(wanted, plain | columns)
+    except GraphError as error:
+        column = reading.get("label_column")
+        if wanted.reading.get("label_column") or f"no column {column!r}" not in str(error):
+            raise
+        del reading["label_column"], plain["label_column"]
+        said.append(f"{str(error).partition(';')[0]}: only labels of the earlier run are known")
+        fresh = _read(wanted, plain | columns)
+    assert fresh.recipe is not None
+    both, came = extended(recipe, fresh.recipe)
+    loaded = _read(wanted, reading | {"recipe": both})
+    if came:
+        said.append(f"{came:,} features came that the earlier run did not have")
+    return loaded, [*loaded.notes, *said]
+
+
+def _read(wanted: Wanted, options: dict[str, Any]) -> UserGraph:
+    from nodenova.io.load import load_graph
+
+    if (wanted.graph is None) == (wanted.nodes is None and wanted.edges is None):
+        raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
+    with Reading(err, show=not wanted.quiet) as progress:
+        return load_graph(
+            wanted.graph,
+            nodes=wanted.nodes,
+            edges=wanted.edges,
+            new_nodes=wanted.new_nodes,
+            new_column=wanted.new_column,
+            progress=progress,
+            **options,
+        )
+
+
+def labels_in(path: Path) -> dict[str, str]:
+    """Labels by node, from a table.
+
+    Raises:
+        SettingError: It has no column of labels.
+    """
+    from nodenova.io.nodes import read_nodes
+
+    read = read_nodes(path, None, None, None, [])
+    if read.label_column is None:
+        raise SettingError(f"{path}: a table of labels has a column label (or class, category)")
+    pairs = zip(read.ids, read.y.tolist(), strict=True)
+    return {node: read.class_names[c] for node, c in pairs if c >= 0}
+
+
+def with_labels_in(path: Path, loaded: UserGraph) -> UserGraph:
+    """A graph with the labels of a table beside its own.
+
+    Raises:
+        NodenovaError: The table has no labels, or labels of other nodes.
+    """
+    from nodenova.io.estimator_input import with_further_labels
+
+    return with_further_labels(loaded, labels_in(path), path.name)

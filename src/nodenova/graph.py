@@ -1,0 +1,500 @@
+"""What phase 2 is given: ids, and how many new classes to find. There is no field for a label.
+
+What a graph is made of, checked and put into one form: features, names, edges, their weights.
+
+The graph every phase sees: features, edges, names. There is no field for a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.errors import GraphError, SettingError, warn_renamed
+
+Features: TypeAlias = "sp.csr_array | np.ndarray"
+
+# Above this share of non-zero entries a dense matrix product is the faster one.
+DENSE_FROM = 0.25
+MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of an edge: what float32 holds
+
+
+def features_of(x: object, dense: bool | None, source: str) -> Features:
+    """(N, d) float32: a copy, dense or sparse."""
+    if sp.issparse(x):
+        matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
+        matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        matrix = _numbers(lambda: np.array(x, dtype=np.float32, order="C"), source)
+        if matrix.ndim != 2:
+            raise GraphError(
+                f"{source}: x must have two dimensions (nodes, features), it has {matrix.ndim}"
+            )
+        values = matrix
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise GraphError(f"{source}: x is empty, shape {matrix.shape}")
+    if not np.isfinite(values).all():
+        raise GraphError(f"{source}: {_first_not_finite(matrix)}")
+    share = np.count_nonzero(values) / (matrix.shape[0] * matrix.shape[1])
+    if not (share >= DENSE_FROM if dense is None else dense):
+        sparse = sp.csr_array(matrix)
+        sparse.eliminate_zeros()
+        sparse.sort_indices()
+        return sparse
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def _numbers(convert: Callable[[], Any], source: str) -> Any:
+    """A copy as float32.
+
+    What the user brought stays as it was, and later changes to it do not reach the graph.
+    """
+    try:
+        # Too large a number becomes infinite, and is reported as such.
+        with np.errstate(over="ignore"):
+            return convert()
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{source}: x is not a table of numbers ({error})") from error
+
+
+def _first_not_finite(matrix: Features) -> str:
+    coo = sp.coo_array(matrix) if sp.issparse(matrix) else None
+    if coo is not None:
+        bad = np.flatnonzero(~np.isfinite(coo.data))
+        row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(matrix))
+        bad, row, column = rows, rows[0], columns[0]
+        value = matrix[row, column]
+    first = f"node {row}, feature {column} is {value}"
+    return f"x has {len(bad)} entries that are not finite numbers, first: {first}"
+
+
+def node_ids_of(node_ids: object, n: int, source: str) -> np.ndarray:
+    """(N,) different names."""
+    if node_ids is None:
+        return np.arange(n)
+    names = np.asarray(node_ids)
+    if names.dtype == object:
+        names = names.astype(str)
+    if names.shape != (n,):
+        raise GraphError(f"{source}: node_ids has shape {names.shape}, but x has {n} nodes")
+    values, counts = np.unique(names, return_counts=True)
+    if len(values) < n:
+        twice = values[counts.argmax()].item()
+        raise GraphError(
+            f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times"
+        )
+    return names
+
+
+def edges_of(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
+    """(2, edges) numbers of nodes."""
+    edges = np.asarray(edge_index)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise GraphError(f"{source}: edge_index must have shape (2, edges), it has {edges.shape}")
+    if edges.size and not np.issubdtype(edges.dtype, np.integer):
+        raise GraphError(f"{source}: edge_index must hold whole numbers, it holds {edges.dtype}")
+    edges = edges.astype(np.int64)
+    outside = ((edges < 0) | (edges >= n)).any(axis=0)
+    if outside.any():
+        a, b = edges[:, outside.argmax()]
+        raise GraphError(
+            f"{source}: {outside.sum()} edges name nodes that are not there "
+            f"(nodes are 0..{n - 1}), first: {a} -> {b}"
+        )
+    return edges
+
+
+def undirected(
+    edges: np.ndarray, n: int, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Every edge in both directions, once each, sorted, without self-loops; and what each weighs.
+
+    Weights of the same edge are added, whichever direction it is given in. Where all edges are
+    given in both directions and weigh the same in either, each counts once: then these are the
+    entries of a symmetric matrix.
+
+    Args:
+        edges: (2, edges) numbers of nodes.
+        n: How many nodes there are.
+        weight: (edges,) of each; None where all count alike.
+
+    Examples:
+        >>> undirected(np.array([[0, 1, 0], [1, 0, 2]]), 3, np.array([2.0, 3.0, 4.0]))[1].tolist()
+        [5.0, 4.0, 5.0, 4.0]
+        >>> undirected(np.array([[0, 1], [1, 0]]), 2, np.array([2.0, 2.0]))[1].tolist()
+        [2.0, 2.0]
+    """
+    other = edges[0] != edges[1]
+    a, b = edges[:, other]
+    if weight is None:
+        keys = np.unique(np.concatenate([a * n + b, b * n + a]))
+        return np.stack([keys // n, keys % n]), None
+    one_way, place = np.unique(a * n + b, return_inverse=True)
+    given = np.bincount(place, weights=weight[other], minlength=len(one_way))
+    back = one_way % n * n + one_way // n
+    keys, place = np.unique(np.concatenate([one_way, back]), return_inverse=True)
+    total = np.bincount(place, weights=np.concatenate([given, given]), minlength=len(keys))
+    is_symmetric = len(keys) == len(one_way) and (total == 2 * given).all()
+    return np.stack([keys // n, keys % n]), (total / (2 if is_symmetric else 1)).astype(np.float32)
+
+
+def weights_of(edge_weight: object, edges: np.ndarray, source: str) -> np.ndarray | None:
+    """(edges,) positive numbers, or None."""
+    if edge_weight is None:
+        return None
+    try:
+        weight = np.array(edge_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{source}: edge_weight is not a list of numbers ({error})") from error
+    if weight.shape != edges.shape[1:]:
+        raise GraphError(
+            f"{source}: edge_weight has shape {weight.shape}, but there are {edges.shape[1]} edges"
+        )
+    bad = ~((weight >= MIN_WEIGHT) & (weight <= MAX_WEIGHT))
+    if bad.any():
+        first = int(bad.argmax())
+        a, b = edges[:, first]
+        raise GraphError(
+            f"{source}: edge_weight must be positive numbers, "
+            f"that of edge {first} ({a} -> {b}) is {weight[first]:g}"
+        )
+    return weight
+
+
+def vectors_of(vectors: object, n: int, source: str) -> np.ndarray | None:
+    """(N, k) float32 finite numbers, or None."""
+    if vectors is None:
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            found = np.array(vectors, dtype=np.float32, order="C")
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{source}: vectors are not a table of numbers ({error})") from error
+    if found.ndim != 2 or found.shape[0] != n or not found.shape[1]:
+        raise GraphError(
+            f"{source}: vectors have shape {found.shape}, but there are {n} nodes: a row for each"
+        )
+    bad = ~np.isfinite(found).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise GraphError(f"{source}: the vector of node {row} has a number that is not finite")
+    return found
+
+
+# Where `Graph.derived` has how columns of a table became the features, for models to keep.
+RECIPE = "recipe"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph with node features.
+
+    Build one with `Graph.of`, which checks what it is given. There is no field for a label.
+
+    Attributes:
+        x: (N, d) float32, a CSR array when sparse and a plain array when dense.
+        edge_index: (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
+        node_ids: (N,) names of the nodes as the user knows them.
+        feature_names: d names, or None.
+        edge_weight: (E,) float32 positive weights of `edge_index`, the same in both directions;
+            None where all edges count alike. How they count: `nodenova.nn.edge_weights`.
+        vectors: (N, k) float32, what a language model makes of the texts of the nodes, beside
+            their words in x; None where there are none.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> nova.Graph.of([[1, 0], [0, 1], [1, 1]], [[0, 1], [1, 2]])
+        Graph(3 nodes, 4 edges, 2 dense features)
+    """
+
+    x: Features
+    edge_index: np.ndarray
+    node_ids: np.ndarray
+    feature_names: tuple[str, ...] | None = None
+    edge_weight: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    is_mapped: ClassVar[bool] = False  # arrays are on disk, as those of a graph folder are
+
+    @classmethod
+    def of(
+        cls,
+        x: object,
+        edge_index: object,
+        *,
+        node_ids: object = None,
+        feature_names: Sequence[str] | None = None,
+        dense: bool | None = None,
+        source: str = "graph",
+        edge_weight: object = None,
+        vectors: object = None,
+    ) -> Graph:
+        """Check features and edges, and put them into the one form everything else relies on.
+
+        Edges are made undirected: both directions are stored, duplicates and self-loops are
+        dropped.
+
+        Args:
+            x: (N, d) numbers, an array or a SciPy sparse matrix. It is copied.
+            edge_index: (2, edges) whole numbers 0..N-1.
+            node_ids: (N,) different names; 0..N-1 unless given.
+            feature_names: d names.
+            dense: Keeps the features in that form; without it, their share of non-zero entries
+                decides.
+            source: What error messages call the input, usually the file's name.
+            edge_weight: (edges,) positive numbers. Those of the same edge are added; a symmetric
+                matrix, which gives every edge in both directions, is taken as it is.
+            vectors: (N, k) numbers, a row for each node.
+
+        Raises:
+            GraphError: Something of it is not as described; the sentence says what and where.
+
+        Examples:
+            >>> graph = Graph.of([[1, 0], [0, 1]], [[0], [1]], node_ids=["a", "b"])
+            >>> graph.edge_index.tolist()
+            [[0, 1], [1, 0]]
+        """
+        features = features_of(x, dense, source)
+        n, d = features.shape
+        names = node_ids_of(node_ids, n, source)
+        words = None if feature_names is None else tuple(str(name) for name in feature_names)
+        if words is not None and len(words) != d:
+            raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
+        given = edges_of(edge_index, n, names, source)
+        edges, weight = undirected(given, n, weights_of(edge_weight, given, source))
+        return cls(features, edges, names, words, weight, vectors_of(vectors, n, source))
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return int(self.x.shape[0])
+
+    @property
+    def num_features(self) -> int:
+        """d."""
+        return int(self.x.shape[1])
+
+    @property
+    def num_edges(self) -> int:
+        """E: each undirected edge counted in both directions (PyTorch Geometric's convention)."""
+        return int(self.edge_index.shape[1])
+
+    @cached_property
+    def adjacency(self) -> sp.csr_array:
+        """(N, N) symmetric CSR of ones."""
+        ones = np.ones(self.num_edges, dtype=np.float32)
+        places = (self.edge_index[0], self.edge_index[1])
+        return sp.csr_array((ones, places), shape=(self.num_nodes,) * 2)
+
+    @cached_property
+    def derived(self) -> dict[object, object]:
+        """Where `nn.sparse.once` keeps the operators of this graph, so that each is built once."""
+        return {}
+
+    def numbers_of(self, node_ids: Iterable[object]) -> np.ndarray:
+        """(n,) the numbers of nodes that are named.
+
+        Args:
+            node_ids: Names of nodes, as numbers or as texts.
+
+        Raises:
+            GraphError: There is no node of such a name.
+
+        Examples:
+            >>> Graph.of([[1], [2]], [[0], [1]], node_ids=["a", "b"]).numbers_of(["b"]).tolist()
+            [1]
+        """
+        place = self.derived.get("places of names")
+        if not isinstance(place, dict):
+            place = {str(name): number for number, name in enumerate(self.node_ids.tolist())}
+            self.derived["places of names"] = place
+        asked = [str(name) for name in node_ids]
+        unknown = [name for name in asked if name not in place]
+        if unknown:
+            more = f", nor {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
+            raise GraphError(f"the graph has no node {unknown[0]!r}{more}")
+        return np.array([place[name] for name in asked], dtype=np.int64)
+
+    def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
+        """The same nodes and edges with other features."""
+        names = None if feature_names is None else tuple(feature_names)
+        return self._with(x=x, feature_names=names)
+
+    def with_vectors(self, vectors: object, source: str = "vectors") -> Graph:
+        """The same graph with vectors of the texts of its nodes.
+
+        Args:
+            vectors: (N, k) numbers, a row for each node.
+            source: What error messages call them.
+
+        Raises:
+            GraphError: They are something else.
+
+        Examples:
+            >>> Graph.of([[1, 0], [0, 1]], [[0], [1]]).with_vectors([[0.5], [0.1]])
+            Graph(2 nodes, 2 edges, 2 dense features, vectors of 1)
+        """
+        return self._with(vectors=vectors_of(vectors, self.num_nodes, source))
+
+    def _with(self, **parts: Any) -> Graph:
+        return replace(self, **parts)
+
+    def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
+        """(size,) an array for what is derived from the graph, where the graph itself is."""
+        return np.empty(size, dtype=dtype)
+
+    def subgraph(self, ids: np.ndarray) -> Graph:
+        """The induced subgraph of some nodes, renumbered 0..len(ids)-1.
+
+        Args:
+            ids: (n,) numbers of nodes, ascending.
+
+        Examples:
+            >>> Graph.of([[1], [2], [3]], [[0, 1], [1, 2]]).subgraph(np.array([0, 1]))
+            Graph(2 nodes, 2 edges, 1 dense features)
+        """
+        new_number = np.full(self.num_nodes, -1, dtype=np.int64)
+        new_number[ids] = np.arange(len(ids))
+        edges = new_number[self.edge_index]
+        kept = (edges >= 0).all(axis=0)
+        weight = None if self.edge_weight is None else self.edge_weight[kept]
+        vectors = None if self.vectors is None else self.vectors[ids]
+        names = (self.node_ids[ids], self.feature_names)
+        return Graph(self.x[ids], edges[:, kept], *names, weight, vectors)
+
+    def aligned(self, feature_names: Sequence[str]) -> tuple[Graph, int, int]:
+        """The same graph with other features, in a given order: those a model knows.
+
+        Args:
+            feature_names: By which features are matched.
+
+        Returns:
+            The graph; how many of its own features are not among them, and are left out; how many
+            of them it lacks, which are zero.
+
+        Raises:
+            GraphError: This graph's features have no names.
+        """
+        if self.feature_names is None:
+            raise GraphError(
+                "features are matched by name, and this graph's features have no names"
+            )
+        own = {name: place for place, name in enumerate(self.feature_names)}
+        place = np.array([own.get(name, -1) for name in feature_names], dtype=np.int64)
+        there = np.flatnonzero(place >= 0)
+        entries = (np.ones(len(there), dtype=np.float32), (place[there], there))
+        moved = sp.csr_array(entries, shape=(self.num_features, len(feature_names)))
+        dense = isinstance(self.x, np.ndarray)
+        x = Graph.of(self.x @ moved, np.zeros((2, 0), dtype=np.int64), dense=dense).x
+        graph = self.with_features(x, feature_names)
+        return graph, self.num_features - len(there), len(feature_names) - len(there)
+
+    def k_hop_subgraph(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
+        """The k-hop subgraph: all nodes within `hops` steps of `ids`, and where `ids` are in it.
+
+        With one hop more than an encoder has layers, its z at `ids` is that of the whole graph:
+        every node that speaks in it has all its neighbors here, hence its true degree.
+
+        Args:
+            ids: (n,) numbers of nodes, ascending.
+            hops: How many steps.
+
+        Returns:
+            The subgraph, and (n,) numbers of `ids` in it. If everything is reached, it is this
+            graph itself.
+
+        Examples:
+            >>> path = Graph.of([[1], [2], [3], [4]], [[0, 1, 2], [1, 2, 3]])
+            >>> path.k_hop_subgraph(np.array([3]), hops=1)
+            (Graph(2 nodes, 2 edges, 1 dense features), array([1]))
+        """
+        reached = np.zeros(self.num_nodes, dtype=bool)
+        reached[ids] = True
+        source, target = self.edge_index
+        for _ in range(hops):
+            before = np.count_nonzero(reached)
+            reached[target[reached[source]]] = True
+            if np.count_nonzero(reached) == before:
+                break
+        if reached.all():
+            return self, ids
+        nodes = np.flatnonzero(reached)
+        return self.subgraph(nodes), np.searchsorted(nodes, ids)
+
+    def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
+        """The name that `k_hop_subgraph` had."""
+        warn_renamed("Graph.around", "Graph.k_hop_subgraph")
+        return self.k_hop_subgraph(ids, hops)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if sp.issparse(self.x) else "dense"
+        weighted = "" if self.edge_weight is None else "weighted "
+        counts = f"{self.num_nodes} nodes, {self.num_edges} {weighted}edges"
+        beside = "" if self.vectors is None else f", vectors of {self.vectors.shape[1]}"
+        return f"Graph({counts}, {self.num_features} {kind} features{beside})"
+
+
+@dataclass(frozen=True, eq=False)
+class NewTask:
+    """Unlabelled nodes among which new classes are to be found: all that phase 2 is given.
+
+    Attributes:
+        graph: What phase 2 may see.
+        ids: (n,) node numbers, strictly ascending: an order by class would be a leak.
+        num_new: How many new classes to find among them; None for as many as there seem to be,
+            which may be none.
+        mixed: Whether nodes may be of known classes too, and nothing tells which. Otherwise all of
+            them are new.
+
+    Raises:
+        SettingError: `num_new` is below 1.
+        GraphError: The ids are not ascending, not in the graph, or fewer than `num_new`.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0).graph
+        >>> nova.NewTask(graph, np.array([120, 130, 150]), num_new=2).ids
+        array([120, 130, 150])
+    """
+
+    graph: Graph
+    ids: np.ndarray
+    num_new: int | None
+    mixed: bool = False
+
+    def __repr__(self) -> str:
+        wanted = "as many as there are" if self.num_new is None else f"{self.num_new} classes"
+        among = ", known ones among them" if self.mixed else ""
+        return f"NewTask({len(self.ids):,} unlabelled nodes{among}, {wanted}, {self.graph!r})"
+
+    def __post_init__(self) -> None:
+        ids = np.asarray(self.ids, dtype=np.int64)
+        object.__setattr__(self, "ids", ids)
+        if self.num_new is not None and self.num_new < 1:
+            raise SettingError(f"num_new must be at least 1, it is {self.num_new}")
+        least = self.num_new or 1
+        if ids.ndim != 1 or len(ids) < least:
+            raise GraphError(
+                f"{least} new classes need at least as many unlabelled nodes, there are {ids.size}"
+            )
+        if (np.diff(ids) <= 0).any():
+            raise GraphError("the ids of the new nodes must be strictly ascending")
+        if ids[0] < 0 or ids[-1] >= self.graph.num_nodes:
+            raise GraphError(
+                f"the ids of the new nodes must lie in 0..{self.graph.num_nodes - 1}, "
+                f"they span {ids[0]}..{ids[-1]}"
+            )
+
+    @property
+    def number(self) -> int:
+        """How many new classes to find, for methods: by the time they are called it is known."""
+        if self.num_new is None:
+            raise SettingError("num_new must be a number here: count_new(model, task) estimates it")
+        return self.num_new

@@ -1,0 +1,3 @@
+"""Graph folders are made here: tables of any size with DuckDB, other graphs by converting them."""
+
+from __future__ import annotations

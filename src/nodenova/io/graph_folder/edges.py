@@ -1,0 +1,346 @@
+"""Ids of nodes on disk: checked as those in memory are, and written as an array of texts.
+
+Weights of edges on disk, added as `graph.parts.undirected` adds them in memory.
+
+Edges on disk: ids become numbers by a join, both directions are sorted, each is kept once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodenova.errors import GraphError
+from nodenova.io.edges import (
+    Chosen,
+    EdgeOptions,
+    check_length,
+    end_columns,
+    kept_edges,
+    named_nodes,
+    no_counts,
+    open_edges,
+    say,
+)
+from nodenova.io.graph_folder.store import BATCH, Store
+from nodenova.io.mmap_graph import BESIDE, LINKS, MAX_NODES, ArrayFile
+from nodenova.io.nodes import Nodes, check_id, id_of, say_spaced, twice_there
+from nodenova.io.stream_columns import StreamedCells
+from nodenova.io.tables import Progress, ReadingOptions, Rows, Table
+
+
+class WeightFile:
+    """The weights of edges in a graph folder, written as their sorted directions come.
+
+    Args:
+        made: The folder.
+    """
+
+    def __init__(self, made: Path) -> None:
+        self._path = made / f"{BESIDE[0]}.npy"
+        self._file = ArrayFile(self._path, np.float32)
+        self._keys, self._weight = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self._is_symmetric = True
+
+    def add(self, keys: np.ndarray, weight: np.ndarray) -> None:
+        """Append rows of edges.
+
+        Args:
+            keys: (rows,) ascending: twice the number of a direction, plus one where the row had
+                been the other way round.
+            weight: (rows,) of each, those of a key in the order of the table.
+        """
+        keys = np.concatenate([self._keys, keys])
+        weight = np.concatenate([self._weight, weight])
+        # Of the last direction more may come.
+        whole = np.searchsorted(keys, keys[-1] // 2 * 2) if len(keys) else 0
+        self._sum(keys[:whole], weight[:whole])
+        self._keys, self._weight = keys[whole:], weight[whole:]
+
+    def _sum(self, keys: np.ndarray, weight: np.ndarray) -> None:
+        one_way, place = np.unique(keys, return_inverse=True)
+        given = np.bincount(place, weights=weight, minlength=len(one_way))
+        both, place = np.unique(one_way // 2, return_inverse=True)
+        total = np.bincount(place, weights=given, minlength=len(both))
+        is_even = len(one_way) == 2 * len(both) and bool((total[place] == 2 * given).all())
+        self._is_symmetric = self._is_symmetric and is_even
+        self._file.add(total)
+
+    def close(self) -> None:
+        """Finish the file: a symmetric matrix gave every edge twice."""
+        self._sum(self._keys, self._weight)
+        self._file.close()
+        if self._is_symmetric and self._file.length:
+            weight = np.load(self._path, mmap_mode="r+")
+            weight *= 0.5
+            weight.flush()
+
+
+# '12.0', as pandas writes a whole number in a column with gaps, is 12, and the other way round.
+WITHOUT_POINT = r"CASE WHEN regexp_full_match(s, '\p{Nd}+\.0') THEN s[:-3] ELSE s END"
+
+
+class StoredIds(Sequence[str]):
+    """Ids of nodes in the table `ids` of a store, in order.
+
+    Args:
+        store: Where they are.
+        size: N.
+    """
+
+    def __init__(self, store: Store, size: int) -> None:
+        self._store, self._size = store, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: Any) -> Any:
+        asked = [range(self._size)[place]]
+        return self._store.rows("SELECT id FROM ids WHERE number = ?", asked)[0][0]
+
+    def __iter__(self) -> Iterator[str]:
+        for batch in self.batches():
+            yield from batch.tolist()
+
+    def batches(self) -> Iterator[np.ndarray]:
+        """Some at a time."""
+        for batch in self._store.batches("SELECT id FROM ids ORDER BY number"):
+            yield batch["id"]
+
+
+def number_edges(
+    edges: Any,
+    nodes: Nodes | None,
+    options: EdgeOptions,
+    *,
+    notes: list[str],
+    store: Store,
+    made: Path,
+    reading: ReadingOptions,
+) -> Nodes:
+    """Write the edges of a table into a graph folder, as `read_edges` and `Graph.of` would.
+
+    Afterwards the store has a table `ends` of (x, y), the numbers of both ends of each edge.
+
+    Args:
+        edges: A file; None when there are no edges.
+        nodes: Those that edges may name, whose ids the store has; None when they are those that
+            edges name.
+        options: What the user says of them, but for types.
+        notes: Gets a sentence on every repair.
+        store: Where the work is done.
+        made: The graph folder.
+        reading: How to read the file, as in `open_rows`.
+
+    Returns:
+        The nodes: those given, or those that the edges name.
+
+    Raises:
+        GraphError: A column, a line or a node is wrong.
+    """
+    progress = reading["progress"]
+    if edges is None:
+        assert nodes is not None
+        notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
+        store.run("CREATE TABLE ends (x INTEGER, y INTEGER)")
+        _write(store, len(nodes.ids), made, progress, no_counts())
+        return nodes
+    rows = open_edges(edges, reading)
+    place = {} if nodes is None else {"": -1, **_known(rows.header[:2], store)}
+    chosen = end_columns(rows, options.columns, place, notes)
+    counts = no_counts()
+    _stage(rows, chosen, options, counts, nodes is None, store)
+    notes += rows.notes
+    progress("numbering nodes", 0.0)
+    if nodes is None:
+        _number_named(store)
+        ids = StoredIds(store, store.rows("SELECT count(*) FROM ids")[0][0])
+    beside = ", line, w" if options.counts_weights else ""
+    _join(store, counts, beside)
+    size = len(ids) if nodes is None else len(nodes.ids)
+    if size > MAX_NODES:
+        raise GraphError(f"{rows.source}: {size:,} nodes; a graph folder holds {MAX_NODES:,}")
+    if not counts["unknown"] or options.drop_unknown:
+        _write(store, size, made, progress, counts, beside)
+    say(rows, nodes, counts, options, notes)
+    return named_nodes(rows.source, ids, notes) if nodes is None else nodes
+
+
+def _known(names: Sequence[str], store: Store) -> dict[str, int]:
+    """Which of these are ids of nodes."""
+    asked = "SELECT count(*) FROM ids WHERE id = ?"
+    return {name: 0 for name in names if store.rows(asked, [name])[0][0]}
+
+
+def _stage(
+    rows: Rows,
+    chosen: Chosen,
+    options: EdgeOptions,
+    counts: dict[str, Any],
+    grows: bool,
+    store: Store,
+) -> None:
+    column = ", w DOUBLE" if options.counts_weights else ""
+    store.run(f"CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR{column})")
+    lines: list[int] = []
+    sources: list[str] = []
+    targets: list[str] = []
+    weights: list[float] = []
+
+    def flush() -> None:
+        if lines:
+            weight = {"w": weights} if options.counts_weights else {}
+            store.add("raw", {"line": lines, "a": sources, "b": targets, **weight})
+        for cells in (lines, sources, targets, weights):
+            cells.clear()
+
+    for line, (a, b), weight, _ in kept_edges(rows, chosen, options, counts):
+        if grows:
+            check_length(a, rows, line)
+            check_length(b, rows, line)
+        lines.append(line)
+        sources.append(a)
+        targets.append(b)
+        weights.append(weight)
+        if len(lines) == BATCH:
+            flush()
+    flush()
+
+
+def _number_named(store: Store) -> None:
+    """Number the nodes that edges name, in the order in which they are named."""
+    store.run("""
+        CREATE TABLE ids AS
+        SELECT (row_number() OVER (ORDER BY first) - 1)::INTEGER AS number, id FROM (
+            SELECT id, min(place) AS first FROM (
+                SELECT a AS id, 2 * rowid AS place FROM raw
+                UNION ALL SELECT b, 2 * rowid + 1 FROM raw
+            ) GROUP BY id
+        )""")
+
+
+def _join(store: Store, counts: dict[str, Any], beside: str) -> None:
+    """Make the table `ends` of the numbers of both ends; count what is not known."""
+    weight = beside.removeprefix(", line")
+    store.run(f"""
+        CREATE TABLE found AS
+        SELECT line{weight}, s.number AS x, t.number AS y,
+            CASE WHEN s.number IS NULL OR t.number IS NULL THEN a END AS a,
+            CASE WHEN s.number IS NULL OR t.number IS NULL THEN b END AS b
+        FROM raw LEFT JOIN ids s ON a = s.id LEFT JOIN ids t ON b = t.id""")
+    store.run("DROP TABLE raw")
+    store.run(f"CREATE TABLE ends AS SELECT x, y{beside} FROM found WHERE a IS NULL")
+    store.run(f"""
+        CREATE TABLE mended AS
+        SELECT s, coalesce(p.number, q.number) AS number FROM (
+            SELECT DISTINCT s FROM (
+                SELECT a AS s FROM found WHERE a IS NOT NULL AND x IS NULL
+                UNION ALL SELECT b FROM found WHERE a IS NOT NULL AND y IS NULL
+            )
+        ) LEFT JOIN ids p ON p.id = {WITHOUT_POINT} LEFT JOIN ids q ON q.id = s || '.0'
+        WHERE p.number IS NOT NULL OR q.number IS NOT NULL""")
+    store.run(f"""
+        CREATE TABLE strange AS
+        SELECT line{weight}, a, b, coalesce(x, s.number) AS x, coalesce(y, t.number) AS y,
+            (x IS NULL AND s.number IS NOT NULL)::INTEGER
+            + (y IS NULL AND t.number IS NOT NULL)::INTEGER AS repaired
+        FROM found LEFT JOIN mended s ON a = s.s LEFT JOIN mended t ON b = t.s
+        WHERE a IS NOT NULL""")
+    store.run("DROP TABLE found")
+    mended = "FROM strange WHERE x IS NOT NULL AND y IS NOT NULL"
+    store.run(f"INSERT INTO ends SELECT x, y{beside} {mended}")
+    unknown = "FROM strange WHERE x IS NULL OR y IS NULL"
+    counts["repaired"] = store.rows("SELECT coalesce(sum(repaired), 0)::BIGINT FROM strange")[0][0]
+    counts["unknown"] = store.rows(f"SELECT count(*) {unknown}")[0][0]
+    if counts["unknown"]:
+        first = store.rows(f"SELECT line, a, b {unknown} ORDER BY line LIMIT 1")[0]
+        counts["line"], counts["first"] = first[0], first[1:]
+
+
+def _write(
+    store: Store,
+    n: int,
+    made: Path,
+    progress: Progress,
+    counts: dict[str, Any],
+    beside: str = "",
+) -> None:
+    """Write the CSR of both directions; count loops, repeated edges and those there both ways."""
+    counts["loops"] = store.rows("SELECT count(*) FROM ends WHERE x = y")[0][0]
+    kept = store.rows("SELECT count(*) FROM ends")[0][0] - counts["loops"]
+    # One number a direction, so that one sort does it; odd where the edge was turned around.
+    keys = f"""
+        SELECT (x::BIGINT * {n} + y) * 2 AS k{beside} FROM ends WHERE x <> y
+        UNION ALL SELECT (y::BIGINT * {n} + x) * 2 + 1{beside} FROM ends WHERE x <> y"""
+    indices = ArrayFile(made / f"{LINKS[1]}.npy", np.int32)
+    degree = np.zeros(n, dtype=np.int64)
+    last, read, directed = np.int64(-1), 0, 0
+    progress("sorting edges", 0.0)
+    weights = WeightFile(made) if beside else None
+    order = "k, line" if beside else "k"
+    for batch in store.batches(f"SELECT * FROM ({keys}) ORDER BY {order}"):
+        k = batch["k"]
+        if weights is not None:
+            weights.add(k, batch["w"])
+        before = np.concatenate([[last], k[:-1]])
+        last = k[-1]
+        first = k // 2 != before // 2  # of a direction; if even, it was given so
+        directed += int((first & (k % 2 == 0)).sum())
+        row, column = np.divmod(k[first] // 2, n)
+        if len(row):
+            degree[row[0] : row[-1] + 1] += np.bincount(row - row[0])
+        indices.add(column)
+        read += len(k)
+        progress("sorting edges", read / max(2 * kept, 1))
+    indices.close()
+    if weights is not None:
+        weights.close()
+    indptr = ArrayFile(made / f"{LINKS[0]}.npy", np.int64)
+    indptr.add(np.concatenate([[0], np.cumsum(degree)]))
+    indptr.close()
+    counts["again"] = kept - directed
+    counts["both_ways"] = directed - indices.length // 2
+
+
+def store_ids(table: Table, column: str, notes: list[str], store: Store) -> StoredIds:
+    """Put the ids of a table into the table `ids` of a store.
+
+    Args:
+        table: Of nodes, its columns `StreamedCells`.
+        column: Of the ids.
+        notes: Gets a sentence on every repair.
+        store: Where to.
+
+    Raises:
+        GraphError: A cell is no id, or one that another row has.
+    """
+    store.run("CREATE TABLE ids (number INTEGER, id VARCHAR)")
+    cells = table.columns[column]
+    assert isinstance(cells, StreamedCells)
+    spaced = done = 0
+    for piece in cells.pieces():
+        ids = [id_of(cell) for cell in piece]
+        spaced += sum(a != b for a, b in zip(ids, piece, strict=True))
+        for row, node in enumerate(ids, start=done):
+            check_id(node, table, column, table.lines[row])
+        numbers = np.arange(done, done + len(ids), dtype=np.int32)
+        store.add("ids", {"number": numbers, "id": ids})
+        done += len(ids)
+    say_spaced(spaced, table, notes)
+    twice = "SELECT id, count(*) AS n, min(number) AS first FROM ids GROUP BY id HAVING n > 1"
+    for node, count, _ in store.rows(f"{twice} ORDER BY n DESC, first LIMIT 1"):
+        rows = store.rows("SELECT number FROM ids WHERE id = ? ORDER BY number LIMIT 2", [node])
+        raise twice_there(table, column, node, count, [table.lines[row] for (row,) in rows])
+    return StoredIds(store, done)
+
+
+def write_ids(store: Store, size: int, made: Path) -> None:
+    """Write the ids of a store into a graph folder: texts of one width, that of the longest."""
+    width = store.rows("SELECT max(length(id)) FROM ids")[0][0]
+    file = ArrayFile(made / "node_ids.npy", f"<U{width}")
+    for batch in StoredIds(store, size).batches():
+        file.add(batch.astype(f"<U{width}"))
+    file.close()

@@ -1,0 +1,331 @@
+"""Features of a table on disk: a recipe learned in passes, and rows written chunk by chunk.
+
+Which words of texts on disk are worth a feature: as `words.worth_a_feature` chooses them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.errors import GraphError
+from nodenova.io.columns import Column, infer_column
+from nodenova.io.graph_folder.store import Store
+from nodenova.io.graph_folder.tables import StreamedTable
+from nodenova.io.list_columns import Several
+from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
+from nodenova.io.recipe import TableEncoder, is_cut, most_linked
+from nodenova.io.stream_columns import StreamedCells
+from nodenova.io.tables import Progress, Table
+from nodenova.io.words import COMMON, joined, least_nodes, say_words, words_of
+
+
+def choose_words(
+    pieces: Callable[[], Iterator[Sequence[str]]],
+    nodes: int,
+    most: int,
+    source: str,
+    notes: list[str],
+    store: Store,
+    progress: Progress,
+) -> tuple[str, ...]:
+    """The words that become features, those of highest TF-IDF.
+
+    Words are counted on disk. Where more than `most` could have a feature, the texts are gone
+    through once more to weigh them.
+
+    Args:
+        pieces: The texts of the nodes, some at a time, as often as it is called.
+        nodes: N.
+        most: The most words.
+        source: What messages call the table.
+        notes: Gets a sentence on what was left out.
+        store: Where words are counted.
+        progress: Called with what is being done and which share of it is done.
+    """
+    analyse, tally, done = words_of(), store.tally(), 0
+    for texts in pieces():
+        # In the order in which scikit-learn meets them.
+        tally.add(word for text in texts for word in dict.fromkeys(analyse(text)))
+        done += len(texts)
+        progress("choosing words", done / nodes)
+    if not len(tally):
+        notes.append(f"{source}: the text columns hold no words")
+        return ()
+    table, least = tally.table(), least_nodes(nodes)
+    counted = (
+        f"SELECT count(*), count(*) FILTER (n < {least}), count(*) FILTER (n > ?) FROM {table}"
+    )
+    total, rare, common = store.rows(counted, [COMMON * nodes])[0]
+    fit = f"SELECT value FROM {table} WHERE n >= {least} AND n <= ? ORDER BY value"
+    words = [word for (word,) in store.rows(fit, [COMMON * nodes])]
+    kept = np.arange(len(words))
+    if len(words) > most:
+        weight = tfidf_totals(pieces, words, nodes, table, store, progress)
+        kept = np.sort(np.argsort(-weight, kind="stable")[:most])
+    say_words(len(kept), total, rare, common, len(words) - len(kept), nodes, source, notes)
+    return tuple(words[place] for place in kept)
+
+
+def tfidf_totals(
+    pieces: Callable[[], Iterator[Sequence[str]]],
+    words: Sequence[str],
+    nodes: int,
+    table: str,
+    store: Store,
+    progress: Progress,
+) -> np.ndarray:
+    """(words,) the sum of each word's TF-IDF over all texts, added up in their order."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    analyse, done = words_of(), 0
+    place = {word: number for number, word in enumerate(words)}
+    total = np.zeros(len(words), dtype=np.float32)
+    store.run("CREATE TABLE asked (value VARCHAR, number BIGINT)")
+    for texts in pieces():
+        counted = [Counter(analyse(text)) for text in texts]
+        own = list(dict.fromkeys(word for counts in counted for word in counts))
+        done += len(texts)
+        progress("weighing words", done / nodes)
+        if not own:
+            continue
+        store.add("asked", {"value": own, "number": np.arange(len(own))})
+        found = store.rows(f"SELECT number, n, place FROM asked JOIN {table} USING (value)")
+        store.run("DELETE FROM asked")
+        _, n, seen = np.array(sorted(found)).T
+        order = dict(zip(own, seen.tolist(), strict=True))
+        column = {word: c for c, word in enumerate(own)}
+        data, indices, indptr = [], [], [0]
+        for counts in counted:
+            # Rows are summed in scikit-learn's order, which is that of first appearance.
+            entries = sorted(counts, key=order.__getitem__)
+            indices += [column[word] for word in entries]
+            data += [counts[word] for word in entries]
+            indptr.append(len(indices))
+        parts = (np.array(data, dtype=np.float32), np.array(indices, dtype=np.int32), indptr)
+        x = sp.csr_array(parts, shape=(len(texts), len(own)))
+        weigh = TfidfTransformer(sublinear_tf=True)
+        weigh.idf_ = _idf(n, nodes)
+        x = weigh.transform(x)
+        target = np.array([place.get(word, -1) for word in own])[x.indices]
+        np.add.at(total, target[target >= 0], x.data[target >= 0])
+    store.run("DROP TABLE asked")
+    return total
+
+
+def _idf(n: np.ndarray, nodes: int) -> np.ndarray:
+    """(words,) as scikit-learn computes it, in its order and with its rounding."""
+    df = n.astype(np.float32)
+    df += 1.0
+    idf = np.full_like(df, fill_value=nodes + 1)
+    idf /= df
+    np.log(idf, out=idf)
+    idf += 1.0
+    return idf
+
+
+NUMERIC = ("number", "count")
+NEIGHBOR_ROWS = 100_000  # of features that are made of neighbors, at a time
+
+
+class FeatureFile:
+    """The features in a graph folder, written by rows.
+
+    Args:
+        made: The folder.
+        width: d.
+        dense: Whether they are kept as a dense table.
+        source: What messages call the table of nodes.
+    """
+
+    def __init__(self, made: Path, width: int, dense: bool, source: str) -> None:
+        self._source, self._rows, self._bad = source, 0, 0
+        self._first = ""
+        self._dense = ArrayFile(made / "x.npy", np.float32, width) if dense else None
+        types = (np.int64, np.int32, np.float32)
+        self._parts = [] if dense else [
+            ArrayFile(made / f"{part}.npy", dtype) for part, dtype in zip(CSR, types, strict=True)
+        ]  # fmt: skip
+        if self._parts:
+            self._parts[0].add(np.zeros(1, dtype=np.int64))
+
+    def add(self, x: sp.csr_array | np.ndarray) -> None:
+        """Append rows."""
+        made: Any
+        with np.errstate(over="ignore"):
+            made = (
+                sp.csr_array(x, dtype=np.float32) if sp.issparse(x) else np.asarray(x, np.float32)
+            )
+        self._check(made)
+        if self._dense is not None:
+            self._dense.add(made)
+        else:
+            made.sum_duplicates()
+            made.eliminate_zeros()
+            made.sort_indices()
+            indptr, indices, data = self._parts
+            indptr.add(made.indptr[1:].astype(np.int64) + indices.length)
+            indices.add(made.indices)
+            data.add(made.data)
+        self._rows += made.shape[0]
+
+    def _check(self, rows: sp.csr_array | np.ndarray) -> None:
+        values = rows.data if sp.issparse(rows) else rows
+        if np.isfinite(values).all():
+            return
+        coo = sp.coo_array(rows)
+        bad = np.flatnonzero(~np.isfinite(coo.data))
+        if not self._bad:
+            row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
+            self._first = f"node {self._rows + row}, feature {column} is {value}"
+        self._bad += len(bad)
+
+    def close(self) -> None:
+        """Finish the files.
+
+        Raises:
+            GraphError: There were numbers that are not finite.
+        """
+        for file in [*self._parts, *([] if self._dense is None else [self._dense])]:
+            file.close()
+        if self._bad:
+            said = f"x has {self._bad} entries that are not finite numbers, first: {self._first}"
+            raise GraphError(f"{self._source}: {said}")
+
+
+def fit_recipe(
+    nodes: StreamedTable,
+    ids: Sequence[str],
+    *,
+    columns: Sequence[str] | None,
+    text_columns: Sequence[str],
+    not_features: Sequence[str],
+    max_words: int,
+    notes: list[str],
+    store: Store,
+    progress: Progress,
+) -> TableEncoder | None:
+    """Learn how to read a table, as `TableEncoder.fit` does; None where no column says anything.
+
+    Args:
+        nodes: The table.
+        ids: (N,) of the nodes.
+        columns: The chosen columns; None for all that say something of a node.
+        text_columns: Columns whose words become features.
+        not_features: Columns that are something else, as ids and labels are.
+        max_words: The most words that become features.
+        notes: Gets a sentence on what was assumed or left out.
+        store: Where values and words are counted.
+        progress: Called with what is being done and which share of it is done.
+    """
+    source, chosen = nodes.table.source, columns is not None
+    if columns is None:
+        columns = [c for c in nodes.table.columns if c not in {*not_features, *text_columns}]
+    table = _content(nodes, ids, [*columns, *text_columns])
+    inferred: list[tuple[str, Column | str | None]] = []
+    for done, name in enumerate(columns, start=1):
+        inferred.append((name, infer_column(table, name, chosen, notes)))
+        progress("judging columns", done / len(columns))
+    texts = (*text_columns, *(name for name, how in inferred if how == "text"))
+    used = tuple(how for _, how in inferred if isinstance(how, Column))
+    words: tuple[str, ...] = ()
+    if texts:
+
+        def pieces() -> Iterator[Sequence[str]]:
+            return (joined(chunk, texts) for chunk in nodes.chunks(texts, ids, {}))
+
+        words = choose_words(pieces, len(nodes.table), max_words, source, notes, store, progress)
+    if not used and not words:
+        return None
+    entries = width = 0
+    if used:
+        names, parsed = [column.name for column in used], parsed_numbers(nodes, used)
+        width = sum(len(column.feature_names(False)) for column in used)
+        for chunk in nodes.chunks(names, ids, parsed):
+            blocks = (c.block(chunk.columns[c.name], False, source)[0] for c in used)
+            entries += sum(block.nnz for block in blocks)
+            progress("counting features", chunk.lines[-1] / len(nodes.table))
+    cut = is_cut(nodes.table, used, entries, width, len(words), notes)
+    return TableEncoder(used, texts, words, cut=cut)
+
+
+def parsed_numbers(nodes: StreamedTable, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+    """The numbers of columns of text, read once: commas are judged over the whole column."""
+    cells = {c.name: nodes.table.columns[c.name] for c in columns if c.kind in NUMERIC}
+    return {
+        name: column.numbers[0]
+        for name, column in cells.items()
+        if isinstance(column, StreamedCells) and column.values is None
+    }
+
+
+def write_features(
+    nodes: StreamedTable,
+    ids: Sequence[str],
+    recipe: TableEncoder,
+    made: Path,
+    progress: Progress,
+) -> None:
+    """Write what a recipe makes of a table into a graph folder, chunk by chunk."""
+    source = nodes.table.source
+    file = FeatureFile(made, len(recipe.feature_names), not recipe.cut, source)
+    none = np.zeros((2, 0), dtype=np.int64)
+    parsed = parsed_numbers(nodes, recipe.columns)
+    for chunk in nodes.chunks(list(dict.fromkeys(recipe.column_names)), ids, parsed):
+        file.add(recipe.transform(chunk, none, ())[0])
+        progress("writing features", chunk.lines[-1] / len(nodes.table))
+    file.close()
+
+
+def write_neighbors(
+    store: Store, ids: Sequence[str], source: str, made: Path, notes: list[str]
+) -> TableEncoder:
+    """Write features that say to which of the nodes with most edges a node is linked.
+
+    Args:
+        store: Its table `ends` has the edges as they were given.
+        ids: (N,) of the nodes.
+        source: What messages call the table of nodes.
+        made: The graph folder, where the edges are already.
+        notes: Gets a sentence.
+    """
+    n = len(ids)
+    degree = np.zeros(n, dtype=np.int64)
+    both = "SELECT x AS e FROM ends UNION ALL SELECT y FROM ends"
+    for batch in store.batches(f"SELECT e, count(*) AS n FROM ({both}) GROUP BY e"):
+        degree[batch["e"]] = batch["n"]
+    top = most_linked(degree, source, notes)
+    column = np.full(n, -1, dtype=np.int32)
+    column[top] = np.arange(len(top))
+    indptr, indices = (np.load(made / f"{part}.npy", mmap_mode="r") for part in LINKS)
+    file = FeatureFile(made, len(top), False, source)
+    for start in range(0, n, NEIGHBOR_ROWS):
+        end = min(start + NEIGHBOR_ROWS, n)
+        rows = indptr[start : end + 1] - indptr[start]
+        linked = np.asarray(indices[indptr[start] : indptr[end]])
+        row = np.concatenate(
+            [np.repeat(np.arange(end - start), np.diff(rows)), np.arange(end - start)]
+        )
+        place = column[np.concatenate([linked, np.arange(start, end)])]
+        entries = (
+            np.ones(len(row), dtype=np.float32)[place >= 0],
+            (row[place >= 0], place[place >= 0]),
+        )
+        file.add(sp.csr_array(entries, shape=(end - start, len(top))))
+    file.close()
+    return TableEncoder(neighbors=tuple(str(ids[node]) for node in top.tolist()))
+
+
+def _content(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) -> Table:
+    """The table with columns of lists as such, as `lists.with_lists` has it."""
+    table, columns = nodes.table, dict(nodes.table.columns)
+    for name in names:
+        kind: type[Several] | None = nodes.kind(name)
+        if kind is not None:
+            columns[name] = kind(columns[name], ids, table.source, name)
+    return Table(table.source, columns, table.lines, table.notes, table.unit)

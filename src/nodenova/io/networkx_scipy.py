@@ -1,0 +1,166 @@
+"""Graphs of other libraries: NetworkX (and GraphML, GML and edge lists with it), SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.data.labels import UNKNOWN, LabelledGraph
+from nodenova.errors import GraphError
+from nodenova.graph import Graph
+from nodenova.io.frames import column_of, is_frame, text_of
+from nodenova.io.mmap_graph import is_prepared
+from nodenova.io.tables import DELIMITERS, Rows, Table, reading
+from nodenova.io.text_files import check_file, ending_of, text_file
+
+EDGE_LISTS = (".edgelist", ".edges")
+
+
+def is_networkx(source: Any) -> bool:
+    """Whether this is a NetworkX graph, without importing NetworkX."""
+    return hasattr(source, "nodes") and hasattr(source, "adj")
+
+
+def is_table(source: Any) -> bool:
+    """Whether features are made of the columns of a table, and not there already."""
+    if isinstance(source, (str, PathLike)):
+        return Path(source).suffix.lower() != ".npz" and not is_prepared(Path(source))
+    is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
+    return is_networkx(source) or is_pair_of_frames
+
+
+def read_networkx(path: Path, ending: str) -> Any:
+    """A NetworkX graph from a GraphML or GML file."""
+    try:
+        import networkx as nx
+    except ImportError:
+        raise GraphError(
+            f"{path.name}: {ending[1:]} files need NetworkX; pip install 'nodenova[networkx]'"
+        ) from None
+    try:
+        # Ids of GML nodes are their labels when they have them all, else their numbers.
+        if ending == ".gml":
+            try:
+                return nx.read_gml(path)
+            except nx.NetworkXError as error:
+                if "label" not in str(error):
+                    raise
+                return nx.read_gml(path, label="id")
+        return nx.read_graphml(path)
+    except Exception as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise GraphError(f"{path.name}: not a readable {ending[1:]} file ({first})") from error
+
+
+def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
+    """A NetworkX graph as tables: what nodes and edges carry becomes columns."""
+    if not graph.number_of_nodes():
+        raise GraphError(f"{source}: a graph without nodes")
+    names = dict.fromkeys(str(name) for _, values in graph.nodes(data=True) for name in values)
+    id_name = "id" if "id" not in names else "node_id" if "node_id" not in names else "networkx_id"
+    found: dict[str, list[object]] = {name: [] for name in names}
+    for _, values in graph.nodes(data=True):
+        cells = {str(name): value for name, value in values.items()}
+        for name in names:
+            found[name].append(cells.get(name))
+    columns: dict[str, Sequence[str]] = {id_name: [str(node) for node in graph.nodes]}
+    columns |= {name: column_of(cells, source, name, "node") for name, cells in found.items()}
+    weights = sorted({str(name) for _, _, values in graph.edges(data=True) for name in values})
+
+    def edges() -> Iterator[tuple[int, list[str]]]:
+        for number, (a, b, values) in enumerate(graph.edges(data=True), start=1):
+            yield number, [str(a), str(b), *(text_of(values.get(name)) for name in weights)]
+
+    lines = list(range(1, graph.number_of_nodes() + 1))
+    ends = Rows(source, ["source", "target", *weights], reading(edges()), unit="edge")
+    return Table(source, columns, lines, unit="node"), ends
+
+
+def is_edge_list(edges: Any) -> bool:
+    """Whether this is a file of two ids a line with spaces between them.
+
+    NetworkX and SNAP write edges so.
+    """
+    if not isinstance(edges, (str, PathLike)):
+        return False
+    path = Path(edges)
+    ending = ending_of(path)
+    if ending != ".txt" or not path.is_file():
+        return ending in EDGE_LISTS
+    with text_file(path, "latin-1", []) as (text, _):
+        first = text.readline()
+    return not any(sign in first for sign in DELIMITERS)
+
+
+def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
+    """Open a file of two ids a line, separated by spaces, tabs or a comma.
+
+    What follows the two is not read; # begins a comment.
+    """
+    path = Path(edges)
+    notes: list[str] = []
+    check_file(path)
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        with text_file(path, encoding, notes) as (text, _):
+            for line, content in enumerate(text, start=1):
+                cells = content.split("#", 1)[0].replace(",", " ").split(maxsplit=2)
+                if len(cells) == 1:
+                    raise GraphError(
+                        f"{path.name}: line {line}: an edge is two ids, here is one: {cells[0]!r}"
+                    )
+                if cells:
+                    yield line, cells[:2]
+
+    return Rows(path.name, ["source", "target"], reading(rows()), notes)
+
+
+def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGraph:
+    """Make a graph from matrices: NumPy arrays, SciPy matrices, tensors or lists.
+
+    Args:
+        x: (N, d) features.
+        edges: An adjacency (N, N), in which what is not zero is an edge, or an edge_index (2, E) of
+            whole numbers. With two nodes, (2, 2) is an adjacency.
+        name: What messages call it.
+
+    Returns:
+        The graph, with no class known.
+
+    Raises:
+        GraphError: The shapes do not fit.
+    """
+    x = _array(x)
+    edges = _array(edges)
+    shape = tuple(edges.shape)
+    if (
+        len(shape) == 2
+        and shape[0] == 2
+        and shape != (x.shape[0], x.shape[0])
+        and not sp.issparse(edges)
+    ):
+        graph = Graph.of(x, edges, source=name)
+    else:
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise GraphError(
+                f"{name}: an adjacency is a square matrix and an edge_index has two rows, "
+                f"this has shape {shape or None}"
+            )
+        if x.shape[0] != shape[0]:
+            raise GraphError(f"{name}: x has {x.shape[0]} nodes, the adjacency has {shape[0]}")
+        entries = sp.coo_array(edges)
+        entries.eliminate_zeros()
+        graph = Graph.of(x, np.stack(entries.coords), source=name)
+    return LabelledGraph(graph, np.full(graph.num_nodes, UNKNOWN), (), name=name)
+
+
+def _array(values: Any) -> Any:
+    """A tensor or lists of numbers as a NumPy array; arrays and matrices as they are."""
+    if hasattr(values, "detach"):
+        return values.detach().cpu().numpy()
+    return values if hasattr(values, "shape") else np.asarray(values)

@@ -1,1 +1,0 @@
-"""Graph folders are made here: tables of any size with DuckDB, other graphs by converting them."""

@@ -1,0 +1,117 @@
+"""One pass of an encoder over a graph, for all who ask for it in a row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from nodenova.graph import Graph
+from nodenova.nn.distributed import split_of
+from nodenova.nn.encoder import Encoder
+
+
+@dataclass
+class _Last:
+    """The last pass within a block: by which weights, over which graph, and what came out."""
+
+    weights: str = ""
+    graph: Graph | None = None
+    z: Tensor | None = None
+
+
+MAX_KEPT = 50_000  # nodes of a graph whose z is kept where nobody has asked for it
+_LAST: ContextVar[_Last | None] = ContextVar("last pass", default=None)
+
+
+@contextmanager
+def shared_passes() -> Iterator[None]:
+    """Within this block `encode` gives its last result again while encoder and graph are the same.
+
+    Outside of such a block nothing is kept: a model holds no node.
+    """
+    token = _LAST.set(_Last())
+    try:
+        yield
+    finally:
+        _LAST.reset(token)
+
+
+@contextmanager
+def passes_kept(graph: Graph | None = None, wanted: bool = True) -> Iterator[None]:
+    """`shared_passes`, unless it is within such a block already.
+
+    Args:
+        graph: Of more than MAX_KEPT nodes nothing is kept: a pass more costs less than the memory.
+        wanted: Whether there will be more than one pass.
+    """
+    large = graph is not None and graph.num_nodes > MAX_KEPT
+    if _LAST.get() is not None or large or not wanted:
+        yield
+        return
+    with shared_passes():
+        yield
+
+
+@torch.no_grad()
+def encode(encoder: nn.Module, graph: Graph) -> Tensor:
+    """z of all nodes, without gradient, by an encoder that is done learning.
+
+    Within `shared_passes` encoders are told apart by their weights, as a copy of one says the same
+    as itself.
+
+    Args:
+        encoder: In training mode it is run anew each time.
+        graph: The same object counts as the same graph.
+
+    Returns:
+        (N, hidden), not to be written into.
+    """
+    last = _LAST.get()
+    if last is None or encoder.training:
+        return encoder(graph)
+    weights = _digest(encoder)
+    if last.z is None or last.graph is not graph or last.weights != weights:
+        last.z = None  # never two at a time: z is wide
+        last.weights, last.graph, last.z = weights, graph, encoder(graph)
+    return last.z
+
+
+def last_pass(encoder: nn.Module, graph: Graph) -> Tensor | None:
+    """What `encode` would give; None outside of `shared_passes`, where nothing is kept."""
+    return None if _LAST.get() is None else encode(encoder, graph)
+
+
+@torch.no_grad()
+def encode_rows(encoder: Encoder, graph: Graph, *ids: Tensor | slice) -> list[Tensor]:
+    """z of some nodes by one pass, without holding that of all where the encoder can.
+
+    Args:
+        encoder: As in `encode`, whose last result is used within `shared_passes`.
+        graph: What it sees.
+        *ids: (n,) numbers of nodes, or a slice of all.
+
+    Returns:
+        (n, hidden) for each, not to be written into.
+    """
+    is_kept = _LAST.get() is not None and split_of(graph) is None
+    if is_kept or encoder.training:
+        z = encode(encoder, graph)
+        return [z[some] for some in ids]
+    every = torch.arange(graph.num_nodes)
+    numbers = [every[some] if isinstance(some, slice) else some for some in ids]
+    z = encoder.rows(graph, torch.cat([some.to(numbers[0].device) for some in numbers]))
+    return list(z.split([len(some) for some in numbers]))  # type: ignore[no-untyped-call]
+
+
+def _digest(encoder: nn.Module) -> str:
+    digest = hashlib.sha256(f"{type(encoder)} {getattr(encoder, 'spec', None)}".encode())
+    for name, values in encoder.state_dict().items():
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)} {values.device}".encode())
+        digest.update(values.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Open-world discovery: known and new classes mixed, their number unknown."""

@@ -1,1 +1,0 @@
-"""What pages share: skeleton, style sheet, macros, the map's scripts, score tables."""

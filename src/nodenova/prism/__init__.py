@@ -1,1 +1,0 @@
-"""Prism, read from top to bottom: encoder, degree_features, classifier, calibration, method."""

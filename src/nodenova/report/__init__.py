@@ -1,0 +1,3 @@
+"""What pages share: skeleton, style sheet, macros, the map's scripts, score tables."""
+
+from __future__ import annotations

@@ -1,0 +1,111 @@
+"""Maps of nodes.
+
+Data for the scripts of a page, where one can move and search, and SVG for the bench and for print.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from nodenova.report.charts import COLORS, short, svg, text
+
+LOG_STEPS = 700  # a probability p is told as -700 ln p, from 0 to 61,000
+
+
+def map_data(
+    names: Sequence[str],
+    xy: np.ndarray,
+    classes: Sequence[tuple[int, str, bool, int]],
+    best: np.ndarray,
+    *,
+    p: np.ndarray | None = None,
+    true: np.ndarray | None = None,
+    true_names: Sequence[str] = (),
+    true_as: Sequence[int] = (),
+    min_confidence: float = 0.5,
+) -> dict[str, object]:
+    """What the scripts read of n nodes.
+
+    Arrays are little-endian numbers in base64: 100,000 nodes are some megabytes.
+
+    Args:
+        names: Of the nodes.
+        xy: (n, 2) places in [0, 1].
+        classes: (id, name, whether it is new, how many nodes) of each.
+        best: (n, k) numbers of the likely classes, the likeliest first.
+        p: (n, k) their probabilities, if these are known.
+        true: (n,) numbers in `true_names`.
+        true_names: Of the true classes.
+        true_as: The class that stands for each of these, -1 for none.
+        min_confidence: A node whose class is less likely is unsure.
+    """
+    return {
+        "classes": [
+            {"id": c, "name": name, "isNew": is_new, "size": size}
+            for c, name, is_new, size in classes
+        ],
+        "names": list(names),
+        "xy": packed(np.rint(xy * 65535), "<u2"),
+        "likely": best.shape[1],
+        "best": packed(best, "<u2"),
+        # Logarithms: when a sure class is rejected, the smallest of the others decide.
+        "p": None
+        if p is None
+        else packed(np.rint(-LOG_STEPS * np.log(np.maximum(p, 1e-38))), "<u2"),
+        "logSteps": LOG_STEPS,
+        "unsureBelow": min_confidence,
+        "true": None if true is None else packed(true, "<u2"),
+        "trueNames": list(true_names),
+        "trueAs": list(true_as),
+    }
+
+
+def packed(values: np.ndarray, kind: str) -> str:
+    """An array in base64, its numbers of a NumPy type such as "<u2".
+
+    Examples:
+        >>> packed(np.array([1, 2]), "<u2")
+        'AQACAA=='
+    """
+    return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
+
+
+def node_map(what: str, xy: np.ndarray, y: np.ndarray, names: Sequence[str], n_old: int) -> Markup:
+    """Nodes by their true classes: old ones circles, new ones diamonds; hollow from the eighth on.
+
+    Args:
+        what: Read out to those who cannot see it.
+        xy: (n, 2) places.
+        y: (n,) numbers of true classes.
+        names: Of these.
+        n_old: How many of these are old.
+    """
+    size, pad = 330.0, 8.0
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    place = pad + (xy - low) / np.maximum(high - low, 1e-9) * (size - 2 * pad)  # (n, 2)
+    parts, legend = [], []
+    for c, name in enumerate(names):
+        shape = (
+            "m-2.4 0a2.4 2.4 0 1 0 4.8 0a2.4 2.4 0 1 0-4.8 0"
+            if c < n_old
+            else "m0-3.4l3.4 3.4-3.4 3.4-3.4-3.4z"
+        )
+        color = COLORS[c % len(COLORS)]
+        look = (
+            f'fill="{color}"'
+            if c < len(COLORS)
+            else f'fill="none" stroke="{color}" stroke-width="1.2"'
+        )
+        dots = "".join(f"M{px:.1f} {py:.1f}{shape}" for px, py in place[y == c])
+        if dots:
+            parts.append(f'<path d="{dots}" {look} opacity=".85"/>')
+        at = (8 + 165 * (c % 2), size + 14 + 18 * (c // 2))
+        legend.append(
+            f'<path d="M{at[0]} {at[1]:g}{shape}" {look}/><text x="{at[0] + 9}" y="{at[1] + 4:g}">'
+        )
+        legend.append(f"{text(short(name))} ({'old' if c < n_old else 'new'})</text>")
+    return svg(size, size + 12 + 18 * ((len(names) + 1) // 2), what, [*parts, *legend])

@@ -1,0 +1,121 @@
+"""What a page shows of a node beside its name: columns of the table that it came from."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from nodenova.errors import SettingError
+from nodenova.files import table_content, write_atomically
+from nodenova.graph import Graph
+from nodenova.io.column_guessing import ID_NAMES, guess_id, pick
+from nodenova.io.nodes import id_of
+from nodenova.io.tables import read_table
+
+NAME = "shown.csv"
+MAX_LETTERS = 300  # of one cell
+MAX_WORDS = 15  # of a node without columns to show
+MAX_PAGE_LETTERS = 4_000_000  # of all nodes of a page together; where they are more, cells are cut
+MIN_LETTERS = 40
+
+
+def shown_columns(
+    table: str | PathLike[str],
+    columns: Sequence[str],
+    node_ids: Sequence[object],
+    *,
+    id_column: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> dict[str, list[str]]:
+    """Columns of a table of nodes, in the order of the nodes of a graph.
+
+    Args:
+        table: The file.
+        columns: Which columns.
+        node_ids: (N,) of the graph; a node that the table does not have gets "".
+        id_column: By a usual name unless given.
+        delimiter: As in `load_graph`.
+        encoding: As in `load_graph`.
+
+    Returns:
+        (N,) texts by column, cut at 300 letters.
+
+    Raises:
+        SettingError: The table has no such column.
+    """
+    content = read_table(table, delimiter=delimiter, encoding=encoding)
+    for name in columns:
+        if name not in content.columns:
+            have = ", ".join(content.columns)
+            raise SettingError(
+                f"--show {name}: {content.source} has no such column (it has {have})"
+            )
+    named = [str(node) for node in node_ids]
+    column = pick(content, id_column, ID_NAMES, "id_column", [])
+    column = guess_id(content, (), named, []) if column is None else column
+    place = {id_of(cell): row for row, cell in enumerate(content.columns[column])}
+    rows = [place.get(node) for node in named]
+    texts = {name: [str(cell) for cell in content.columns[name]] for name in columns}
+    return {
+        name: ["" if row is None else cut(cells[row]) for row in rows]
+        for name, cells in texts.items()
+    }
+
+
+def cut(text: str, letters: int = MAX_LETTERS) -> str:
+    """A text on one line, not longer than so many letters.
+
+    Examples:
+        >>> cut("a  long\\ntext", 8)
+        'a long …'
+    """
+    said = " ".join(text.split())
+    return said if len(said) <= letters else said[: letters - 1] + "…"
+
+
+def texts_of(
+    graph: Graph, shown: Mapping[str, Sequence[str]], nodes: np.ndarray
+) -> dict[str, list[str]]:
+    """What the page shows of some nodes, by column; their words where nothing else is shown.
+
+    Args:
+        graph: Whose nodes.
+        shown: (N,) texts by column.
+        nodes: Numbers of those on the page.
+    """
+    room = MAX_PAGE_LETTERS // max(len(nodes) * max(len(shown), 1), 1)
+    letters = min(MAX_LETTERS, max(room, MIN_LETTERS))
+    if shown:
+        return {
+            name: [cut(cells[i], letters) for i in nodes.tolist()] for name, cells in shown.items()
+        }
+    names, x = graph.feature_names, graph.x
+    if names is None or isinstance(x, np.ndarray):
+        return {}
+    rows = x[nodes]
+    starts = zip(rows.indptr, rows.indptr[1:], strict=False)
+    words = [[names[j] for j in rows.indices[a:b][:MAX_WORDS].tolist()] for a, b in starts]
+    return {"words": [cut(", ".join(some), letters) for some in words]}
+
+
+def write_shown(folder: Path, node_ids: np.ndarray, shown: Mapping[str, Sequence[str]]) -> None:
+    """Keep what is shown in the folder of a run; nothing where nothing is."""
+    if shown:
+        columns: dict[str, list[object]] = {"": node_ids.tolist()}
+        columns |= {name: list(cells) for name, cells in shown.items()}
+        write_atomically(folder / NAME, table_content(columns, folder / NAME))
+
+
+def read_shown(folder: Path) -> dict[str, list[str]]:
+    """What `write_shown` wrote; nothing where it wrote nothing."""
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0]) if i}
