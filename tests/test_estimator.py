@@ -160,8 +160,8 @@ def test_without_a_number_the_classes_are_counted(
 ) -> None:
     counts = iter(
         [
-            nova.Count(2, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 108),
-            nova.Count(0, (0.9, 0.1, 0.0), 0.1, 0.6, 0.0, 108),
+            nova.ClassCountEstimate(2, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 108),
+            nova.ClassCountEstimate(0, (0.9, 0.1, 0.0), 0.1, 0.6, 0.0, 108),
         ]
     )
     monkeypatch.setattr("nodenova.discovery.count_new", lambda *given, **more: next(counts))

@@ -72,7 +72,7 @@ def test_counting_gives_the_same_whichever_unlabelled_nodes_are_known() -> None:
     other = dealt_anew(data, rest)
     assert (np.isin(data.y[rest], [0, 1, 2]) != np.isin(other.y[rest], [0, 1, 2])).any()
 
-    def counted(answers: nova.LabelledGraph) -> nova.Count:
+    def counted(answers: nova.LabelledGraph) -> nova.ClassCountEstimate:
         ids, y = old.train_ids, answers.y[old.train_ids]
         none = np.zeros(0, dtype=np.int64)
         first = nova.OldTask(answers.graph, ids, y, none, none, old.class_names)

@@ -31,7 +31,7 @@ import nodenova as nova
 from nodenova.data.labels import LabelledGraph
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.open_world import novelty
-from nodenova.open_world.mixed import Scene
+from nodenova.open_world.mixed import WhitenedSpace
 
 SHARES = (0.3, 0.5, 0.7, 0.95)
 MAX_CLASSES = 16
@@ -41,13 +41,13 @@ Change = Callable[[], AbstractContextManager[Any]]
 
 def of_all_nodes() -> AbstractContextManager[Any]:
     """Directions of all unlabelled nodes, known ones as they come."""
-    balanced = Scene.of.__func__  # type: ignore[attr-defined]
+    balanced = WhitenedSpace.of.__func__  # type: ignore[attr-defined]
 
-    def plain(cls: Any, *given: Any) -> Scene:
-        scene: Scene = balanced(cls, *given[:5])
+    def plain(cls: Any, *given: Any) -> WhitenedSpace:
+        scene: WhitenedSpace = balanced(cls, *given[:5])
         return scene
 
-    return patch.object(Scene, "of", classmethod(plain))
+    return patch.object(WhitenedSpace, "of", classmethod(plain))
 
 
 def node_likeness(value: float) -> Change:

@@ -24,7 +24,7 @@ from counting_fit import (
     strongest,
 )
 
-from nodenova.open_world.count import HELD, Count, Logit, best_number, judge
+from nodenova.open_world.count import HELD, ClassCountEstimate, Logit, best_number, judge
 
 FALSE_ALARMS = 0.05
 STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
@@ -72,7 +72,7 @@ def learn_number(
     others: Sequence[Row],
     judged: Mapping[str, Logit],
     threshold: Mapping[str, float],
-) -> tuple[Logit, list[Count]]:
+) -> tuple[Logit, list[ClassCountEstimate]]:
     """Weights learnt on `rows`, and what those learnt without its graph say of each of `others`."""
     names = [name for name in NUMBER_SIGNS if name in rows[0]["by_number"]]
     if not rows[0]["of_new"]:
@@ -82,7 +82,7 @@ def learn_number(
         for g in graphs_of(rows)
     }
 
-    def counted(these: Sequence[Row], by: Mapping[str, float]) -> list[Count]:
+    def counted(these: Sequence[Row], by: Mapping[str, float]) -> list[ClassCountEstimate]:
         stretch = {g: stretched(logit, by[g]) for g, logit in held.items()}
         return [
             judge(evidence(r), stretch[r["graph"]], judged[r["graph"]], threshold[r["graph"]])
@@ -96,7 +96,9 @@ def learn_number(
 
 
 def surest(
-    rows: Sequence[Row], tried: Mapping[float, Sequence[Count]], without: str | None = None
+    rows: Sequence[Row],
+    tried: Mapping[float, Sequence[ClassCountEstimate]],
+    without: str | None = None,
 ) -> float:
     """How far to stretch: as sure of itself as it can be while four fifths of its sets are true,
     on all graphs but one."""
@@ -154,7 +156,7 @@ def learn_new(
     return (fit_new(rows, names), limit_of_all), held, threshold, said
 
 
-def number_table(kind: str, rows: Sequence[Row], counts: Sequence[Count]) -> list[str]:
+def number_table(kind: str, rows: Sequence[Row], counts: Sequence[ClassCountEstimate]) -> list[str]:
     """Each graph judged by weights learnt without it; the mean of all graphs comes first."""
 
     def line(name: str, some: Sequence[int], weight: np.ndarray) -> str:

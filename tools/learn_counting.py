@@ -51,7 +51,7 @@ from nodenova.nn.seeding import repeatable
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world import novelty
 from nodenova.open_world.count import gather
-from nodenova.open_world.novelty import Cells, Coverage, coverages
+from nodenova.open_world.novelty import Coverage, Partition, coverages
 
 SHARES = (0.3, 0.5, 0.7, 0.9, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0)  # of known nodes, a task each
 MIN_CLASS = 60  # nodes of a class that takes part
@@ -149,7 +149,7 @@ class Task:
         return bool(self.what["share"] > 0)
 
     @property
-    def known(self) -> tuple[MultiRank, ClassStatistics, Cells, LDASettings]:
+    def known(self) -> tuple[MultiRank, ClassStatistics, Partition, LDASettings]:
         model = self.model
         assert model.cells is not None
         multirank = model.frozen_encoder().spec.multirank

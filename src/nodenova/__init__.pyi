@@ -41,7 +41,7 @@ from .model.info import ClassInfos as ClassInfos
 from .model.info import class_info as class_info
 from .model.loading import load_model as load_model
 from .model.model import Model as Model
-from .open_world.count import Count as Count
+from .open_world.count import ClassCountEstimate as ClassCountEstimate
 from .review.suggest import suggest as suggest
 from .review.suggestions import Suggestions as Suggestions
 from .runs.apply import apply_review as apply_review

@@ -8,14 +8,14 @@ import torch
 
 from nodenova.errors import SettingError
 from nodenova.graph import Graph, NewTask
-from nodenova.growth import change_of, check_refresh, check_refreshable, is_met, refreshed
+from nodenova.growth import change_of, check_refresh, check_refreshable, is_met, refit_encoder
 from nodenova.methods import METHODS, Method
 from nodenova.methods.prism import Prism
 from nodenova.model.model import Model, Refresh, Stage
 from nodenova.nn.encode_cache import encode_rows, passes_kept
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import Watcher, watched_by
-from nodenova.open_world.count import MAX_COVERED, Count, gather, judge
+from nodenova.open_world.count import MAX_COVERED, ClassCountEstimate, gather, judge
 
 SEES = ("graph", "new_ids")
 
@@ -117,7 +117,7 @@ def _up_to_date(
         if refresh is not True and not change.is_much:
             return model, None
         why = change.why()
-    return refreshed(
+    return refit_encoder(
         model,
         task.graph,
         why,
@@ -128,11 +128,13 @@ def _up_to_date(
     )
 
 
-def count_new(model: Model, task: NewTask, *, seed: int = 0, threads: Threads = "auto") -> Count:
+def count_new(
+    model: Model, task: NewTask, *, seed: int = 0, threads: Threads = "auto"
+) -> ClassCountEstimate:
     """How many new classes there seem to be among the unlabelled nodes of a task.
 
     Args:
-        model: Fitted with the `prism` encoder.
+        model: Phase1Result with the `prism` encoder.
         task: Where every node is new (mixed=False), the answer is at least 1; in a mixture it may
             be 0. Its `num_new` is not looked at.
         seed: The same model, task and seed give the same answer.

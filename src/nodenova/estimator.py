@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
 from nodenova.discovery import check_countable, check_mixed, discover, method_name
-from nodenova.encoders.registry import encoder_kind, not_heard
+from nodenova.encoders.registry import encoder_kind, unused_edge_weights
 from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
@@ -63,7 +63,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             of discovered ones. This and all that follows is there after `fit`.
         classes_: (C,) the same of every class, in the order of the columns of `predict_proba`.
         model_: The `Model`.
-        count_: The `Count`: how many new classes there seemed to be; None where it was told.
+        count_: The `ClassCountEstimate`, or None if `num_new` was given.
         run_: Everything together, as `report` writes it.
         grade_: The `Grade` where `load_graph` knows labels of new nodes, else None.
         notes_: What was repaired or assumed of the graph, a sentence each.
@@ -122,7 +122,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
         mixed, notes = self._mixed(method, loaded)
-        notes = (*notes, *not_heard(encoder, loaded.graph))
+        notes = (*notes, *unused_edge_weights(encoder, loaded.graph))
         old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
         watch = self.watch or (lambda seed, phase: None)
         given = self.fit_settings or {}

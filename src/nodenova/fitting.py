@@ -26,7 +26,7 @@ from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import Watcher, frozen, minimize, watched_by
-from nodenova.open_world.novelty import MAX_NODES, Cells
+from nodenova.open_world.novelty import MAX_NODES, Partition
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
@@ -122,7 +122,7 @@ def _compute(
     head = lda_head(multirank, classes, classes, float(classes.temperature), lda)
     stage = Stage("fit", g.spec.as_settings() | asdict(lda), seed, SEES)
     with torch.no_grad():
-        cells = Cells.of(multirank, classes, z_some, z, y, lda)
+        cells = Partition.of(multirank, classes, z_some, z, y, lda)
     return _model(g, head, Memory(memory.replay, classes), old, stage, cells)
 
 
@@ -172,7 +172,7 @@ def _train(
 
 
 def _model(
-    g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage, cells: Cells | None = None
+    g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage, cells: Partition | None = None
 ) -> Model:
     return Model(
         _encoder=frozen(g),

@@ -31,7 +31,7 @@ from nodenova.nn.encode_cache import encode, encode_rows
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import frozen
-from nodenova.open_world.novelty import MAX_NODES, Cells, chance_of_new, coverages
+from nodenova.open_world.novelty import MAX_NODES, Partition, chance_of_new, coverages
 
 MAX_UNKNOWN = 0.05  # share of the features' mass in features the model does not know
 MAX_NEW = 1 / 3  # share of nodes, or of edges, that are new
@@ -165,7 +165,7 @@ MIN_MEAN = 2  # nodes that can stand for a class
 
 
 @dataclass(frozen=True, eq=False)
-class Carriers:
+class AnchorNodes:
     """Nodes of a grown graph, and the column of the joint head that each stands for.
 
     Attributes:
@@ -192,14 +192,14 @@ class Carriers:
 
 
 @torch.no_grad()
-def find_carriers(
+def find_anchor_nodes(
     model: Model,
     graph: Graph,
     *,
     met: np.ndarray | None = None,
     all_new: np.ndarray | None = None,
     told: np.ndarray | None = None,
-) -> Carriers:
+) -> AnchorNodes:
     """The nodes of a grown graph that carry what a model knows of its classes.
 
     Args:
@@ -247,7 +247,7 @@ def find_carriers(
             sure[likely[:lacking]] = True
             notes.append(_note(c.id, c.name, int((sure & of_class).sum())))
     ids, sample = np.flatnonzero(sure), np.flatnonzero(may)
-    return Carriers(ids, column[ids], sample, column[sample], num_columns, tuple(notes))
+    return AnchorNodes(ids, column[ids], sample, column[sample], num_columns, tuple(notes))
 
 
 def _note(class_id: int, name: str, count: int) -> str:
@@ -293,7 +293,7 @@ def check_refreshable(model: Model) -> None:
         )
 
 
-def refreshed(
+def refit_encoder(
     model: Model,
     graph: Graph,
     why: str,
@@ -337,13 +337,13 @@ def refreshed(
         >>> part = nova.LabelledGraph(
         ...     whole.graph.subgraph(early), whole.y[early], whole.class_names)
         >>> model = nova.fit(nova.split(part, [0, 1])[0])
-        >>> again, done = refreshed(model, whole.graph, "100 nodes came")
+        >>> again, done = refit_encoder(model, whole.graph, "100 nodes came")
         >>> again.fitted_on.nodes, again.class_names == model.class_names
         (300, True)
     """
     check_refreshable(model)
     graph = _with_seen_features(graph)
-    carriers = find_carriers(model, graph, met=met, all_new=all_new, told=told)
+    carriers = find_anchor_nodes(model, graph, met=met, all_new=all_new, told=told)
     counts = carriers.counts
     if (counts >= MIN_MEAN).sum() < 2:
         raise SettingError(
@@ -383,8 +383,8 @@ def _with_seen_features(graph: Graph) -> Graph:
 
 
 def _fitted(
-    model: Model, graph: Graph, carriers: Carriers
-) -> tuple[PrismEncoder, UnitLinearHead, Memory, Cells]:
+    model: Model, graph: Graph, carriers: AnchorNodes
+) -> tuple[PrismEncoder, UnitLinearHead, Memory, Partition]:
     """Encoder, head, memory and cells, as phase 1 computes them, on the nodes that carry."""
     device, lda, was = model.device, model.lda, model.memory.classes
     counts = carriers.counts
@@ -410,7 +410,7 @@ def _fitted(
     head = refit_on_all_nodes(
         [lda_head(multirank, classes, classes, temperature, lda)], z_all, scale
     )
-    cells = Cells.of(multirank, classes, every, z_at, of, lda)
+    cells = Partition.of(multirank, classes, every, z_at, of, lda)
     return encoder, head, Memory(memory.replay, classes), cells
 
 

@@ -15,7 +15,7 @@ from nodenova import cli
 from nodenova.bench import schedules
 from nodenova.bench import sweep as sweep_module
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.run import Fitted, learn, run_one
+from nodenova.bench.run import Phase1Result, learn, run_one
 from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, RunSpec
 
 DATA = "synthetic:nodes=60,classes=4,words=40"
@@ -34,7 +34,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
         def here(todo: list[RunSpec], source: Any, rows: RowFile, jobs: int, on_event: Any) -> None:
             specs.extend(todo)
-            fitted: dict[object, Fitted] = {}
+            fitted: dict[object, Phase1Result] = {}
             for spec in todo if run else ():
                 graph = source.load(spec.plan.dataset)
                 if spec.phase_1 not in fitted:

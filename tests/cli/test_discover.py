@@ -124,7 +124,7 @@ def test_the_number_of_classes_is_counted_unless_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     write_tables(tmp_path / "data", nodes=120)
-    count = nova.Count(number, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 60)
+    count = nova.ClassCountEstimate(number, (0.1, 0.2, 0.7), 0.9, 0.01, 0.5, 60)
     monkeypatch.setattr("nodenova.discovery.count_new", lambda *given, **more: count)
     said = nodenova("discover", *files(tmp_path / "data"), *COLUMNS, "--out", tmp_path / "run")
     assert count.sentence() in said

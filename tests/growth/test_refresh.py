@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.growth import change_of, find_carriers, refreshed
+from nodenova.growth import change_of, find_anchor_nodes, refit_encoder
 from nodenova.model.loading import load_model
 from nodenova.model.saving import read_document, weights_digest
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
@@ -125,15 +125,15 @@ def test_nodes_that_came_or_have_strange_words_carry_nothing(
     grown: Seasons, model: nova.Model
 ) -> None:
     met = np.arange(grown.autumn.num_nodes) < SPRING
-    assert find_carriers(model, grown.autumn, met=met).sample.max() < SPRING
-    unknown = find_carriers(model, grown.autumn)
+    assert find_anchor_nodes(model, grown.autumn, met=met).sample.max() < SPRING
+    unknown = find_anchor_nodes(model, grown.autumn)
     assert not np.isin(unknown.sample, np.flatnonzero(grown.y == LATE)).any()
     assert (unknown.ids >= SPRING).any()  # others that came are known by what they are like
-    strict = find_carriers(model, grown.autumn, all_new=np.arange(SPRING, 200))
+    strict = find_anchor_nodes(model, grown.autumn, all_new=np.arange(SPRING, 200))
     assert strict.sample.max() < SPRING
     told = np.full(grown.autumn.num_nodes, -1)
     told[-3:], told[-6:-3] = 9, 2
-    with_labels = find_carriers(model, grown.autumn, met=met, told=told)
+    with_labels = find_anchor_nodes(model, grown.autumn, met=met, told=told)
     assert with_labels.columns[-6:].tolist() == [2, 2, 2, 4, 4, 4]
     assert with_labels.num_columns == 5
 
@@ -148,7 +148,7 @@ def test_a_class_that_is_gone_is_named_and_its_words_are_news_when_they_come_bac
     names = [name for name in grown.autumn.feature_names or () if not name.startswith("own3")]
     gone_too = grown.autumn.subgraph(without).aligned(names)[0]
     away = gone_too.aligned(grown.autumn.feature_names or ())[0]  # the words of class 3 are zero
-    after, done = refreshed(model, away, "a class is gone")
+    after, done = refit_encoder(model, away, "a class is gone")
     assert dict(done.carried)[class_id] <= 1
     assert [note for note in done.notes if f"class {class_id} (new-{class_id}): no node" in note]
     assert (after.predict(away) == class_id).mean() < 0.02
@@ -172,7 +172,9 @@ def test_a_new_class_is_found_beside_one_that_is_gone(grown: Seasons, model: nov
 
 def test_a_graph_of_other_things_carries_nothing_over(grown: Seasons, model: nova.Model) -> None:
     with pytest.raises(SettingError, match="no two classes of the model have nodes in this graph"):
-        refreshed(model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool))
+        refit_encoder(
+            model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool)
+        )
 
 
 def test_trained_encoders_stay_as_they_are_and_refuse_to_be_refreshed(grown: Seasons) -> None:

@@ -43,7 +43,7 @@ def test_models_classes_counts_and_grades_show_themselves(
     assert all(f">{info.size:,}<" in shown for info in infos)
     graded = nova.grade(discovered, tasks[2])
     assert f"{graded.scores()['all']:.1f}" in graded._repr_html_()
-    count = nova.Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
+    count = nova.ClassCountEstimate(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
     assert "50%" in count._repr_html_()
 
 

@@ -11,8 +11,8 @@ import nodenova as nova
 from nodenova.nn.encode_cache import encode
 from nodenova.open_world.novelty import (
     FEW,
-    Cells,
     Coverage,
+    Partition,
     chance_of_new,
     coverage_test,
     coverages,
@@ -117,7 +117,7 @@ def test_where_all_nodes_are_as_like_their_odds_are_those_of_the_cell() -> None:
 
 def test_cells_of_some_classes_and_of_further_ones(world) -> None:
     model, z, y, _ = world
-    cells: Cells = model.cells
+    cells: Partition = model.cells
     assert torch.equal(cells.select([2, 0]).table, cells.table[:, :, [2, 0]])
     new = torch.from_numpy(np.flatnonzero(y == 3))
     label = torch.zeros(len(new), dtype=torch.long)

@@ -13,7 +13,7 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.nn.encode_cache import encode
 from nodenova.nn.seeding import repeatable
-from nodenova.open_world.count import Count, Evidence, Logit, gather, judge
+from nodenova.open_world.count import ClassCountEstimate, Evidence, Logit, gather, judge
 from nodenova.open_world.count_features import likeness, silhouettes
 
 
@@ -140,13 +140,13 @@ def test_probabilities_are_the_softmax_times_the_chance_of_anything_new() -> Non
 
 
 def test_the_likely_numbers_are_the_fewest_with_four_fifths() -> None:
-    count = Count(3, (0.05, 0.3, 0.05, 0.4, 0.15, 0.05), 0.95, 0.01, 0.5, 10)
+    count = ClassCountEstimate(3, (0.05, 0.3, 0.05, 0.4, 0.15, 0.05), 0.95, 0.01, 0.5, 10)
     assert count.likely == (1, 3, 4)
     assert (count.low, count.high) == (1, 4)
 
 
 def test_there_are_never_more_classes_than_nodes() -> None:
-    count = Count(3, (0.0, 0.1, 0.2, 0.7), 1.0, 0.01, 0.5, 2)
+    count = ClassCountEstimate(3, (0.0, 0.1, 0.2, 0.7), 1.0, 0.01, 0.5, 2)
     assert count.capped(2).number == 2
     assert count.capped(3) == count
 
@@ -155,26 +155,26 @@ def test_there_are_never_more_classes_than_nodes() -> None:
     ("count", "sentence"),
     [
         (
-            Count(1, (0.0, 0.9, 0.1), 1.0, 1e-4, 0.2, 1500),
+            ClassCountEstimate(1, (0.0, 0.9, 0.1), 1.0, 1e-4, 0.2, 1500),
             "About 20 % of 1,500 unlabelled nodes look unknown; probably 1 unknown class.",
         ),
         (
-            Count(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
+            ClassCountEstimate(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
             "All of 50 unlabelled nodes are said to be of unknown classes; "
             "probably 2 unknown classes",
         ),
         (
-            Count(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
+            ClassCountEstimate(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
             "No evidence of an unknown class (p = 0.36); one of under 10 % of the nodes would be "
             "missed more often than not. Nothing was added",
         ),
         (
-            Count(1, (0.0, *[0.2] * 5), 1.0, 0.01, 0.5, 50),
+            ClassCountEstimate(1, (0.0, *[0.2] * 5), 1.0, 0.01, 0.5, 50),
             "how many classes cannot be told (1 to 4), taking 1",
         ),
     ],
 )
-def test_it_is_said_as_to_a_person(count: Count, sentence: str) -> None:
+def test_it_is_said_as_to_a_person(count: ClassCountEstimate, sentence: str) -> None:
     assert sentence in count.sentence()
 
 

@@ -75,7 +75,7 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
     odds = node_odds(g.spec.multirank, known, model.cells, model.lda, z)
     apart = []
     for given in (odds, None):
-        scene = mixed.Scene.of(g.spec.multirank, known, z, 3, model.lda, given)
+        scene = mixed.WhitenedSpace.of(g.spec.multirank, known, z, 3, model.lda, given)
         anchors = scene.anchors / np.linalg.norm(scene.anchors, axis=1, keepdims=True)
         alike = (scene.points @ anchors.T).max(axis=1)
         apart.append(alike[~is_new].mean() - alike[is_new].mean())

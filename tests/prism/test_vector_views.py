@@ -14,7 +14,7 @@ from nodenova.encoders.prism.encoder import WORD_VIEWS, PrismEncoder
 from nodenova.encoders.prism.local_inference import few_rows
 from nodenova.encoders.prism.svd import DEPTHS
 from nodenova.errors import GraphError
-from nodenova.growth import refreshed
+from nodenova.growth import refit_encoder
 
 CPU = torch.device("cpu")
 
@@ -106,7 +106,7 @@ def test_a_representation_is_fitted_anew_with_them() -> None:
     part = np.arange(160)
     early = nova.LabelledGraph(whole.graph.subgraph(part), whole.y[part], whole.class_names)
     model = nova.fit(nova.split(early, [0, 1])[0])
-    again, _ = refreshed(model, whole.graph, "80 nodes came")
+    again, _ = refit_encoder(model, whole.graph, "80 nodes came")
     assert again.frozen_encoder().spec.vector_size == 7  # type: ignore[attr-defined]
 
 

@@ -120,7 +120,7 @@ def test_the_page_answers_first_what_was_found_whether_to_trust_it_and_what_next
     assert "What was found" in top
     assert "Can I trust it?" in top
     assert "What next?" in top
-    count = nova.Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
+    count = nova.ClassCountEstimate(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
     stages = (*story.stages[:-1], replace(story.stages[-1], mixed=True, count=count))
     scores = HeldOutScores(((8, 9),) * len(story.classes), (9, 9), (7, 9))
     told = replace(story, stages=stages, held_out=scores)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Stage
-from nodenova.open_world.count import Count
+from nodenova.open_world.count import ClassCountEstimate
 from nodenova.review.trust import verdict
 
 FIT = Stage("fit", {}, 0, ())
@@ -25,14 +25,14 @@ def test_new_classes_are_listed_the_largest_first_with_the_number_that_was_asked
 
 
 def test_a_count_speaks_for_itself() -> None:
-    count = Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
+    count = ClassCountEstimate(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
     said = verdict([FIT, Stage("prism", {}, 0, (), mixed=True, count=count)], [OLD, *NEW])
     assert said is not None
     assert said.sure == count.sentence()
 
 
 def test_nothing_new_is_an_answer() -> None:
-    count = Count(0, (0.9, 0.1), 0.1, 0.4, 0.02, 2000)
+    count = ClassCountEstimate(0, (0.9, 0.1), 0.1, 0.4, 0.02, 2000)
     said = verdict([FIT, Stage("prism", {}, 0, (), mixed=True, count=count)], [OLD])
     assert said is not None
     assert said.found == "Nothing was discovered."

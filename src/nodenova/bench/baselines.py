@@ -224,7 +224,7 @@ MAX_STEPS = 100  # of Lloyd's algorithm
 
 
 @runtime_checkable
-class Rival(Protocol):
+class Baseline(Protocol):
     """Says of every node of a graph which class it is of; it sees labelled nodes and says so."""
 
     sees: ClassVar[tuple[str, ...]]
@@ -272,7 +272,7 @@ class GCDKMeans:
         check_settings(self)
 
     def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
-        """(N,) the class of every node; see `Rival`."""
+        """(N,) the class of every node; see `Baseline`."""
         num_old, num_new = len(old.class_names), task.num_new or 0
         u = features_of(model, task.graph, num_old + num_new)
         x = directions(u, np.concatenate([old.train_ids, task.ids]), num_old + num_new)
@@ -310,7 +310,7 @@ class GCDKMeans:
         return centers
 
 
-RIVALS: dict[str, type[Any]] = {"gcd": GCDKMeans, **RULES}
+BASELINES: dict[str, type[Any]] = {"gcd": GCDKMeans, **RULES}
 
 
 def _squares(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nodenova.bench import schedules
-from nodenova.bench.baselines import CountingRule, Rival
+from nodenova.bench.baselines import Baseline, CountingRule
 from nodenova.bench.plan import Plan
 from nodenova.bench.protocols import world_of
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
-from nodenova.bench.run import Fitted, Watch, fit_plan, unwatched
+from nodenova.bench.run import Phase1Result, Watch, fit_plan, unwatched
 from nodenova.data.labels import Exam, LabelledGraph
 from nodenova.data.mixed_splits import OpenWorld
 from nodenova.discovery import SEES, discover
@@ -40,7 +40,7 @@ class _Played:
     model: Model | None = None
 
 
-def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Fitted:
+def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Phase1Result:
     """Phase 1 of a run: it does not depend on who takes part, but for the encoder.
 
     Args:
@@ -60,7 +60,7 @@ def play(
     plan: Plan,
     seed: int,
     watch: Watch = unwatched,
-    fitted: Fitted | None = None,
+    fitted: Phase1Result | None = None,
 ) -> Row:
     """Every session of a protocol and its exams.
 
@@ -88,7 +88,7 @@ def play(
     clock = time.perf_counter()
     if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
         played = _count(world, plan, seed, fitted.model)
-    elif isinstance(plan.method, Rival):
+    elif isinstance(plan.method, Baseline):
         played = _assign(world, plan.method, seed, fitted.model)
     else:
         played = _discover(world, plan, seed, watch, fitted.model)
@@ -160,7 +160,7 @@ def _first_grade(model: Model, world: OpenWorld) -> Grade:
     return grade(model, Exam(exam.graph, exam.ids[old], exam.y[old], (n_old,), names))
 
 
-def _assign(world: OpenWorld, method: Rival, seed: int, model: Model) -> _Played:
+def _assign(world: OpenWorld, method: Baseline, seed: int, model: Model) -> _Played:
     (task,), (exam,) = world.tasks, world.exams
     place = {node: i for i, node in enumerate(task.graph.node_ids.tolist())}
     ids = [place[node] for node in world.old.graph.node_ids[world.old.train_ids].tolist()]

@@ -9,7 +9,7 @@ from nodenova.bench import schedules
 from nodenova.bench.baselines import CountingRule
 from nodenova.bench.plan import Plan
 from nodenova.bench.protocols import SHARES_COUNTED, SHARES_MIXED, num_folds, world_of
-from nodenova.bench.registry import AnyMethod, get_rival
+from nodenova.bench.registry import AnyMethod, get_baseline
 from nodenova.bench.runs import RunSpec
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.protocols import OPENIMA_SEEDS, POWN_FOLDS
@@ -136,7 +136,7 @@ def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
         raise SettingError(
             f"unknown entrant {name!r} of {bench}; known: {known}, or path/to/mine.py:Mine"
         )
-    method = get_rival(method_name)
+    method = get_baseline(method_name)
     counts = isinstance(method, CountingRule)
     if counts != (bench == "count") and not (bench == "count" and name == "prism"):
         what = "counts classes" if counts else "does not count classes"

@@ -51,7 +51,7 @@ TEST_NODES = {
 OLD_SHARE = {name: sum(counts[:old]) / sum(counts) for name, (counts, old) in TEST_NODES.items()}
 OLD_SHARE |= FACTS["test_nodes"]["old_share"]
 
-# Cells that are accuracies on validation nodes, (table, encoder, line, dataset, score):
+# Partition that are accuracies on validation nodes, (table, encoder, line, dataset, score):
 # how many of how many were right.
 VALIDATION: dict[tuple[str, str, str, str, str], tuple[int, int]] = {
     (table, encoder, line, dataset, score): (right, nodes)

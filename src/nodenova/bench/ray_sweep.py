@@ -16,7 +16,7 @@ from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.runs import RunSpec
 from nodenova.bench.sweep import MAX_CRASHES, Event, Started, by_phase_1
-from nodenova.bench.worker import Attempt, Runner, Source, failed_row, kept
+from nodenova.bench.worker import Runner, RunOutcome, Source, failed_row, kept
 from nodenova.cluster.session import capacity, ray_module, remote
 from nodenova.io.dataset_table import find_root
 from nodenova.nn.seeding import fixed_threads
@@ -96,7 +96,7 @@ def _listen(
         on_event(Event(task.specs.pop(0), task.number, row))
 
     try:
-        what: Started | Attempt = ray.get(next(task.stream))
+        what: Started | RunOutcome = ray.get(next(task.stream))
     except StopIteration:
         return False
     except ray.exceptions.RayTaskError as error:  # its file is not on that machine, say
@@ -115,7 +115,7 @@ def _listen(
     return True
 
 
-def attempts(content: bytes, source: Source, here: str) -> Iterator[Started | Attempt]:
+def attempts(content: bytes, source: Source, here: str) -> Iterator[Started | RunOutcome]:
     """A task's life: runs that share phase 1, one after the other.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from nodenova.bench.baselines import RIVALS
+from nodenova.bench.baselines import BASELINES
 from nodenova.methods import registry
 from nodenova.methods.registry import METHODS, Method
 from nodenova.supervised import LABELLED, LabelledMethod
@@ -37,20 +37,20 @@ def get_method(name: str, settings: Mapping[str, str]) -> Any:
     return registry.get_method(name, settings, ALL_METHODS)
 
 
-def get_rival(name: str) -> Any:
+def get_baseline(name: str) -> Any:
     """A method by name as it is by default, also one that only the league knows.
 
     Args:
-        name: One of `ALL_METHODS` or `RIVALS`, or a file and a class in it.
+        name: One of `ALL_METHODS` or `BASELINES`, or a file and a class in it.
 
     Raises:
         SettingError: There is no such method.
 
     Examples:
-        >>> get_rival("gcd").restarts
+        >>> get_baseline("gcd").restarts
         10
     """
-    return registry.get_method(name, {}, ALL_METHODS | RIVALS)
+    return registry.get_method(name, {}, ALL_METHODS | BASELINES)
 
 
 def is_given_labels(method: object) -> bool:
@@ -89,4 +89,4 @@ def name_of(method: object) -> str:
         >>> name_of(nova.FrozenKMeans())
         'frozen_kmeans'
     """
-    return registry.name_of(method, ALL_METHODS | RIVALS)
+    return registry.name_of(method, ALL_METHODS | BASELINES)

@@ -31,7 +31,7 @@ def unwatched(seed: int, phase: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Phase1Result:
     """Phase 1 of a plan for one seed.
 
     Every method of that seed can start from it: a model cannot be damaged.
@@ -67,14 +67,14 @@ def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
     return redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
 
 
-def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Fitted:
+def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Phase1Result:
     """Phase 1 alone. It does not depend on the plan's method."""
     ready = drawn(labelled, plan, seed)
     old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
     return fit_plan(old, plan, seed, watch)
 
 
-def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Fitted:
+def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Phase1Result:
     """Phase 1 as a plan has it, on labelled nodes that were chosen already."""
     clock = time.perf_counter()
     model = fit(
@@ -85,7 +85,7 @@ def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Fitted:
         watcher=watch(seed, "fit"),
         **schedules.fit_settings(plan),
     )
-    return Fitted(model, time.perf_counter() - clock)
+    return Phase1Result(model, time.perf_counter() - clock)
 
 
 def run_one(
@@ -93,7 +93,7 @@ def run_one(
     plan: Plan,
     seed: int,
     watch: Watch = unwatched,
-    fitted: Fitted | None = None,
+    fitted: Phase1Result | None = None,
 ) -> Outcome:
     """Both phases and the exam for one seed.
 

@@ -9,7 +9,7 @@ from nodenova.bench import league_run as league
 from nodenova.bench import schedules
 from nodenova.bench.embeddings import map_content
 from nodenova.bench.row import Row, frozen_settings
-from nodenova.bench.run import Fitted, Watch, learn, run_one, unwatched
+from nodenova.bench.run import Phase1Result, Watch, learn, run_one, unwatched
 from nodenova.bench.runs import RunSpec
 from nodenova.data.labels import LabelledGraph
 from nodenova.evaluation.provenance import commit, versions
@@ -42,7 +42,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Attempt:
+class RunOutcome:
     """What came of a run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Attempt:
     """
 
     row: Row
-    fitted: Fitted | None
+    fitted: Phase1Result | None
     map: bytes | None = None
 
 
@@ -69,7 +69,7 @@ class Runner:
         self.watch = watch
         self.graphs: dict[str, LabelledGraph] = {}
 
-    def attempt(self, spec: RunSpec, fitted: Fitted | None = None) -> Attempt:
+    def attempt(self, spec: RunSpec, fitted: Phase1Result | None = None) -> RunOutcome:
         """One run.
 
         Args:
@@ -84,18 +84,18 @@ class Runner:
             if plan.protocol:
                 fitted = fitted or league.learn(graph, plan, seed, self.watch)
                 row = league.play(graph, plan, seed, self.watch, fitted)
-                return Attempt(replace(row, key=spec.key), fitted)
+                return RunOutcome(replace(row, key=spec.key), fitted)
             fitted = fitted or learn(graph, plan, seed, self.watch)
             outcome = run_one(graph, plan, seed, self.watch, fitted)
             content = map_content(outcome) if spec.keep_map else None
             kept = f"{spec.key}.npz" if spec.keep_map else None
-            return Attempt(replace(outcome.row, key=spec.key, map=kept), fitted, content)
+            return RunOutcome(replace(outcome.row, key=spec.key, map=kept), fitted, content)
         # Whatever goes wrong in one run is its result, and the others go on.
         except Exception as error:
-            return Attempt(failed_row(spec, f"{type(error).__name__}: {error}"), fitted)
+            return RunOutcome(failed_row(spec, f"{type(error).__name__}: {error}"), fitted)
 
 
-def kept(spec: RunSpec, made: Attempt, maps: Path) -> Row:
+def kept(spec: RunSpec, made: RunOutcome, maps: Path) -> Row:
     """The row of a run, when its map is written; one that failed where that cannot be.
 
     Args:

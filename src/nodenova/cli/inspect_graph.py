@@ -17,7 +17,10 @@ from nodenova.cli.app import OWN, Quiet, Threads, app, err, fail, loading, out, 
 from nodenova.cli.graph_options import entries_of, estimate, sentence
 
 if TYPE_CHECKING:
-    from nodenova.open_world.count import Count
+    from nodenova.open_world.count import ClassCountEstimate
+
+if TYPE_CHECKING:
+    pass
 
 
 @app.command(rich_help_panel=OWN)
@@ -157,7 +160,7 @@ def count(
         print_numbers(found)
 
 
-def print_numbers(found: Count) -> None:
+def print_numbers(found: ClassCountEstimate) -> None:
     """How likely each number is, from one below to one above those that are likely."""
     table = Table("unknown classes", "probability", box=None, pad_edge=False)
     most = len(found.probabilities) - 1

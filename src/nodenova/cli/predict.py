@@ -286,7 +286,7 @@ ABOUT_NEW = "as none were named"
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class PredictInput:
     """A model, and what to use it on.
 
     Attributes:
@@ -340,7 +340,7 @@ def given_graph(
     relabel: bool,
     add: bool = False,
     **options: Unpack[graph_options.FileOptions],
-) -> Given:
+) -> PredictInput:
     """The saved model and the graph to use it on: of the run, of a dataset or of files."""
     check_saved(run_path)
     files_given = graph is not None or nodes is not None or edges is not None
@@ -367,7 +367,7 @@ def given_graph(
         )
     called = model.class_names if own is None else own.names(model)
     if dataset is not None:
-        return Given(model, load_dataset(dataset, data_root).graph, called)
+        return PredictInput(model, load_dataset(dataset, data_root).graph, called)
     if not files_given:
         if own is None:
             raise SettingError(
@@ -376,7 +376,7 @@ def given_graph(
             )
         run = own.run()
         same = same_graph(run, relabel)
-        return Given(model, same.graph, called, same.labels, run=run)
+        return PredictInput(model, same.graph, called, same.labels, run=run)
     known, recipe = (None, None) if own is None else own.features()
     if recipe is None and model.recipe is not None:
         recipe = TableEncoder.from_json(model.recipe)
@@ -401,7 +401,7 @@ def given_graph(
     notes = [*(note for note in loaded.notes if not note.endswith(ABOUT_NEW)), *later.notes]
     if not quiet:
         print_notes(notes)
-    return Given(model, later.graph, called, later.labels, notes, earlier, asked)
+    return PredictInput(model, later.graph, called, later.labels, notes, earlier, asked)
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:

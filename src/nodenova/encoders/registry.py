@@ -65,7 +65,7 @@ def encoder_kind(name: str) -> EncoderKind:
     return ENCODERS[name]
 
 
-def not_heard(name: str, graph: Graph) -> tuple[str, ...]:
+def unused_edge_weights(name: str, graph: Graph) -> tuple[str, ...]:
     """What an encoder does not use of a graph, a sentence each.
 
     Args:
@@ -73,7 +73,7 @@ def not_heard(name: str, graph: Graph) -> tuple[str, ...]:
         graph: Which it is to encode.
 
     Examples:
-        >>> not_heard("gat", Graph.of([[1], [2]], [[0], [1]], edge_weight=[3.0]))
+        >>> unused_edge_weights("gat", Graph.of([[1], [2]], [[0], [1]], edge_weight=[3.0]))
         ('gat does not use weights of edges: all count alike',)
     """
     said = {

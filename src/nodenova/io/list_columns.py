@@ -25,7 +25,7 @@ SNIFFED_CELLS = 20  # of which as many must be readable before a column of texts
 
 
 @dataclass(frozen=True, eq=False)
-class Several(TextColumn):
+class ListColumn(TextColumn):
     """A column whose cells hold several values: text only where the cells are text.
 
     Attributes:
@@ -53,11 +53,11 @@ class Several(TextColumn):
         return _values(self.cells)
 
 
-class RecordCells(Several):
+class RecordCells(ListColumn):
     """A column of records, or of lists that hold neither numbers nor texts."""
 
 
-class TextLists(Several):
+class TextLists(ListColumn):
     """A column of lists of texts."""
 
     def joined(self) -> list[str]:
@@ -66,7 +66,7 @@ class TextLists(Several):
         return [" ".join(map(text_of, values)) for values in lists]  # type: ignore[call-overload]
 
 
-class Vectors(Several):
+class Vectors(ListColumn):
     """A column of vectors of numbers."""
 
     @cached_property
@@ -162,7 +162,7 @@ def with_lists(table: Table, ids: Sequence[str], besides: Collection[str | None]
     return replace(table, columns=columns)
 
 
-def kind_of(cells: Sequence[str]) -> type[Several] | None:
+def kind_of(cells: Sequence[str]) -> type[ListColumn] | None:
     """What the cells of a column hold if they hold several values each; None if they do not."""
     if isinstance(cells, Cells):
         dtype = cells.series.dtype
@@ -180,7 +180,7 @@ def kind_of(cells: Sequence[str]) -> type[Several] | None:
     return _kind_of_values(cells) if isinstance(cells, Values) else _kind_of_texts(cells)
 
 
-def _kind_of_values(cells: Sequence[str]) -> type[Several] | None:
+def _kind_of_values(cells: Sequence[str]) -> type[ListColumn] | None:
     """By the first list that is not empty."""
     several = [value for value in _values(cells) if is_several(value)]
     if not several:
@@ -195,7 +195,7 @@ def _kind_of_values(cells: Sequence[str]) -> type[Several] | None:
     return Vectors if is_vector and not any(isinstance(p, str) for p in parts) else RecordCells
 
 
-def _kind_of_texts(cells: Sequence[str]) -> type[Several] | None:
+def _kind_of_texts(cells: Sequence[str]) -> type[ListColumn] | None:
     first = next((cell for cell in cells if not is_missing(cell)), "")
     if not first.lstrip().startswith("["):
         return None

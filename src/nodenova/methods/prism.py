@@ -17,7 +17,7 @@ from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.seeding import sample
 from nodenova.open_world.mixed import fit_mixed_classifier
-from nodenova.open_world.novelty import Cells, node_odds
+from nodenova.open_world.novelty import Partition, node_odds
 from nodenova.settings import accepts_old_names, check_settings, setting
 
 MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
@@ -152,7 +152,9 @@ class Prism:
 
 
 @torch.no_grad()
-def _with_new(cells: Cells, model: Model, head: UnitLinearHead, z: Tensor, task: NewTask) -> Cells:
+def _with_new(
+    cells: Partition, model: Model, head: UnitLinearHead, z: Tensor, task: NewTask
+) -> Partition:
     """The cells with the nodes of the new classes in them, as the head tells them, for later."""
     old = model.memory
     logits, o = head(z), len(old)

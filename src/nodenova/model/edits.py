@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at the most
 
 
-def take(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
+def apply_decision(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
     """The model that has taken a decision; one about labels leaves it as it is.
 
     Args:

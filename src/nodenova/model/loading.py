@@ -24,8 +24,8 @@ from nodenova.model.saving import read_document
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import build_head
 from nodenova.nn.training import frozen
-from nodenova.open_world.count import Count
-from nodenova.open_world.novelty import Cells
+from nodenova.open_world.count import ClassCountEstimate
+from nodenova.open_world.novelty import Partition
 
 RUN_FEATURES = "features.json"  # of a run, beside the folder of its model
 # What is raised on the way where model.json and the weights are not of one model.
@@ -115,7 +115,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         _head=frozen(head),
         _novel_head=None if novel is None else frozen(novel),
         _memory=Memory.from_tensors(alike | state("prototypes")),
-        _cells=Cells(**cells) if cells else None,
+        _cells=Partition(**cells) if cells else None,
         classes=classes,
         stages=tuple(stages),
         column_class_ids=columns,
@@ -126,7 +126,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
 
 def _stage(saved: dict[str, Any]) -> Stage:
     count = saved.get("count")
-    counted = None if count is None else Count.from_json(count)
+    counted = None if count is None else ClassCountEstimate.from_json(count)
     refresh = saved.get("refresh")
     anew = None if refresh is None else Refresh.from_json(refresh)
     found = {int(c): (k, of) for c, (k, of) in saved.get("found_in", {}).items()}

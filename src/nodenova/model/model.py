@@ -42,8 +42,8 @@ from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, read_split
 from nodenova.nn.seeding import fixed_threads
 from nodenova.nn.sparse import once
 from nodenova.nn.training import History, frozen
-from nodenova.open_world.count import Count
-from nodenova.open_world.novelty import Cells
+from nodenova.open_world.count import ClassCountEstimate
+from nodenova.open_world.novelty import Partition
 from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Stage:
     seed: int
     sees: tuple[str, ...]
     history: History = field(default_factory=dict)
-    count: Count | None = None
+    count: ClassCountEstimate | None = None
     mixed: bool = False
     refresh: Refresh | None = None
     found_in: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -203,7 +203,7 @@ class ModelParts:
     _head: Head
     _novel_head: nn.Linear | None
     _memory: Memory
-    _cells: Cells | None  # of the views of `prism`; trained encoders have none
+    _cells: Partition | None  # of the views of `prism`; trained encoders have none
     fitted_on: FittedOn | None = field(default=None, kw_only=True)
 
     def encoder(self) -> Encoder:
@@ -229,7 +229,7 @@ class ModelParts:
         return self._memory.copy()
 
     @property
-    def cells(self) -> Cells | None:
+    def cells(self) -> Partition | None:
         """A copy of where labelled nodes were, by which known and new nodes are told apart.
 
         None if it was not kept.
@@ -547,7 +547,7 @@ class Model(ModelOutputs):
         memory: Memory,
         novel_head: nn.Linear | None = None,
         history: History | None = None,
-        cells: Cells | None = None,
+        cells: Partition | None = None,
         times_found: Sequence[tuple[int, int]] = (),
     ) -> Model:
         """The model a method returns: these classes, and one more for every further row of `head`.

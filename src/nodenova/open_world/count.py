@@ -26,11 +26,11 @@ from nodenova.nn.seeding import sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world.count_features import Candidates, candidate_features
 from nodenova.open_world.count_weights import MIXED, NEW, NEW_BIAS, STRICT, THRESHOLD
-from nodenova.open_world.mixed import Scene
+from nodenova.open_world.mixed import WhitenedSpace
 from nodenova.open_world.novelty import (
     FLOOR,
-    Cells,
     Coverage,
+    Partition,
     chance_of_new,
     coverage_test,
     coverages,
@@ -45,7 +45,7 @@ UNSEEN = "one of under 10 % of the nodes would be missed more often than not"
 
 
 @dataclass(frozen=True)
-class Count:
+class ClassCountEstimate:
     """How many new classes there seem to be among some unlabelled nodes.
 
     number:        the answer: 0 if there is no evidence of anything new, else the number from 1 on
@@ -59,7 +59,7 @@ class Count:
     nodes:         how many nodes were asked about.
 
     Examples:
-        >>> count = Count(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
+        >>> count = ClassCountEstimate(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
         >>> count.low, count.high
         (1, 3)
         >>> print(count.sentence().split(";")[0])
@@ -132,12 +132,12 @@ class Count:
         rows = [(str(number), share(self.probabilities[number])) for number in numbers]
         return html_table(("unknown classes", "probability"), rows, self.sentence())
 
-    def capped(self, most: int) -> Count:
+    def capped(self, most: int) -> ClassCountEstimate:
         """The same where there cannot be more classes than nodes."""
         return self if self.number <= most else replace(self, number=most)
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Count:
+    def from_json(cls, saved: Mapping[str, Any]) -> ClassCountEstimate:
         """From what `dataclasses.asdict` made of one."""
         return cls(**{**saved, "probabilities": tuple(saved["probabilities"])})
 
@@ -188,7 +188,7 @@ class Evidence:
 def gather(
     multirank: MultiRank,
     known: ClassStatistics,
-    cells: Cells | None,
+    cells: Partition | None,
     z: Tensor,
     mixed: bool,
     lda: LDASettings,
@@ -199,13 +199,13 @@ def gather(
     some = sample(len(z), MAX_COUNTED, z.device)
     wanted = max(o, 4, 6 - o)
     if not mixed:
-        scene = Scene.of(multirank, known, z[some], wanted, lda)
+        scene = WhitenedSpace.of(multirank, known, z[some], wanted, lda)
         each = [candidate_features(Candidates.of(scene, mixed, rng), None, rng) for _ in PATHS]
         return Evidence(_mean(each), {}, None, 1.0, n)
     assert cells is not None
     found = coverages(multirank, known, cells, lda, z)
     chance, at = chance_of_new(found), some.cpu().numpy()
-    scene = Scene.of(multirank, known, z[some], wanted, lda, odds_of_new(found)[at])
+    scene = WhitenedSpace.of(multirank, known, z[some], wanted, lda, odds_of_new(found)[at])
     made = [Candidates.of(scene, mixed, rng) for _ in PATHS]
     by_number = _mean([candidate_features(one, chance[at], rng) for one in made])
     of_new = _mean([_of_new(one, found, chance) for one in made])
@@ -222,7 +222,7 @@ def judge(
     number: Logit | None = None,
     new: Logit | None = None,
     threshold: float = THRESHOLD,
-) -> Count:
+) -> ClassCountEstimate:
     """The probability of each number of new classes, by the shipped weights unless others are
     given."""
     mixed = bool(evidence.of_new)
@@ -231,7 +231,7 @@ def judge(
     each = softmax(number.score(evidence.by_number))
     score = float(new.score(evidence.of_new)) if mixed else np.inf
     p_new = float(expit(score))
-    return Count(
+    return ClassCountEstimate(
         best_number(each) if score > threshold else 0,
         (1 - p_new, *(p_new * each).tolist()),
         p_new,

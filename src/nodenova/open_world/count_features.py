@@ -18,7 +18,7 @@ from nodenova.open_world.anchored_kmeans import (
     settle,
     squared_distances,
 )
-from nodenova.open_world.mixed import Scene
+from nodenova.open_world.mixed import WhitenedSpace
 from nodenova.open_world.novelty import self_likeness
 
 
@@ -106,7 +106,7 @@ class Candidates:
     near_white: the correlation of the two nearest classes, whitened.
     """
 
-    scene: Scene
+    scene: WhitenedSpace
     num_old: int
     groups: list[np.ndarray]
     scatter: np.ndarray
@@ -121,7 +121,7 @@ class Candidates:
     old_scatter: float
 
     @classmethod
-    def of(cls, scene: Scene, mixed: bool, rng: np.random.Generator) -> Candidates:
+    def of(cls, scene: WhitenedSpace, mixed: bool, rng: np.random.Generator) -> Candidates:
         known = scene.old
         scale = scene.used.per_column(known.view_scale)
         every = torch.ones(len(scale), dtype=torch.bool, device=scale.device)

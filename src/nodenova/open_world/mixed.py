@@ -41,7 +41,7 @@ MAX_REGROUPED = 5_000  # of those that are grouped again
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class WhitenedSpace:
     """Unlabelled nodes and known classes in the space where they are grouped.
 
     used, old: the ranks in use and what is known of the old classes at them.
@@ -67,7 +67,7 @@ class Scene:
         num_new: int,
         lda: LDASettings,
         odds: np.ndarray | None = None,
-    ) -> Scene:
+    ) -> WhitenedSpace:
         """That of nodes z when so many classes are new.
 
         With (n,) the odds of nodes to be new, directions are those of a balanced world, in which
@@ -96,7 +96,7 @@ class Scene:
         rng = generator()
         return anchored_kmeans(self.points, self.anchors, num_new, restarts, rng, weight)
 
-    def part(self, rows: np.ndarray) -> Scene:
+    def part(self, rows: np.ndarray) -> WhitenedSpace:
         """That of some of the nodes, in the same space."""
         at = torch.from_numpy(rows).to(self.u.device)
         return replace(self, u=self.u[at], points=self.points[rows])
@@ -139,7 +139,7 @@ def fit_mixed_classifier(
     """
     known = old.classes
     weight = None if odds is None else odds(z_new)
-    scene = Scene.of(multirank, known, z_new, num_new, lda, weight)
+    scene = WhitenedSpace.of(multirank, known, z_new, num_new, lda, weight)
     groups = nearest_new(scene.points, scene.anchors, scene.centers(num_new, restarts, weight))
 
     def head_of(u: Tensor, mine: np.ndarray) -> UnitLinearHead:
@@ -166,7 +166,7 @@ def fit_mixed_classifier(
 
 
 def _regrouped(
-    scene: Scene, groups: np.ndarray, num_new: int, weight: np.ndarray | None
+    scene: WhitenedSpace, groups: np.ndarray, num_new: int, weight: np.ndarray | None
 ) -> np.ndarray:
     """Another grouping, numbered as `groups` is: new centers are found on two thirds of the nodes,
     drawn anew."""

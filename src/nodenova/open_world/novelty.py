@@ -42,7 +42,7 @@ PARTITION_STEPS = 30  # of k-means
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Partition:
     """What phase 1 keeps of where the labelled nodes are: sums over nodes, no node.
 
     ranks:         (q,) the ranks that cells are found on.
@@ -67,8 +67,8 @@ class Cells:
         z: Tensor,
         y: Tensor,
         lda: LDASettings,
-    ) -> Cells:
-        """Cells of nodes, and where the labelled ones with classes y are.
+    ) -> Partition:
+        """Partition of nodes, and where the labelled ones with classes y are.
 
         Args:
             multirank: How z is read.
@@ -125,7 +125,7 @@ class Cells:
 
     def append(
         self, multirank: MultiRank, known: ClassStatistics, z: Tensor, y: Tensor, num_classes: int
-    ) -> Cells:
+    ) -> Partition:
         """The same cells and where nodes of further classes are: (n, hidden) z with classes y,
         0..num_classes-1."""
         cell, label = self.where(multirank, known, z), y.cpu().numpy()
@@ -136,15 +136,15 @@ class Cells:
         more = torch.from_numpy(count).to(self.table)
         return replace(self, table=torch.cat([self.table, more], dim=2))
 
-    def select(self, classes: Sequence[int]) -> Cells:
+    def select(self, classes: Sequence[int]) -> Partition:
         """What is known of some classes."""
         return replace(self, table=self.table[:, :, list(classes)])
 
-    def to(self, device: torch.device) -> Cells:
+    def to(self, device: torch.device) -> Partition:
         return self.map(lambda tensor: tensor.to(device))
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Cells:
-        return Cells(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
+    def map(self, change: Callable[[Tensor], Tensor]) -> Partition:
+        return Partition(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
 
 
 def generator() -> np.random.Generator:
@@ -217,7 +217,7 @@ class Coverage:
 
 @torch.no_grad()
 def coverages(
-    multirank: MultiRank, known: ClassStatistics, cells: Cells, lda: LDASettings, z: Tensor
+    multirank: MultiRank, known: ClassStatistics, cells: Partition, lda: LDASettings, z: Tensor
 ) -> list[Coverage]:
     """What each celling says of the unlabelled nodes z (n, hidden)."""
     used = cells.used(multirank)
@@ -300,7 +300,7 @@ def odds_of_new(found: list[Coverage]) -> np.ndarray:
 
 
 def node_odds(
-    multirank: MultiRank, known: ClassStatistics, cells: Cells, lda: LDASettings, z: Tensor
+    multirank: MultiRank, known: ClassStatistics, cells: Partition, lda: LDASettings, z: Tensor
 ) -> np.ndarray:
     """(n,) `odds_of_new` of the unlabelled nodes z (n, hidden)."""
     return odds_of_new(coverages(multirank, known, cells, lda, z))

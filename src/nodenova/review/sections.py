@@ -83,7 +83,7 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class Offer:
+class SuggestionCard:
     """A suggestion on the page: classes are told by number, a node by its number and name.
 
     Attributes:
@@ -157,21 +157,23 @@ def offered(suggested: Suggestions) -> list[Suggestion]:
     return [*suggested.ranked[: -len(suggested.labels) or None], *suggested.labels[:MAX_SUGGESTED]]
 
 
-def offers(page: PageData) -> list[Offer]:
+def offers(page: PageData) -> list[SuggestionCard]:
     """What may be accepted with a click, in the order of `Suggestions.ranked`."""
     place = {c.id: number for number, c in enumerate(page.classes)}
     listed = []
     for i, one in enumerate(offered(page.suggested)):
         match one:
             case MergeSuggestion(class_ids, probability):
-                listed.append(Offer(i, "merge", [place[c] for c in class_ids], likely(probability)))
+                listed.append(
+                    SuggestionCard(i, "merge", [place[c] for c in class_ids], likely(probability))
+                )
             case SplitSuggestion(class_id, probability):
-                listed.append(Offer(i, "split", [place[class_id]], likely(probability)))
+                listed.append(SuggestionCard(i, "split", [place[class_id]], likely(probability)))
             case LabelSuggestion(node, label, class_id, probability):
                 at = page.suggested_nodes[node]
                 shown = (at, page.nodes.names[at])
                 said = likely(probability)
-                listed.append(Offer(i, "relabel", [place[class_id]], said, shown, label))
+                listed.append(SuggestionCard(i, "relabel", [place[class_id]], said, shown, label))
     return listed
 
 

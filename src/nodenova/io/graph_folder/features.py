@@ -17,7 +17,7 @@ from nodenova.errors import GraphError
 from nodenova.io.columns import Column, infer_column
 from nodenova.io.graph_folder.store import Store
 from nodenova.io.graph_folder.tables import StreamedTable
-from nodenova.io.list_columns import Several
+from nodenova.io.list_columns import ListColumn
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
 from nodenova.io.recipe import TableEncoder, is_cut, most_linked
 from nodenova.io.stream_columns import StreamedCells
@@ -325,7 +325,7 @@ def _content(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) -> 
     """The table with columns of lists as such, as `lists.with_lists` has it."""
     table, columns = nodes.table, dict(nodes.table.columns)
     for name in names:
-        kind: type[Several] | None = nodes.kind(name)
+        kind: type[ListColumn] | None = nodes.kind(name)
         if kind is not None:
             columns[name] = kind(columns[name], ids, table.source, name)
     return Table(table.source, columns, table.lines, table.notes, table.unit)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nodenova.io.frames import Cells, Frame, Series, open_parquet
 from nodenova.io.graph_folder.store import Store
-from nodenova.io.list_columns import Several, kind_of
+from nodenova.io.list_columns import ListColumn, kind_of
 from nodenova.io.stream_columns import StreamedCells
 from nodenova.io.tables import ReadingOptions, Table, no_progress, open_rows
 from nodenova.io.text_files import ending_of
@@ -60,7 +60,7 @@ class StreamedTable:
             for place, (name, series) in enumerate(zip(header, empty.iter_columns(), strict=True))
         }
         self.plain: Collection[str | None] = ()
-        self._kinds: dict[str, type[Several] | None] = {}
+        self._kinds: dict[str, type[ListColumn] | None] = {}
         self._place = {name: place for place, name in enumerate(header)}
         self.table = Table(source, columns, lines, notes, unit)
 
@@ -90,7 +90,7 @@ class StreamedTable:
             yield Table(source, columns, range(start, end), unit=self.table.unit)
             start = end
 
-    def kind(self, name: str) -> type[Several] | None:
+    def kind(self, name: str) -> type[ListColumn] | None:
         """What the cells of a column hold if they hold several values each."""
         if name in self.plain:
             return None
