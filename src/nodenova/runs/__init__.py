@@ -1,0 +1,1 @@
+"""Runs of `nodenova discover`: a discovery as a value, its folder, and what is done with it later."""

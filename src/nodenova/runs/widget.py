@@ -1,0 +1,79 @@
+"""The map and the review of a run as a widget; needs the extra `notebook`."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+from nodenova.errors import SettingError
+from nodenova.runs.map_cache import KeptMap
+from nodenova.review.page import review_page
+from nodenova.runs.run import DiscoveryRun
+from nodenova.runs.saved_run import SavedRun, open_run
+
+
+def review_widget(run: Any, height: int = 700) -> Any:
+    """The map and the cards of a run in a notebook, to name, merge, split and reject classes on.
+
+    What is decided is `widget.decisions` at once, and `widget.review` as a whole document. Nothing
+    is written until `run.apply(widget.decisions)`.
+
+    Args:
+        run: What `nova.open_run` gave, the path of a run, a fitted `NodeDiscoverer`, or its `run_`.
+        height: Of the widget, in pixels.
+
+    Returns:
+        An `anywidget.AnyWidget`, which Jupyter, VS Code, Colab and marimo show.
+
+    Raises:
+        SettingError: anywidget is not installed, or this is no run.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> data = nova.synthetic(nodes=60, classes=3, words=40)
+        >>> y = [c if c < 2 else -1 for c in data.y.tolist()]
+        >>> nova.review_widget(nova.NodeDiscoverer(num_new=1).fit(data.graph, y)).decisions
+        []
+    """
+    kind = _widget_class()
+    if isinstance(run, (str, PathLike)):
+        run = open_run(run)
+    if isinstance(run, SavedRun):
+        page = run.run.page_data(KeptMap(run.path))
+    else:
+        run = getattr(run, "run_", run)
+        if not isinstance(run, DiscoveryRun):
+            raise SettingError(
+                "a widget is of what nova.open_run gave, of a path, or of a fitted NodeDiscoverer, "
+                f"not of {type(run).__name__}"
+            )
+        page = run.page_data()
+    return kind(page=review_page(page, in_notebook=True), height=height)
+
+
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise SettingError("a widget needs anywidget: pip install 'nodenova[notebook]'") from None
+
+    class ReviewWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        """A review page in a frame."""
+
+        _esm = files("nodenova.runs").joinpath("assets/frame.js").read_text(encoding="utf-8")
+        page = traitlets.Unicode().tag(sync=True)
+        height = traitlets.Int(700).tag(sync=True)
+        review = traitlets.Dict().tag(sync=True)
+
+        @property
+        def decisions(self) -> list[dict[str, Any]]:
+            """What was decided so far, in order."""
+            return list(self.review.get("decisions", ()))
+
+        def __repr__(self) -> str:
+            return f"ReviewWidget({len(self.decisions)} decisions)"
+
+    return ReviewWidget
