@@ -29,7 +29,7 @@ from nodenova.bench.rowfile import RowFile
 from nodenova.bench.runs import BenchConfig, runs_of
 from nodenova.bench.sweep import sweep
 from nodenova.bench.worker import Source
-from nodenova.cluster.session import connected
+from nodenova.cluster.session import connect
 from nodenova.cluster.split import split_graph
 from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.load import load_graph
@@ -62,7 +62,7 @@ class Took:
 
 def timed(work: Callable[[], Made], on_ray: bool = False) -> tuple[Took, Made]:
     clock, before, used = time.perf_counter(), processor(), 0.0
-    with connected("auto", JOBS) if on_ray else nullcontext():
+    with connect("auto", JOBS) if on_ray else nullcontext():
         made = work()
         used = processor() - before  # of Ray's processes, which are gone afterwards
     return Took(time.perf_counter() - clock, used), made

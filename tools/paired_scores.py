@@ -33,7 +33,7 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import numpy as np
 import nodenova as nova
-from nodenova.data.splits import redrawn
+from nodenova.data.splits import resample_training_nodes
 name, num_old, seed, root = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
 def peak():
     lines = open("/proc/self/status").readlines()
@@ -55,7 +55,7 @@ else:
 drawn = np.random.default_rng([seed, 42]).permutation(labelled.num_classes)
 old = sorted(drawn[:num_old].tolist())
 if not name.isdigit():
-    labelled = redrawn(labelled, old, seed=seed, balanced=False)
+    labelled = resample_training_nodes(labelled, old, seed=seed, balanced=False)
 first, new, exam = nova.split(labelled, old)
 taken = np.zeros(labelled.graph.num_nodes, dtype=bool)
 taken[first.train_ids] = True

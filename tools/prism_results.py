@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 import nodenova as nova
-from nodenova.data.splits import redrawn
+from nodenova.data.splits import resample_training_nodes
 from nodenova.evaluation.metrics import expected_calibration_error
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -109,7 +109,7 @@ def main() -> None:
             for balanced in (True, False):
                 split = "balanced" if balanced else "as they come"
                 what = {"graph": name, "split": split, "seed": seed}
-                drawn_anew = redrawn(labelled, old, seed=seed, balanced=balanced)
+                drawn_anew = resample_training_nodes(labelled, old, seed=seed, balanced=balanced)
                 rows.append(measure(drawn_anew, old, what))
         reached = [r["scores"]["all"] for r in rows if r["graph"] == name]  # type: ignore[index]
         print(name, [round(float(np.mean(reached)), 1)], flush=True)

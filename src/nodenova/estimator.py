@@ -14,7 +14,7 @@ from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nodenova.data.labels import UNKNOWN, UserGraph
-from nodenova.data.tasks import numbered_labels, tasks_from_labels, without_empty_classes
+from nodenova.data.tasks import drop_empty_classes, number_labels, tasks_from_labels
 from nodenova.discovery import check_countable, check_mixed, discover, method_name
 from nodenova.encoders.registry import encoder_kind, unused_edge_weights
 from nodenova.errors import SettingError, StorageError
@@ -271,9 +271,9 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         source = given_source(self, source, reset=True, labels=y is None)
         loaded = source if isinstance(source, UserGraph) else load_graph(source)
         if y is None:
-            loaded = without_empty_classes(loaded)
+            loaded = drop_empty_classes(loaded)
             return loaded, loaded.class_names
-        numbers, labels = numbered_labels(y, loaded.graph.num_nodes)
+        numbers, labels = number_labels(y, loaded.graph.num_nodes)
         names = unused_names([str(label) for label in labels], ())
         marked = with_labels(loaded, numbers, names)
         as_given = dict(zip(names, labels, strict=True))

@@ -21,7 +21,7 @@ from nodenova.bench.run import run_one
 from nodenova.bench.runs import RunSpec
 from nodenova.bench.sweep import Event, Started, unfinished
 from nodenova.bench.worker import Source
-from nodenova.cluster.session import connected
+from nodenova.cluster.session import connect
 from tests.bench.test_sweep import DATA, METHODS, lasting, specs
 from tests.cluster.machines import Machines, two_machines
 
@@ -38,7 +38,7 @@ class Slow:
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
-    with two_machines() as machines, connected(machines.address):
+    with two_machines() as machines, connect(machines.address):
         yield machines
 
 

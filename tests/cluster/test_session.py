@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import nodenova as nova
 from nodenova.cli import app
 from nodenova.cluster import probe
-from nodenova.cluster.session import connected
+from nodenova.cluster.session import connect
 from nodenova.errors import SettingError
 from nodenova.io.graph_folder.prepare import prepare_graph
 from tests.cluster.machines import a_cluster
@@ -99,17 +99,17 @@ def test_a_machine_without_the_same_nodenova_or_without_the_folder_is_named(
     with a_cluster() as machines:
         with monkeypatch.context() as patch:
             patch.setattr("nodenova.cluster.session.__version__", "99.0")
-            with pytest.raises(SettingError) as refused, connected(machines.address):
+            with pytest.raises(SettingError) as refused, connect(machines.address):
                 pass
         assert str(refused.value).endswith(
             f"has nodenova {nova.__version__}; install nodenova[ray] 99.0 there"
         )
         other = tmp_path / "graph"
         monkeypatch.setattr(probe, "look", lambda file=None: (nova.__version__, None))
-        with pytest.raises(SettingError) as refused, connected(machines.address, folder=other):
+        with pytest.raises(SettingError) as refused, connect(machines.address, folder=other):
             pass
         assert f"does not have {other}; every machine must have the same" in str(refused.value)
         monkeypatch.setattr(probe, "look", lambda file=None: (None, None))
-        with pytest.raises(SettingError) as refused, connected(machines.address):
+        with pytest.raises(SettingError) as refused, connect(machines.address):
             pass
         assert "has no nodenova; install nodenova[ray]" in str(refused.value)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.cli import app
-from nodenova.cluster.session import connected
+from nodenova.cluster.session import connect
 from nodenova.cluster.split import ClusterError, RaySplit, split_graph
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.errors import GraphError, SettingError
@@ -31,7 +31,7 @@ from tests.cluster.machines import Machines, two_machines
 
 @pytest.fixture(scope="module")
 def machines(folder: Path) -> Iterator[Machines]:
-    with two_machines() as machines, connected(machines.address, folder=folder):
+    with two_machines() as machines, connect(machines.address, folder=folder):
         yield machines
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.splits import redrawn, split, split_stages, with_split
+from nodenova.data.splits import resample_training_nodes, split, split_stages, with_split
 from nodenova.errors import SettingError, SplitError
 
 
@@ -274,8 +274,8 @@ def test_impossible_settings(labelled, settings: dict[str, object]) -> None:
 def test_redrawn_keeps_the_test_and_draws_other_training_nodes(labelled) -> None:
     published = with_split(labelled)
     for balanced in (True, False):
-        a = redrawn(published, [0, 1], per_class=5, seed=1, balanced=balanced)
-        b = redrawn(published, [0, 1], per_class=5, seed=2, balanced=balanced)
+        a = resample_training_nodes(published, [0, 1], per_class=5, seed=1, balanced=balanced)
+        b = resample_training_nodes(published, [0, 1], per_class=5, seed=2, balanced=balanced)
         assert (a.test == published.test).all()
         assert (a.train != b.train).any()
         assert not (a.train & (a.val | a.test)).any()
@@ -294,7 +294,7 @@ def test_redrawn_from_a_graph_without_a_test_draws_from_all_of_it(balanced: bool
         y,
         tuple(map(str, range(len(sizes)))),
     )
-    drawn = redrawn(labelled, list(range(20)), seed=3, balanced=balanced)
+    drawn = resample_training_nodes(labelled, list(range(20)), seed=3, balanced=balanced)
     got = np.bincount(y[drawn.train], minlength=len(sizes))
     assert got[:20].tolist() == [20] * 20  # not the half of what a test had left
     assert got[20:].sum() == 20 * 11 + 5
@@ -309,4 +309,4 @@ def test_redrawn_from_a_graph_without_a_test_draws_from_all_of_it(balanced: bool
 
 def test_redrawn_wants_training_nodes(labelled) -> None:
     with pytest.raises(SettingError, match="per_class must be at least 1, it is 0"):
-        redrawn(labelled, [0, 1], per_class=0)
+        resample_training_nodes(labelled, [0, 1], per_class=0)

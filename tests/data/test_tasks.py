@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data.tasks import numbered_labels, tasks_from_labels
+from nodenova.data.tasks import number_labels, tasks_from_labels
 from nodenova.errors import GraphError, SplitError
 
 
@@ -93,10 +93,10 @@ def test_classes_that_no_node_has_are_left_out() -> None:
 
 
 def test_labels_are_numbered_in_their_order_and_what_is_unknown_is_minus_one() -> None:
-    assert numbered_labels(["b", "", "a", None], 4)[1] == ("a", "b")
-    assert numbered_labels(["b", "", "a", None], 4)[0].tolist() == [1, -1, 0, -1]
-    assert numbered_labels(np.array([10, -1, 9]), 3)[1] == (9, 10)
-    assert numbered_labels([2.5, float("nan"), -1.0], 3)[0].tolist() == [0, -1, -1]
-    assert numbered_labels(["a", 1, (2, 3)], 3)[1] == (1, "a", (2, 3))
+    assert number_labels(["b", "", "a", None], 4)[1] == ("a", "b")
+    assert number_labels(["b", "", "a", None], 4)[0].tolist() == [1, -1, 0, -1]
+    assert number_labels(np.array([10, -1, 9]), 3)[1] == (9, 10)
+    assert number_labels([2.5, float("nan"), -1.0], 3)[0].tolist() == [0, -1, -1]
+    assert number_labels(["a", 1, (2, 3)], 3)[1] == (1, "a", (2, 3))
     with pytest.raises(GraphError, match="y has 2 labels, but the graph has 3 nodes"):
-        numbered_labels(["a", "b"], 3)
+        number_labels(["a", "b"], 3)

@@ -11,7 +11,7 @@ from nodenova.bench import schedules
 from nodenova.bench.plan import Plan
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
 from nodenova.data.labels import Exam, LabelledGraph, OldTask
-from nodenova.data.splits import labelled_new_task, redrawn, split, with_split
+from nodenova.data.splits import labelled_new_task, resample_training_nodes, split, with_split
 from nodenova.discovery import discover
 from nodenova.evaluation.grade import grade
 from nodenova.evaluation.graded import Seconds, counts_of
@@ -64,7 +64,9 @@ def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
     """The graph with the training nodes that a plan asks for."""
     if plan.draw == "published":
         return with_split(labelled, plan.per_class, seed)
-    return redrawn(labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced")
+    return resample_training_nodes(
+        labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced"
+    )
 
 
 def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Phase1Result:

@@ -429,13 +429,13 @@ def _run(
     """Run what is missing, and write the tables."""
     from nodenova.bench.ray_sweep import sweep_on_ray
     from nodenova.bench.sweep import sweep, unfinished
-    from nodenova.cluster.session import capacity, connected
+    from nodenova.cluster.session import capacity, connect
 
     with file.writing(), ExitStack() as stack:
         todo = [] if write_only else unfinished(specs, file.read(), retry)
         at_once = jobs or 1
         if ray is not None and todo:
-            stack.enter_context(connected(ray, jobs))
+            stack.enter_context(connect(ray, jobs))
             at_once = min(jobs or capacity(), capacity())
         shown = not quiet and err.is_terminal
         board = Board(specs, todo, at_once, log=not quiet and not shown)

@@ -55,7 +55,7 @@ def use_cluster(address: str | None, graph: Graph, folder: Path | None, encoder:
     """
     if address is None:
         return
-    from nodenova.cluster.session import connected
+    from nodenova.cluster.session import connect
     from nodenova.cluster.split import split_graph
 
     if encoder != "prism":
@@ -64,5 +64,5 @@ def use_cluster(address: str | None, graph: Graph, folder: Path | None, encoder:
         raise SettingError(
             "--ray needs a graph folder: nodenova prepare makes it, --graph names it"
         )
-    _STACK.get().enter_context(connected(address, folder=folder))
+    _STACK.get().enter_context(connect(address, folder=folder))
     _STACK.get().enter_context(split_graph(graph, folder))

@@ -58,7 +58,7 @@ def check_address(address: str) -> None:
 
 
 @contextmanager
-def connected(
+def connect(
     address: str, num_cpus: int | None = None, folder: Path | None = None
 ) -> Iterator[None]:
     """Within this block tasks run on a cluster.

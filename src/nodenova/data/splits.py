@@ -208,7 +208,7 @@ def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> L
     return _rest_divided(labelled, train, rng)
 
 
-def redrawn(
+def resample_training_nodes(
     labelled: LabelledGraph,
     old: Sequence[int],
     per_class: int = 20,

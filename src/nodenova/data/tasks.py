@@ -57,7 +57,7 @@ def tasks_from_labels(
         >>> nova.tasks_from_labels(loaded)[1].mixed
         True
     """
-    loaded = without_empty_classes(loaded)
+    loaded = drop_empty_classes(loaded)
     y = loaded.y
     name = loaded.name
     labelled = (y != UNKNOWN) & ~loaded.is_new
@@ -100,7 +100,7 @@ def tasks_from_labels(
     return divided.old_task(), new, exam
 
 
-def without_empty_classes(loaded: UserGraph) -> UserGraph:
+def drop_empty_classes(loaded: UserGraph) -> UserGraph:
     """The same graph, its classes those that a node has.
 
     A file may name more, and numbers of classes may have gaps.
@@ -112,7 +112,7 @@ def without_empty_classes(loaded: UserGraph) -> UserGraph:
     return replace(loaded, y=y, class_names=tuple(loaded.class_names[c] for c in there))
 
 
-def numbered_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+def number_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]]:
     """Labels of any kind as numbers. Unknown is what is None, NaN, pandas.NA, -1 or an empty text.
 
     Args:
@@ -126,7 +126,7 @@ def numbered_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]
         GraphError: There are not as many labels as nodes, or one is not a single value.
 
     Examples:
-        >>> numbered_labels(["gene", None, "cell"], 3)
+        >>> number_labels(["gene", None, "cell"], 3)
         (array([ 1, -1,  0]), ('cell', 'gene'))
     """
     values = _listed(y)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from nodenova.errors import GraphError
-from nodenova.io.columns import YES_NO, plain_summary
-from nodenova.io.frames import Cells, Values
-from nodenova.io.tables import Table, clipped
+from nodenova.io.columns import YES_NO, summarize_plain
+from nodenova.io.frames import TypedColumn, ValueColumn
+from nodenova.io.tables import Table, quote
 
 ID_NAMES = ("id", "node_id", "node", "nodeid")
 LABEL_NAMES = ("label", "class", "category", "y")
@@ -38,18 +38,18 @@ END_RESTS = {"node", "vertex", "paper", "page", "user", "item", "product", "name
              "package", "entity"}  # fmt: skip
 
 
-def squeezed(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A name without signs between its words: 'paperId' and 'paper_id' are the same."""
     return re.sub(r"[\W_]", "", name.lower())
 
 
-def pick(
+def pick_column(
     table: Any,
     given: str | None,
     usual: Sequence[str],
     option: str,
     notes: list[str],
-    besides: Collection[str | None] = (),
+    excluded: Collection[str | None] = (),
 ) -> str | None:
     """The column that was asked for, or one by its usual name (which is noted), or None."""
     names = list(table.columns if isinstance(table, Table) else table.header)
@@ -58,19 +58,19 @@ def pick(
             hint = ""
             if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
                 hint = "; is the delimiter another one?"
-            listed = ", ".join(map(clipped, names[:20]))
+            listed = ", ".join(map(quote, names[:20]))
             raise GraphError(f"{table.source}: no column {given!r}; it has {listed}{hint}")
         return given
     for name in usual:
         for column in names:
-            if column.lower() == name and column not in besides:
+            if column.lower() == name and column not in excluded:
                 notes.append(f"{table.source}: column {column!r} is taken as {option}")
                 return column
     return None
 
 
 def guess_id(
-    table: Table, besides: Collection[str | None], linked: Sequence[str], notes: list[str]
+    table: Table, excluded: Collection[str | None], linked: Sequence[str], notes: list[str]
 ) -> str:
     """The column of ids where none has the usual name.
 
@@ -79,17 +79,17 @@ def guess_id(
 
     Args:
         table: Of nodes.
-        besides: Columns that are something else.
+        excluded: Columns that are something else.
         linked: Ids that some edges name.
         notes: Gets a sentence on what was taken.
     """
     first = next(iter(table.columns))
-    free = [name for name in table.columns if name not in besides]
+    free = [name for name in table.columns if name not in excluded]
     named = [name for name in free if _is_id_name(name)]
-    rare = [name for name in free if squeezed(name) in RARE_IDS]
+    rare = [name for name in free if normalize_name(name) in RARE_IDS]
     keys: dict[str, int] = {}
     for name in dict.fromkeys([*named, first, *rare]):
-        found = plain_summary(table.columns[name])
+        found = summarize_plain(table.columns[name])
         if len(found.counts) == found.present == len(table) and not found.blank:
             keys[name] = sum(node in found.counts for node in linked)
     taken = max(keys, key=lambda name: keys[name]) if keys else first
@@ -98,12 +98,12 @@ def guess_id(
     return taken
 
 
-def guess_label(table: Table, besides: Collection[str | None], notes: list[str]) -> str | None:
+def guess_label(table: Table, excluded: Collection[str | None], notes: list[str]) -> str | None:
     """The column of classes where none has the usual name, if there is one; else what could be."""
-    free = [name for name in table.columns if name not in besides]
+    free = [name for name in table.columns if name not in excluded]
     for wanted in FURTHER_LABELS:
         for name in free:
-            if squeezed(name) == wanted and _num_classes(table.columns[name]):
+            if normalize_name(name) == wanted and _num_classes(table.columns[name]):
                 notes.append(f"{table.source}: column {name!r} is taken as label_column")
                 return name
     sizes = {name: _num_classes(table.columns[name], texts_only=True) for name in free}
@@ -123,7 +123,7 @@ def guess_ends(header: Sequence[str]) -> tuple[str, str] | None:
     """
     names: dict[str, str] = {}
     for column in header:
-        names.setdefault(squeezed(column), column)
+        names.setdefault(normalize_name(column), column)
     for one, other in END_PAIRS:
         for name, column in names.items():
             rest = name.removeprefix(one)
@@ -144,31 +144,33 @@ def _is_end_rest(rest: str) -> bool:
 def _is_id_name(name: str) -> bool:
     # paperId, paper_id and paper-ID, not "valid"
     ends = re.search(r"(?:[\W_]|(?<=[a-z]))I[dD]$|[\W_]id$", name)
-    return bool(ends) or squeezed(name) in FURTHER_IDS
+    return bool(ends) or normalize_name(name) in FURTHER_IDS
 
 
 def plain_texts(cells: Sequence[str]) -> list[str]:
-    """Cells as text without spaces around it; nothing where they hold several values."""
+    """TypedColumn as text without spaces around it; nothing where they hold several values."""
     try:
         return [cell.strip() for cell in cells]
     except GraphError:
         return [""]
 
 
-def without_point(cell: str) -> str:
+def drop_point_zero(cell: str) -> str:
     """'12.0', as pandas writes a whole number in a column with gaps, is 12."""
     return cell[:-2] if cell.endswith(".0") and cell[:-2].isdecimal() else cell
 
 
 def _num_classes(cells: Sequence[str], texts_only: bool = False) -> int:
     """How many classes a column would be of; 0 where it does not look like classes."""
-    if isinstance(cells, Values):
+    if isinstance(cells, ValueColumn):
         return 0
-    if isinstance(cells, Cells) and (cells.series.dtype.is_nested() or cells.values is not None):
+    if isinstance(cells, TypedColumn) and (
+        cells.series.dtype.is_nested() or cells.values is not None
+    ):
         values = cells.values
         if texts_only or values is None or (values[~np.isnan(values)] % 1).any():
             return 0
-    found = plain_summary(cells)
+    found = summarize_plain(cells)
     size = len(found.counts) - len(found.blank)
     few = 2 <= size <= min(MAX_CLASSES, (found.present - found.blank.total()) / 2)
     values_ = {value for value in found.counts if value not in found.blank} if few else set()

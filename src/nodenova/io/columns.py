@@ -27,10 +27,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
-from nodenova.io.frames import Cells
-from nodenova.io.list_columns import RecordCells, TextLists, Vectors, vectors_in
-from nodenova.io.stream_columns import THOUSANDS, WITH_COMMAS, StreamedCells
-from nodenova.io.tables import Table, clipped, is_missing
+from nodenova.io.frames import TypedColumn
+from nodenova.io.list_columns import RecordColumn, TextListColumn, VectorColumn, vectors_of_width
+from nodenova.io.stream_columns import THOUSANDS, WITH_COMMAS, StreamColumn
+from nodenova.io.tables import Table, is_missing, quote
 
 YES_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"}, {"t", "f"}, {"y", "n"}, {"0.0", "1.0"})
 YES = {"true", "yes", "1", "t", "y", "1.0"}
@@ -106,7 +106,7 @@ class Column:
                 missing = np.isnan(values)
                 own = _column(values == 1)
         elif self.kind == "vector":
-            matrix = vectors_in(cells, self.name, source, self.width)
+            matrix = vectors_of_width(cells, self.name, source, self.width)
             missing = np.isnan(matrix[:, 0])
             if cut and self.means:
                 part = np.repeat(np.arange(self.width), [len(cuts) for cuts in self.part_cuts])
@@ -116,7 +116,7 @@ class Column:
                     matrix = (matrix - np.array(self.means)) / self.spread
                 own = sp.csr_array(np.where(missing[:, None], 0, matrix).astype(np.float32))
         else:
-            value = numbers(cells, self.name, source)[0]
+            value = read_numbers(cells, self.name, source)[0]
             missing = np.isnan(value)
             if self.kind == "number" and cut:
                 own = sp.csr_array(value[:, None] >= np.array(self.cuts))  # NaN is above no cut
@@ -134,10 +134,10 @@ def _column(values: Sequence[bool] | np.ndarray) -> sp.csr_array:
 
 def values_of(cells: Sequence[str]) -> np.ndarray | None:
     """(N,) the numbers of a column whose type says that it holds numbers or truth values."""
-    return cells.values if isinstance(cells, Cells) else None
+    return cells.values if isinstance(cells, TypedColumn) else None
 
 
-def numbers(
+def read_numbers(
     cells: Sequence[str],
     name: str,
     source: str,
@@ -161,7 +161,7 @@ def numbers(
         GraphError: A number is infinite, in a column that mostly holds numbers.
     """
     typed = values_of(cells)
-    if typed is None and isinstance(cells, StreamedCells):
+    if typed is None and isinstance(cells, StreamColumn):
         values, odd_cells, said = cells.numbers
         odd_cells += _infinite(values, odd_cells, cells, name, source, lines, unit)
         return values, odd_cells, said
@@ -242,18 +242,18 @@ class Summary:
         return sum(len(cell.split()) for cell in self.texts)
 
 
-def summary_of(cells: Sequence[str]) -> Summary:
+def summarize(cells: Sequence[str]) -> Summary:
     """Summarize a column.
 
     Raises:
         GraphError: Its cells hold several values.
 
     Examples:
-        >>> found = summary_of(["red oak ", "NA", "elm", "elm"])
+        >>> found = summarize(["red oak ", "NA", "elm", "elm"])
         >>> found.present, found.counts.most_common(1), found.words
         (3, [('elm', 2)], 4)
     """
-    if isinstance(cells, StreamedCells):
+    if isinstance(cells, StreamColumn):
         present, tally, blank, words = cells.summary
         return Summary(present, tally, blank, counted_words=words)
     texts = [cell.strip() for cell in cells if not is_missing(cell)]
@@ -262,10 +262,10 @@ def summary_of(cells: Sequence[str]) -> Summary:
     return Summary(len(texts), counts, blank, texts)
 
 
-def plain_summary(cells: Sequence[str]) -> Summary:
+def summarize_plain(cells: Sequence[str]) -> Summary:
     """The same; a column whose cells hold several values counts as empty."""
     try:
-        return summary_of(cells)
+        return summarize(cells)
     except GraphError:
         return Summary(0, Counter(), Counter())
 
@@ -345,17 +345,17 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
     cells = table.columns[name]
     source = table.source
     where = f"{source}: column {name!r}"
-    if isinstance(cells, Vectors):
+    if isinstance(cells, VectorColumn):
         return _vector(name, cells.matrix, where, notes)
-    if isinstance(cells, TextLists):
+    if isinstance(cells, TextListColumn):
         notes.append(f"{where} holds lists of texts; their words are used")
         return "text"
-    if isinstance(cells, RecordCells) and not chosen:
+    if isinstance(cells, RecordColumn) and not chosen:
         notes.append(f"{where} holds records; not used")
         return None
-    if isinstance(cells, Cells) and cells.values is not None:
+    if isinstance(cells, TypedColumn) and cells.values is not None:
         return _measured(name, cells, cells.values, chosen, notes)
-    found = summary_of(cells)
+    found = summarize(cells)
     counts, present = found.counts, found.present
     missing = present < len(cells)
     if not counts or (len(counts) == 1 and not missing):
@@ -364,8 +364,8 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
     few = len(counts) <= MAX_SPELLINGS
     if few and any({value.lower() for value in counts} <= pair for pair in YES_NO):
         return Column(name, "yes/no", has_missing=missing)
-    if not (isinstance(cells, Cells) and cells.is_category):
-        values, odd, commas = numbers(cells, name, source, table.lines, table.unit)
+    if not (isinstance(cells, TypedColumn) and cells.is_category):
+        values, odd, commas = read_numbers(cells, name, source, table.lines, table.unit)
         if odd <= (1 - NUMERIC_FROM) * present:
             if commas:
                 notes.append(f"{where}: numbers with {commas}")
@@ -373,7 +373,7 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
                 unread = zip(cells, values, strict=True)
                 first = next(cell for cell, v in unread if np.isnan(v) and not is_missing(cell))
                 said = f"{odd:,} cells are not numbers and count as missing"
-                notes.append(f"{where}: {said}, first: {clipped(first)}")
+                notes.append(f"{where}: {said}, first: {quote(first)}")
             return _number(name, values, chosen, where, notes)
         is_text = len(counts) > present / 2 and found.words >= WORDS_OF_A_TEXT * present
         if is_text and not chosen:
@@ -403,7 +403,7 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
 
 def _measured(
     name: str,
-    cells: Cells,
+    cells: TypedColumn,
     values: np.ndarray,
     chosen: bool,
     notes: list[str],
@@ -417,7 +417,7 @@ def _measured(
         return None
     if np.isin(known, (0, 1)).all():
         return Column(name, "yes/no", has_missing=missing)
-    return _number(name, numbers(cells, name, cells.source)[0], chosen, where, notes)
+    return _number(name, read_numbers(cells, name, cells.source)[0], chosen, where, notes)
 
 
 def _number(
@@ -477,6 +477,6 @@ def _vector(name: str, matrix: np.ndarray, where: str, notes: list[str]) -> Colu
     )
 
 
-def stays_numbers(columns: Sequence[Column], entries: int, size: int) -> bool:
+def stay_numbers(columns: Sequence[Column], entries: int, size: int) -> bool:
     """Whether features are kept as numbers: most of `size` entries are non-zero when they are."""
     return bool(columns) and entries >= DENSE_ENOUGH * size

@@ -109,11 +109,13 @@ def find_root(data_root: str | PathLike[str] | None) -> Path | None:
 
 def is_on_disk(dataset: Dataset, root: Path) -> bool:
     """Whether all raw files of the dataset are below the data root."""
-    places = [[folder / name for name in dataset.raw_files] for folder in folders_of(dataset, root)]
+    places = [
+        [folder / name for name in dataset.raw_files] for folder in raw_folders(dataset, root)
+    ]
     return any(all(path.is_file() for path in files) for files in places)
 
 
-def folders_of(dataset: Dataset, root: Path) -> list[Path]:
+def raw_folders(dataset: Dataset, root: Path) -> list[Path]:
     """Where raw files may be: of a collection, also with the collection as the data root."""
     if not dataset.raw_files:
         return []

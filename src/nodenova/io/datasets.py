@@ -22,8 +22,8 @@ from nodenova.io.dataset_table import (
     DATASETS,
     Dataset,
     find_root,
-    folders_of,
     is_on_disk,
+    raw_folders,
 )
 from nodenova.io.npz import load_graph, read_raw_npz
 from nodenova.io.pyg import from_pyg
@@ -81,7 +81,7 @@ def load_dataset(
 
 def _load_raw(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
     (file,) = dataset.raw_files
-    places = [folder / file for folder in folders_of(dataset, root)]
+    places = [folder / file for folder in raw_folders(dataset, root)]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         here, bare = places

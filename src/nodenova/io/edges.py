@@ -35,15 +35,15 @@ from nodenova.graph import undirected
 from nodenova.io.column_guessing import (
     SOURCE_NAMES,
     TARGET_NAMES,
+    drop_point_zero,
     guess_ends,
-    pick,
+    pick_column,
     plain_texts,
-    without_point,
 )
 from nodenova.io.frames import is_frame
 from nodenova.io.networkx_scipy import is_edge_list, open_edge_list
 from nodenova.io.nodes import LONGEST_ID, Nodes, id_of
-from nodenova.io.tables import ReadingOptions, Rows, Table, clipped, is_missing, open_rows
+from nodenova.io.tables import ReadingOptions, Rows, Table, is_missing, open_rows, quote
 
 WEIGHTS = ("count", "filter")
 EdgeTypes: TypeAlias = "str | Sequence[str] | Mapping[str, float]"
@@ -299,25 +299,27 @@ def end_columns(
     header = rows.header
     if len(header) < 2:
         raise GraphError(
-            f"{rows.source}: a table of edges needs two columns, it has one: {clipped(header[0])}"
+            f"{rows.source}: a table of edges needs two columns, it has one: {quote(header[0])}"
         )
     beside = ((columns.weight, "weight_column"), (columns.type, "edge_type_column"))
     is_edge = header[0] in place and header[1] in place
     is_edge = is_edge or (not place and all(map(str.isdecimal, header[:2])))
     if is_edge and not rows.is_numbered and columns[:2] == (None, None):
         notes.append(f"{rows.source}: there is no header, the first line is an edge")
-        more = [pick(rows, name, (), option, notes) for name, option in beside]
+        more = [pick_column(rows, name, (), option, notes) for name, option in beside]
         places = [header.index(name) for name in more if name is not None]
         return Chosen([0, 1, *places], False, *(name is not None for name in more))
     pair = guess_ends(header) if columns[:2] == (None, None) else None
     if pair is None:
-        source = pick(rows, columns[0], SOURCE_NAMES, "source_column", notes)
-        target = pick(rows, columns[1], TARGET_NAMES, "target_column", notes, besides=[source])
+        source = pick_column(rows, columns[0], SOURCE_NAMES, "source_column", notes)
+        target = pick_column(
+            rows, columns[1], TARGET_NAMES, "target_column", notes, excluded=[source]
+        )
     else:
         source, target = pair
         for name, option in ((source, "source_column"), (target, "target_column")):
             notes.append(f"{rows.source}: column {name!r} is taken as {option}")
-    more = [pick(rows, name, (), option, notes) for name, option in beside]
+    more = [pick_column(rows, name, (), option, notes) for name, option in beside]
     if source is None or target is None:
         free = [name for name in header if name not in (source, target, *more)]
         chosen = (source or free.pop(0), target or free.pop(0))
@@ -369,10 +371,10 @@ def _weight(cell: str, rows: Rows, line: int, options: EdgeOptions) -> float:
     except ValueError:
         value = np.nan
     if is_missing(cell) or not np.isfinite(value):
-        said = f"the weight of an edge must be a number, it is {clipped(cell)}"
+        said = f"the weight of an edge must be a number, it is {quote(cell)}"
         raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
     if value < 0 and options.min_weight is None and options.counts_weights:
-        said = f"the weight of an edge cannot be below zero, it is {clipped(cell)}"
+        said = f"the weight of an edge cannot be below zero, it is {quote(cell)}"
         hint = "min_weight (--min-weight) drops such edges"
         raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}; {hint}")
     return value
@@ -423,7 +425,7 @@ def say(
     source = rows.source
     if counts["unknown"]:
         known = nodes.table.source if nodes is not None else ""
-        first = " -> ".join(map(clipped, counts["first"]))
+        first = " -> ".join(map(quote, counts["first"]))
         said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
         if not options.drop_unknown:
             drop = "give drop_unknown_edges (--drop-unknown-edges) to leave them out"
@@ -594,6 +596,6 @@ def _number(
         check_length(node, rows, line)
         place[node] = len(place)
         return len(place) - 1
-    number = place.get(without_point(node), place.get(node + ".0", -1))
+    number = place.get(drop_point_zero(node), place.get(node + ".0", -1))
     counts["repaired"] += number >= 0
     return number

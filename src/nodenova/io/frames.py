@@ -26,7 +26,7 @@ from nodenova.errors import GraphError
 
 
 class TextColumn(Sequence[str]):
-    """Cells as text; how many there are is known before any of them becomes one."""
+    """TypedColumn as text; how many there are is known before any of them becomes one."""
 
     @property
     @abstractmethod
@@ -52,7 +52,7 @@ EMPTY_TYPES = ("NAType", "NaTType")  # of what pandas puts into empty cells, nex
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(TextColumn):
+class TypedColumn(TextColumn):
     """A column with a type: text to whoever reads it as a sequence, numbers where it has numbers.
 
     Attributes:
@@ -137,7 +137,7 @@ def open_frame(table: Any, source: str, progress: Callable[[str, float], None]) 
     is_arrow = nw.dependencies.is_pyarrow_table(table)
     notes: list[str] = []
     names = table.column_names if is_arrow else table.columns
-    header = header_of([str(name) for name in names], source, notes)
+    header = clean_header([str(name) for name in names], source, notes)
     columns = list(nw.from_native(table, eager_only=True).iter_columns())
 
     def pieces(places: Sequence[int]) -> Iterator[list[Series]]:
@@ -164,7 +164,7 @@ def open_parquet(path: Path, source: str, progress: Callable[[str, float], None]
         raise GraphError(f"{source}: not a readable Parquet file ({what})") from None
     notes: list[str] = []
     names = list(file.schema_arrow.names)
-    header = header_of(names, source, notes)
+    header = clean_header(names, source, notes)
 
     def batches(wanted: Sequence[str]) -> Iterator[Any]:
         done = 0
@@ -191,7 +191,7 @@ def open_parquet(path: Path, source: str, progress: Callable[[str, float], None]
     return Frame(source, header, notes, whole, pieces)
 
 
-def header_of(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
+def clean_header(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
     """Names of columns without the spaces around them; a column without a name gets one."""
     if not cells:
         raise GraphError(f"{source}: a table without columns")
@@ -210,11 +210,11 @@ def header_of(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
     return [name or f"column-{place}" for place, name in enumerate(names, start=1)]
 
 
-def text_of(value: object) -> str:
+def to_text(value: object) -> str:
     """A value as text; what libraries put where there is nothing is empty.
 
     Examples:
-        >>> [text_of(value) for value in (12, True, "a", None, float("nan"))]
+        >>> [to_text(value) for value in (12, True, "a", None, float("nan"))]
         ['12', 'True', 'a', '', '']
     """
     if isinstance(value, str):
@@ -231,21 +231,21 @@ def _texts(series: Series, source: str, name: str, before: int = 0) -> list[str]
         raise _several(source, name, f"its type is {series.dtype}")
     values = series.to_list()
     if series.dtype == nw.Object:
-        refuse_several(values, source, name, before=before)
-    return [text_of(value) for value in values]
+        check_single_values(values, source, name, before=before)
+    return [to_text(value) for value in values]
 
 
-def is_several(value: object) -> bool:
+def is_nested(value: object) -> bool:
     """Whether a value is a list, a vector or a record, and not one value."""
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
 
 
-def refuse_several(
+def check_single_values(
     values: Sequence[object], source: str, name: str, *, unit: str = "row", before: int = 0
 ) -> None:
     """Raise if a cell of a column that is to be read as text holds several values."""
     for row, value in enumerate(values, start=before + 1):
-        if is_several(value):
+        if is_nested(value):
             raise _several(source, name, f"{unit} {row} has a {type(value).__name__}")
 
 
@@ -257,7 +257,7 @@ def _several(source: str, name: str, what: str) -> GraphError:
 
 
 @dataclass(frozen=True, eq=False)
-class Values(TextColumn):
+class ValueColumn(TextColumn):
     """A column in which some cells hold lists or records.
 
     Attributes:
@@ -282,12 +282,12 @@ class Values(TextColumn):
         Raises:
             GraphError: A cell holds several values.
         """
-        refuse_several(self.values, self.source, self.name, unit=self.unit)
-        return [text_of(value) for value in self.values]
+        check_single_values(self.values, self.source, self.name, unit=self.unit)
+        return [to_text(value) for value in self.values]
 
 
-def column_of(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
-    """A column as text; as `Values` where a cell holds a list or a record.
+def make_column(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
+    """A column as text; as `ValueColumn` where a cell holds a list or a record.
 
     Args:
         values: (N,) what the cells hold, None where there is nothing.
@@ -296,11 +296,11 @@ def column_of(values: Sequence[object], source: str, name: str, unit: str) -> Se
         unit: What messages count the cells in.
 
     Examples:
-        >>> column_of([1, None, "a"], "nodes", "kind", "row")
+        >>> make_column([1, None, "a"], "nodes", "kind", "row")
         ['1', '', 'a']
-        >>> type(column_of([[0.5, 1.5], None], "nodes", "v", "row")).__name__
-        'Values'
+        >>> type(make_column([[0.5, 1.5], None], "nodes", "v", "row")).__name__
+        'ValueColumn'
     """
-    if any(map(is_several, values)):
-        return Values(values, source, name, unit)
-    return [text_of(value) for value in values]
+    if any(map(is_nested, values)):
+        return ValueColumn(values, source, name, unit)
+    return [to_text(value) for value in values]

@@ -16,9 +16,9 @@ import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError
-from nodenova.io.frames import BATCH_ROWS, Cells, TextColumn, Values, is_several, text_of
-from nodenova.io.stream_columns import StreamedCells
-from nodenova.io.tables import Table, clipped, is_missing
+from nodenova.io.frames import BATCH_ROWS, TextColumn, TypedColumn, ValueColumn, is_nested, to_text
+from nodenova.io.stream_columns import StreamColumn
+from nodenova.io.tables import Table, is_missing, quote
 
 VECTORS_FROM = 0.9  # share of texts that look like vectors, for a column to be of vectors
 SNIFFED_CELLS = 20  # of which as many must be readable before a column of texts is one of vectors
@@ -53,20 +53,20 @@ class ListColumn(TextColumn):
         return _values(self.cells)
 
 
-class RecordCells(ListColumn):
+class RecordColumn(ListColumn):
     """A column of records, or of lists that hold neither numbers nor texts."""
 
 
-class TextLists(ListColumn):
+class TextListColumn(ListColumn):
     """A column of lists of texts."""
 
     def joined(self) -> list[str]:
         """(N,) the texts of each cell, one after the other."""
-        lists = (value if is_several(value) else [value] for value in self.values())
-        return [" ".join(map(text_of, values)) for values in lists]  # type: ignore[call-overload]
+        lists = (value if is_nested(value) else [value] for value in self.values())
+        return [" ".join(map(to_text, values)) for values in lists]  # type: ignore[call-overload]
 
 
-class Vectors(ListColumn):
+class VectorColumn(ListColumn):
     """A column of vectors of numbers."""
 
     @cached_property
@@ -79,7 +79,7 @@ class Vectors(ListColumn):
         first, matrix = -1, np.zeros((len(self), 0))
         for row, value in enumerate(self.values()):
             try:
-                vector = vector_of(value)
+                vector = parse_vector(value)
             except (TypeError, ValueError):
                 said = f"node {self.ids[row]!r} has no vector of numbers, but {_shown(value)}"
                 raise self._refused(said) from None
@@ -104,14 +104,14 @@ class Vectors(ListColumn):
         return GraphError(f"{self.source}: column {self.name!r}: {said}{hint}")
 
 
-def vector_of(value: object) -> np.ndarray | None:
+def parse_vector(value: object) -> np.ndarray | None:
     """A cell as a vector; None where it is empty.
 
     Raises:
         ValueError: It is something else.
 
     Examples:
-        >>> vector_of("[0.5, 2]").tolist(), vector_of("[0.5 2.]").tolist(), vector_of([])
+        >>> parse_vector("[0.5, 2]").tolist(), parse_vector("[0.5 2.]").tolist(), parse_vector([])
         ([0.5, 2.0], [0.5, 2.0], None)
     """
     if isinstance(value, str):
@@ -121,8 +121,8 @@ def vector_of(value: object) -> np.ndarray | None:
         if not (text.startswith("[") and text.endswith("]")):
             raise ValueError
         value = json.loads(text) if "," in text else [float(part) for part in text[1:-1].split()]
-    if not is_several(value):
-        if text_of(value):
+    if not is_nested(value):
+        if to_text(value):
             raise ValueError
         return None
     vector = np.asarray(value)
@@ -131,68 +131,72 @@ def vector_of(value: object) -> np.ndarray | None:
     return vector.astype(np.float64) if len(vector) else None
 
 
-def vectors_in(cells: Sequence[str], name: str, source: str, width: int) -> np.ndarray:
+def vectors_of_width(cells: Sequence[str], name: str, source: str, width: int) -> np.ndarray:
     """(N, width) the vectors of a later file's column; NaN in the rows of nodes that have none.
 
     Raises:
         GraphError: They have another length, or the column holds something else.
     """
-    found = cells.matrix.shape[1] if isinstance(cells, Vectors) else 0
-    if isinstance(cells, Vectors) and found == width:
+    found = cells.matrix.shape[1] if isinstance(cells, VectorColumn) else 0
+    if isinstance(cells, VectorColumn) and found == width:
         return cells.matrix
     first = next((cell for cell in cells if not is_missing(cell)), None) if not found else None
     if found or first is not None:
-        said = f"holds vectors of {found:,} numbers" if found else f"holds {clipped(str(first))}"
+        said = f"holds vectors of {found:,} numbers" if found else f"holds {quote(str(first))}"
         raise GraphError(f"{source}: column {name!r} {said}, where vectors of {width:,} are known")
     return np.full((len(cells), width), np.nan)
 
 
-def with_lists(table: Table, ids: Sequence[str], besides: Collection[str | None] = ()) -> Table:
+def mark_list_columns(
+    table: Table, ids: Sequence[str], excluded: Collection[str | None] = ()
+) -> Table:
     """A table in which columns whose cells hold several values say of what kind they are.
 
     Args:
         table: Of nodes.
         ids: (N,) of the nodes.
-        besides: Columns that stay as they are.
+        excluded: Columns that stay as they are.
     """
     columns: dict[str, Sequence[str]] = {}
     for name, cells in table.columns.items():
-        kind = None if name in besides else kind_of(cells)
+        kind = None if name in excluded else list_column_type(cells)
         columns[name] = cells if kind is None else kind(cells, ids, table.source, name)
     return replace(table, columns=columns)
 
 
-def kind_of(cells: Sequence[str]) -> type[ListColumn] | None:
+def list_column_type(cells: Sequence[str]) -> type[ListColumn] | None:
     """What the cells of a column hold if they hold several values each; None if they do not."""
-    if isinstance(cells, Cells):
+    if isinstance(cells, TypedColumn):
         dtype = cells.series.dtype
         if isinstance(dtype, (nw.List, nw.Array)):
             inner = dtype.inner
             if inner in (nw.String, nw.Categorical, nw.Enum):
-                return TextLists
+                return TextListColumn
             known = inner in (nw.Boolean, nw.Unknown) or inner.is_numeric()
-            return Vectors if known else RecordCells
+            return VectorColumn if known else RecordColumn
         if dtype.is_nested():
-            return RecordCells
+            return RecordColumn
         if dtype == nw.Object:
             return _kind_of_values(cells)
         return _kind_of_texts(cells) if dtype == nw.String else None
-    return _kind_of_values(cells) if isinstance(cells, Values) else _kind_of_texts(cells)
+    return _kind_of_values(cells) if isinstance(cells, ValueColumn) else _kind_of_texts(cells)
 
 
 def _kind_of_values(cells: Sequence[str]) -> type[ListColumn] | None:
     """By the first list that is not empty."""
-    several = [value for value in _values(cells) if is_several(value)]
+    several = [value for value in _values(cells) if is_nested(value)]
     if not several:
         return _kind_of_texts(cells)
     value = next((value for value in several if len(value)), [])  # type: ignore[arg-type]
     if isinstance(value, dict):
-        return RecordCells
+        return RecordColumn
     parts = list(value)  # type: ignore[call-overload]
     if parts and all(isinstance(part, str) for part in parts):
-        return TextLists
-    is_vector = all(part is None or not is_several(part) for part in parts)
-    return Vectors if is_vector and not any(isinstance(p, str) for p in parts) else RecordCells
+        return TextListColumn
+    is_vector = all(part is None or not is_nested(part) for part in parts)
+    return (
+        VectorColumn if is_vector and not any(isinstance(p, str) for p in parts) else RecordColumn
+    )
 
 
 def _kind_of_texts(cells: Sequence[str]) -> type[ListColumn] | None:
@@ -205,24 +209,24 @@ def _kind_of_texts(cells: Sequence[str]) -> type[ListColumn] | None:
         return None
     sniffed = list(islice((cell for cell in present if cell.startswith("[")), SNIFFED_CELLS))
     readable = sum(map(_is_vector, sniffed))
-    return Vectors if readable >= VECTORS_FROM * len(sniffed) else None
+    return VectorColumn if readable >= VECTORS_FROM * len(sniffed) else None
 
 
 def _is_vector(cell: str) -> bool:
     try:
-        vector_of(cell)
+        parse_vector(cell)
     except (TypeError, ValueError):
         return False
     return True
 
 
 def _values(cells: Sequence[str]) -> Iterator[object]:
-    if isinstance(cells, Values):
+    if isinstance(cells, ValueColumn):
         yield from cells.values
-    elif isinstance(cells, StreamedCells):
+    elif isinstance(cells, StreamColumn):
         for piece in cells.read():
             yield from piece.to_list()
-    elif isinstance(cells, Cells):
+    elif isinstance(cells, TypedColumn):
         for start in range(0, len(cells), BATCH_ROWS):
             yield from cells.series[start : start + BATCH_ROWS].to_list()
     else:
@@ -230,4 +234,4 @@ def _values(cells: Sequence[str]) -> Iterator[object]:
 
 
 def _shown(value: object) -> str:
-    return clipped(value) if isinstance(value, str) else clipped(str(value))
+    return quote(value) if isinstance(value, str) else quote(str(value))

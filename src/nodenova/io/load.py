@@ -19,16 +19,16 @@ from nodenova.graph import RECIPE, Graph
 from nodenova.io import networkx_scipy, npz
 from nodenova.io.edges import EdgeColumns, EdgeOptions, EdgeTypes, first_ids, read_edges, shares_of
 from nodenova.io.frames import is_frame
-from nodenova.io.list_columns import with_lists
+from nodenova.io.list_columns import mark_list_columns
 from nodenova.io.mmap_graph import Prepared, is_prepared, read_prepared
 from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.pyg import from_hetero, is_hetero
 from nodenova.io.recipe import MAX_WORDS, TableEncoder
 from nodenova.io.tables import ENDINGS as JSON_ENDINGS
 from nodenova.io.tables import Progress, ReadingOptions, no_progress
-from nodenova.io.text_files import check_file, ending_of, text_file
-from nodenova.io.vectors import TextVectors, check_later, opened_vectors, read_vectors
-from nodenova.io.words import joined
+from nodenova.io.text_files import check_file, file_ending, text_file
+from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
+from nodenova.io.words import join_texts
 
 
 def listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
@@ -187,7 +187,7 @@ def load_graph(
         raise SettingError("node_type is for PyTorch Geometric's HeteroData")
     if isinstance(recipe, Mapping):
         recipe = TableEncoder.from_json(recipe)
-    told = opened_vectors(text_vectors)
+    told = open_vectors(text_vectors)
     ready: LabelledGraph | None = None
     prepared = Prepared()
     if isinstance(source, (str, PathLike)) and is_prepared(Path(source)):
@@ -245,7 +245,7 @@ def load_graph(
         )
     (ends, weight), table = read_edges(edges, table, options, notes, **reading)
     taken = (table.id_column, table.label_column, table.new_column)
-    content = with_lists(table.table, table.ids, taken)
+    content = mark_list_columns(table.table, table.ids, taken)
     if recipe is None:
         check_columns(table.table, (*(features or ()), *text_columns), taken)
         recipe, bag = TableEncoder.fit(
@@ -261,13 +261,13 @@ def load_graph(
         )
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
-        check_later(told, recipe.vectors, table.table.source)
+        check_vectors_match(told, recipe.vectors, table.table.source)
         x, said = recipe.transform(content, ends, table.ids, None, progress)
         notes += said
     vectors = None
     source_name, texts = table.table.source, recipe.text_columns
     if told is not None:
-        of_nodes = (lambda: joined(content, texts)) if texts else None
+        of_nodes = (lambda: join_texts(content, texts)) if texts else None
         vectors, origin = read_vectors(told, of_nodes, table.ids, source_name, notes, progress)
         if recipe.vectors is not None:
             recipe.vectors.check(origin)
@@ -302,13 +302,13 @@ def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | Non
         path = Path(source)
         if path.is_dir():
             return _one_of(path, "nodes"), _one_of(path, "edges"), None
-        ending = ending_of(path)
+        ending = file_ending(path)
         if ending == ".npz":
             labelled = npz.load_graph(path)
             return None, None, labelled if name is None else replace(labelled, name=name)
         check_file(path)
         if ending in (".graphml", ".gml"):
-            return *networkx_scipy.tables_of(
+            return *networkx_scipy.networkx_tables(
                 networkx_scipy.read_networkx(path, ending), path.name
             ), None
         if ending in (*TABLES, ".edgelist", ".edges"):
@@ -318,7 +318,7 @@ def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | Non
             "known: npz, graphml, gml, edgelist, csv, tsv, parquet, jsonl, json, a folder"
         )
     if networkx_scipy.is_networkx(source):
-        return *networkx_scipy.tables_of(source, name or "networkx graph"), None
+        return *networkx_scipy.networkx_tables(source, name or "networkx graph"), None
     if isinstance(source, tuple) and len(source) == 2:
         if any(is_frame(part) for part in source):
             return *source, None

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
-from nodenova.io.frames import column_of, is_frame, text_of
+from nodenova.io.frames import is_frame, make_column, to_text
 from nodenova.io.mmap_graph import is_prepared
 from nodenova.io.tables import DELIMITERS, Rows, Table, reading
-from nodenova.io.text_files import check_file, ending_of, text_file
+from nodenova.io.text_files import check_file, file_ending, text_file
 
 EDGE_LISTS = (".edgelist", ".edges")
 
@@ -57,7 +57,7 @@ def read_networkx(path: Path, ending: str) -> Any:
         raise GraphError(f"{path.name}: not a readable {ending[1:]} file ({first})") from error
 
 
-def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
+def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:
     """A NetworkX graph as tables: what nodes and edges carry becomes columns."""
     if not graph.number_of_nodes():
         raise GraphError(f"{source}: a graph without nodes")
@@ -69,12 +69,12 @@ def tables_of(graph: Any, source: str) -> tuple[Table, Rows]:
         for name in names:
             found[name].append(cells.get(name))
     columns: dict[str, Sequence[str]] = {id_name: [str(node) for node in graph.nodes]}
-    columns |= {name: column_of(cells, source, name, "node") for name, cells in found.items()}
+    columns |= {name: make_column(cells, source, name, "node") for name, cells in found.items()}
     weights = sorted({str(name) for _, _, values in graph.edges(data=True) for name in values})
 
     def edges() -> Iterator[tuple[int, list[str]]]:
         for number, (a, b, values) in enumerate(graph.edges(data=True), start=1):
-            yield number, [str(a), str(b), *(text_of(values.get(name)) for name in weights)]
+            yield number, [str(a), str(b), *(to_text(values.get(name)) for name in weights)]
 
     lines = list(range(1, graph.number_of_nodes() + 1))
     ends = Rows(source, ["source", "target", *weights], reading(edges()), unit="edge")
@@ -89,7 +89,7 @@ def is_edge_list(edges: Any) -> bool:
     if not isinstance(edges, (str, PathLike)):
         return False
     path = Path(edges)
-    ending = ending_of(path)
+    ending = file_ending(path)
     if ending != ".txt" or not path.is_file():
         return ending in EDGE_LISTS
     with text_file(path, "latin-1", []) as (text, _):

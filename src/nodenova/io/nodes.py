@@ -20,15 +20,15 @@ from nodenova.io.column_guessing import (
     ID_NAMES,
     LABEL_NAMES,
     NEW_NAMES,
+    drop_point_zero,
     guess_id,
     guess_label,
-    pick,
+    pick_column,
     plain_texts,
-    without_point,
 )
-from nodenova.io.columns import YES, YES_NO, numbers
-from nodenova.io.frames import Cells, Values, is_frame
-from nodenova.io.tables import ReadingOptions, Table, clipped, is_missing, read_table
+from nodenova.io.columns import YES, YES_NO, read_numbers
+from nodenova.io.frames import TypedColumn, ValueColumn, is_frame
+from nodenova.io.tables import ReadingOptions, Table, is_missing, quote, read_table
 
 ADDED = ("class", "name", "kind", "probability")
 FURTHER = ("unsure", "agrees", "fits_none")  # columns of predictions.csv
@@ -84,7 +84,9 @@ def _fits(table: Table, columns: Mapping[str, str]) -> bool:
     if not kinds & KINDS or not all(kind in KINDS or is_missing(kind) for kind in kinds):
         return False
     cells = table.columns[columns["probability"]]
-    values, odd, _ = numbers(cells, columns["probability"], table.source, table.lines, table.unit)
+    values, odd, _ = read_numbers(
+        cells, columns["probability"], table.source, table.lines, table.unit
+    )
     known = values[~np.isnan(values)]
     return not odd and bool(len(known)) and bool(((known >= 0) & (known <= 1)).all())
 
@@ -92,7 +94,7 @@ def _fits(table: Table, columns: Mapping[str, str]) -> bool:
 def _names(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
     """By the class; nothing where names are not one a class."""
     cells = zip(table.columns[columns["class"]], table.columns[columns["name"]], strict=True)
-    pairs = {(without_point(c.strip()), name.strip()) for c, name in cells}
+    pairs = {(drop_point_zero(c.strip()), name.strip()) for c, name in cells}
     found = {pair for pair in pairs if not any(map(is_missing, pair))}
     names = dict(found)
     return names if len(names) == len(found) == len({*names.values()}) else {}
@@ -131,14 +133,14 @@ def earlier_labels(table: Table, added: Added, besides: Sequence[str | None]) ->
 
 def _is_plain(cells: Sequence[str]) -> bool:
     """Whether cells are texts or whole numbers, as labels are."""
-    if isinstance(cells, Cells):
+    if isinstance(cells, TypedColumn):
         if cells.series.dtype.is_nested():
             return False
         if cells.values is not None:
             known = cells.values[~np.isnan(cells.values)]
             return not (known % 1).any() and len(np.unique(known)) <= MAX_LABELS
         return True
-    return not isinstance(cells, Values)
+    return not isinstance(cells, ValueColumn)
 
 
 LONGEST_ID = 1000  # characters; a longer cell is a text in the wrong column
@@ -211,7 +213,7 @@ def read_nodes(
         raise GraphError(f"{source}: a header and no rows")
     added = added_to(table)
     taken = [label_column, new_column, *(added.all if added else ())]
-    id_column = pick(table, id_column, ID_NAMES, "id_column", notes)
+    id_column = pick_column(table, id_column, ID_NAMES, "id_column", notes)
     if id_column is None:
         id_column = guess_id(table, taken, linked(), notes)
     if added is not None and label_column is None:
@@ -219,9 +221,11 @@ def read_nodes(
         said = f"{', '.join(added.columns.values())} are what nodenova found"
         notes.append(f"{source}: {said}; {label_column!r} is taken as label_column")
     known = [id_column, *(features if is_later else ())]
-    label_column = pick(table, label_column, LABEL_NAMES, "label_column", notes, besides=known)
-    new_column = pick(
-        table, new_column, NEW_NAMES, "new_column", notes, besides=[id_column, label_column]
+    label_column = pick_column(
+        table, label_column, LABEL_NAMES, "label_column", notes, excluded=known
+    )
+    new_column = pick_column(
+        table, new_column, NEW_NAMES, "new_column", notes, excluded=[id_column, label_column]
     )
     if label_column is None:
         besides = [id_column, new_column, *features]
@@ -290,7 +294,7 @@ def twice_there(
 ) -> GraphError:
     """The error for an id that several rows have."""
     return GraphError(
-        f"{table.source}: ids must be unique, {clipped(twice)} appears {count} times "
+        f"{table.source}: ids must be unique, {quote(twice)} appears {count} times "
         f"({table.unit}s {lines[0]} and {lines[1]})"
         + ("" if count < len(table) / 10 else f"; is {column!r} really the id column?")
     )
@@ -319,7 +323,7 @@ def _labels(
         counts = Counter({value: counts[value] for value in rest})
     if counts and all(value.endswith(".0") and _is_whole(value) for value in counts):
         is_pointed = True
-        counts = Counter({without_point(value): count for value, count in counts.items()})
+        counts = Counter({drop_point_zero(value): count for value, count in counts.items()})
         notes.append(f"{source}: labels like '1.0' are read as '1'")
     too_long = next((value for value in counts if len(value) > LONGEST_ID), None)
     if too_long is not None:
@@ -337,7 +341,7 @@ def _labels(
 
 
 def _is_whole(text: str) -> bool:
-    return without_point(text).removeprefix("-").isdecimal()
+    return drop_point_zero(text).removeprefix("-").isdecimal()
 
 
 def _yes_no(table: Table, column: str) -> np.ndarray:
@@ -346,7 +350,7 @@ def _yes_no(table: Table, column: str) -> np.ndarray:
     for row, (line, raw) in enumerate(zip(table.lines, table.columns[column], strict=True)):
         cell = raw.strip().lower()
         if cell not in known:
-            said = f"says whether a node is new: yes or no, not {clipped(cell)}"
+            said = f"says whether a node is new: yes or no, not {quote(cell)}"
             raise GraphError(f"{table.source}: {table.unit} {line}: column {column!r} {said}")
         new[row] = cell in YES
     if not new.any():

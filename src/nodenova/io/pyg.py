@@ -59,10 +59,10 @@ def from_pyg(
     weight = data.get("edge_weight")
     weight = None if weight is None else weight.numpy()
     graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name, edge_weight=weight)
-    return labelled_as(data, graph, class_names, split, name)
+    return _with_labels(data, graph, class_names, split, name)
 
 
-def labelled_as(
+def _with_labels(
     data: Any, graph: Graph, class_names: Sequence[str] | None, split: int, name: str
 ) -> LabelledGraph:
     """A graph with the classes and masks of its nodes.
@@ -156,7 +156,7 @@ def from_hetero(
         raise GraphError(f"{name}: no type of edges has an end of type {target!r}")
     ends, weight = combined(types, len(x), shares, name, notes)
     graph = Graph.of(x, ends, source=name, edge_weight=weight)
-    return labelled_as(store, graph, None, 0, name), notes
+    return _with_labels(store, graph, None, 0, name), notes
 
 
 def _target(data: Any, node_type: str | None, name: str) -> str:

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.errors import GraphError
-from nodenova.io.columns import MAX_VALUES, Column, infer_column, stays_numbers
+from nodenova.io.columns import MAX_VALUES, Column, infer_column, stay_numbers
 from nodenova.io.tables import Progress, Table, no_progress
 from nodenova.io.vectors import VectorSource
-from nodenova.io.words import bag_of_words, joined, worth_a_feature
+from nodenova.io.words import bag_of_words, join_texts, select_words
 
 MAX_WORDS = 20_000
 MAX_NEIGHBORS = 2_000  # nodes of highest degree that serve as features when a graph has no others
@@ -104,7 +104,9 @@ class TableEncoder:
         if self.words and bag is not None:
             blocks.append(bag)
         elif self.words:
-            block, unknown = bag_of_words(joined(table, self.text_columns), self.words, progress)
+            block, unknown = bag_of_words(
+                join_texts(table, self.text_columns), self.words, progress
+            )
             blocks.append(block)
             if unknown:
                 notes.append(
@@ -193,8 +195,8 @@ class TableEncoder:
         words: tuple[str, ...] = ()
         bag = None
         if texts:
-            text = joined(table, texts)
-            words, bag = worth_a_feature(text, max_words, table.source, notes, progress)
+            text = join_texts(table, texts)
+            words, bag = select_words(text, max_words, table.source, notes, progress)
         if used or words:
             as_numbers = [
                 column.block(table.columns[column.name], False, table.source)[0] for column in used
@@ -226,7 +228,7 @@ def is_cut(
         num_words: How many words have a feature.
         notes: Gets a sentence where vectors are cut.
     """
-    cut = bool(num_words) or not stays_numbers(columns, entries, len(table) * width)
+    cut = bool(num_words) or not stay_numbers(columns, entries, len(table) * width)
     vectors = [column.name for column in columns if column.means]
     if cut and vectors:
         cut = len(table) * (width + num_words) > MAX_DENSE

@@ -14,7 +14,7 @@ from typing import Any, overload
 import narwhals as nw
 import numpy as np
 
-from nodenova.io.frames import Cells, Series
+from nodenova.io.frames import Series, TypedColumn
 from nodenova.io.tables import is_missing
 
 WITH_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
@@ -23,7 +23,7 @@ LONGEST_VALUE = 100  # characters; what is longer is counted by its hash
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedCells(Cells):
+class StreamColumn(TypedColumn):
     """A column that is read piece by piece.
 
     Attributes:
@@ -56,9 +56,9 @@ class StreamedCells(Cells):
         for piece in self.pieces():
             yield from piece.texts
 
-    def pieces(self) -> Iterator[Cells]:
+    def pieces(self) -> Iterator[TypedColumn]:
         """The column as columns in memory, one after the other."""
-        return (Cells(series, self.source, self.name) for series in self.read())
+        return (TypedColumn(series, self.source, self.name) for series in self.read())
 
     @property
     def texts(self) -> list[str]:
@@ -89,7 +89,7 @@ class StreamedCells(Cells):
 
     @cached_property
     def summary(self) -> tuple[int, Any, Counter[str], int]:
-        """What `summaries.summary_of` says: cells that are not empty, values, blanks, words."""
+        """What `summaries.summarize` says: cells that are not empty, values, blanks, words."""
         tally, blank = self.tally(), Counter[str]()
         present = words = 0
         for piece in self.pieces():

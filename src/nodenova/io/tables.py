@@ -24,17 +24,17 @@ from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from nodenova.errors import GraphError
 from nodenova.io.frames import (
-    Cells,
     Frame,
-    column_of,
-    header_of,
+    TypedColumn,
+    check_single_values,
+    clean_header,
     is_frame,
+    make_column,
     open_frame,
     open_parquet,
-    refuse_several,
-    text_of,
+    to_text,
 )
-from nodenova.io.text_files import check_file, ending_of, text_file
+from nodenova.io.text_files import check_file, file_ending, text_file
 
 Progress: TypeAlias = "Callable[[str, float], None]"
 Row: TypeAlias = "tuple[int, list[str]]"
@@ -88,7 +88,7 @@ def open_csv(
     cells = next(rows)[1]
     if cells[0].lstrip().startswith(("{", "[{")):
         raise GraphError(f"{source}: this looks like JSON; name it .json, or .jsonl for JSON lines")
-    return header_of(cells, source, notes), rows, notes
+    return clean_header(cells, source, notes), rows, notes
 
 
 def sniff(lines: Sequence[str], path: Path | None = None) -> str:
@@ -220,7 +220,7 @@ class Records:
 
 def is_json(path: Path) -> bool:
     """Whether a file is of JSON by its name."""
-    return ending_of(path) in ENDINGS
+    return file_ending(path) in ENDINGS
 
 
 def open_json(path: Path, source: str, encoding: str | None, progress: Progress) -> Records:
@@ -236,7 +236,7 @@ def open_json(path: Path, source: str, encoding: str | None, progress: Progress)
         GraphError: It is empty, or no table of records; here or while records are read.
     """
     notes: list[str] = []
-    if ending_of(path) in LINES:
+    if file_ending(path) in LINES:
         found = _lines(path, source, encoding, notes, progress)
     else:
         found = _array(path, source, encoding, notes, progress)
@@ -369,7 +369,7 @@ class Table:
 
     Attributes:
         source: What messages call it.
-        columns: Each reads as text; one with a type, `Cells`, has numbers too.
+        columns: Each reads as text; one with a type, `TypedColumn`, has numbers too.
         lines: (N,) numbers of the rows.
         notes: What was repaired.
         unit: What those numbers count.
@@ -419,7 +419,7 @@ def read_table(
             return _json_table(open_json(path, source or path.name, encoding, progress))
         return whole(_delimited(path, source or path.name, delimiter, encoding, progress))
     named = zip(frame.header, frame.whole(), strict=True)
-    columns = {name: Cells(series, frame.source, name) for name, series in named}
+    columns = {name: TypedColumn(series, frame.source, name) for name, series in named}
     lines = range(1, len(columns[frame.header[0]]) + 1)
     return Table(frame.source, columns, lines, frame.notes, unit="row")
 
@@ -448,7 +448,7 @@ def is_missing(cell: str) -> bool:
     return len(cell) <= 4 and cell.strip().lower() in MISSING
 
 
-def clipped(text: str, most: int = 40) -> str:
+def quote(text: str, most: int = 40) -> str:
     """A cell as messages quote it."""
     return repr(text if len(text) <= most else text[: most - 3] + "...")
 
@@ -465,21 +465,21 @@ def _frame(table: Any, source: str, progress: Progress) -> Frame | None:
         )
     path = Path(table)
     check_file(path)
-    is_parquet = ending_of(path) in (".parquet", ".pq")
+    is_parquet = file_ending(path) in (".parquet", ".pq")
     return open_parquet(path, source or path.name, progress) if is_parquet else None
 
 
 def _json_rows(records: Records) -> Rows:
     keys = records.first_keys()
-    header = header_of(keys, records.source, records.notes)
+    header = clean_header(keys, records.source, records.notes)
 
     def read(places: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
         wanted = [(keys[place], header[place]) for place in places]
         for number, record in records.read():
             for key, name in wanted:
                 value, before = record.get(key), number - 1
-                refuse_several([value], records.source, name, unit=records.unit, before=before)
-            yield number, [text_of(record.get(key)) for key, _ in wanted]
+                check_single_values([value], records.source, name, unit=records.unit, before=before)
+            yield number, [to_text(record.get(key)) for key, _ in wanted]
 
     return Rows(records.source, header, read, records.notes, records.unit)
 
@@ -487,9 +487,9 @@ def _json_rows(records: Records) -> Rows:
 def _json_table(records: Records) -> Table:
     lines, columns = records.columns()
     source, unit = records.source, records.unit
-    header = header_of(list(columns), source, records.notes)
+    header = clean_header(list(columns), source, records.notes)
     named = zip(header, columns.values(), strict=True)
-    made = {name: column_of(values, source, name, unit) for name, values in named}
+    made = {name: make_column(values, source, name, unit) for name, values in named}
     return Table(source, made, lines, records.notes, unit)
 
 

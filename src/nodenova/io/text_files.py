@@ -17,11 +17,11 @@ BLOCK = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-def ending_of(path: Path) -> str:
+def file_ending(path: Path) -> str:
     """What a name ends in, whether the file is gzipped or not.
 
     Examples:
-        >>> ending_of(Path("nodes.CSV.gz"))
+        >>> file_ending(Path("nodes.CSV.gz"))
         '.csv'
     """
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]

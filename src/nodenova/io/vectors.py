@@ -21,7 +21,7 @@ import numpy as np
 
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import vectors_of
-from nodenova.io.tables import Progress, clipped, is_missing
+from nodenova.io.tables import Progress, is_missing, quote
 
 BATCH = 32  # texts that are read at a time
 MAX_TOKENS = 512  # of a text that are read, where the model does not say
@@ -254,7 +254,7 @@ class VectorSource:
             )
 
 
-def opened_vectors(given: TextVectors | None) -> TextVectors | LanguageModel | None:
+def open_vectors(given: TextVectors | None) -> TextVectors | LanguageModel | None:
     """What --text-vectors names, checked as far as it can be before tables are read.
 
     Raises:
@@ -274,7 +274,7 @@ def opened_vectors(given: TextVectors | None) -> TextVectors | LanguageModel | N
     return path
 
 
-def check_later(given: object, known: VectorSource | None, source: str) -> None:
+def check_vectors_match(given: object, known: VectorSource | None, source: str) -> None:
     """Refuse vectors where an earlier table had none, and none where it had some.
 
     Args:
@@ -305,7 +305,7 @@ def read_vectors(
     """Give the nodes of a table vectors of their texts.
 
     Args:
-        given: What `opened_vectors` gave.
+        given: What `open_vectors` gave.
         texts: Gives (N,) the text of each node; None where there is none to read.
         ids: (N,) of the nodes.
         source: What messages call the table of nodes.
@@ -391,7 +391,7 @@ def _by_id(
     if lacking:
         raise GraphError(
             f"{name}: {len(lacking):,} nodes of {source} have no vector, "
-            f"first: {clipped(str(lacking[0]))}"
+            f"first: {quote(str(lacking[0]))}"
         )
     if len(row) > len(ids):
         notes.append(f"{name}: {len(row) - len(ids):,} vectors are of nodes not in {source}")

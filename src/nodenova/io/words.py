@@ -7,33 +7,33 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.io.list_columns import TextLists
+from nodenova.io.list_columns import TextListColumn
 from nodenova.io.tables import Progress, Table
 
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
 COMMON = 0.5  # a word that more than this share of the nodes have says nothing
 
 
-def joined(table: Table, names: Sequence[str]) -> list[str]:
+def join_texts(table: Table, names: Sequence[str]) -> list[str]:
     """(N,) the text of a node: its text columns, one after the other.
 
     A word is the same word in any of them.
     """
     found = [table.columns[name] for name in names if name in table.columns]
-    columns = [cells.joined() if isinstance(cells, TextLists) else cells for cells in found]
+    columns = [cells.joined() if isinstance(cells, TextListColumn) else cells for cells in found]
     if len(columns) == 1:
         return list(columns[0])
     return [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
 
 
-def worth_a_feature(
+def select_words(
     texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
 ) -> tuple[tuple[str, ...], sp.csr_array | None]:
     """The words that become features, those of highest TF-IDF, and (N, words) who has which."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     progress("choosing words", 0.0)
-    least = least_nodes(len(texts))
+    least = min_nodes(len(texts))
     vectorizer = TfidfVectorizer(min_df=1, sublinear_tf=True, dtype=np.float32)
     try:
         weights = vectorizer.fit_transform(texts)
@@ -47,25 +47,25 @@ def worth_a_feature(
     rare = int((df < least).sum())
     common = int((df > COMMON * len(texts)).sum())
     rest = len(fit) - len(kept)
-    say_words(len(kept), len(df), rare, common, rest, len(texts), source, notes)
+    note_words(len(kept), len(df), rare, common, rest, len(texts), source, notes)
     kept = np.sort(kept)
     bag = sp.csr_array(weights[:, kept])
     bag.data[:] = 1.0
     return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
 
 
-def least_nodes(nodes: int) -> int:
+def min_nodes(nodes: int) -> int:
     """In how many of N nodes a word must be."""
     return 5 if nodes >= LARGE else 2
 
 
-def say_words(
+def note_words(
     kept: int, words: int, rare: int, common: int, rest: int, nodes: int, source: str,
     notes: list[str],
 ) -> None:  # fmt: skip
     """Note how many words have a feature, and why others have none."""
     reasons = [
-        f"{rare:,} in fewer than {least_nodes(nodes)} nodes",
+        f"{rare:,} in fewer than {min_nodes(nodes)} nodes",
         f"{common:,} in more than half of them",
         f"{rest:,} of least weight",
     ]
@@ -80,7 +80,7 @@ def bag_of_words(
     texts: Sequence[str], words: Sequence[str], progress: Progress
 ) -> tuple[sp.csr_array, int]:
     """(N, words) one where a node has a word, and how many different words are not among them."""
-    analyse = words_of()
+    analyse = word_analyzer()
     place = {word: number for number, word in enumerate(words)}
     unknown: set[str] = set()
     columns: list[int] = []
@@ -101,7 +101,7 @@ def bag_of_words(
     return sp.csr_array(entries, shape=(len(texts), len(words))), len(unknown)
 
 
-def words_of() -> Callable[[str], list[str]]:
+def word_analyzer() -> Callable[[str], list[str]]:
     """How a text is cut into words: scikit-learn's way, lower case, two letters or more."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 

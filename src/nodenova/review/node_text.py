@@ -12,7 +12,7 @@ import numpy as np
 from nodenova.errors import SettingError
 from nodenova.files import table_content, write_atomically
 from nodenova.graph import Graph
-from nodenova.io.column_guessing import ID_NAMES, guess_id, pick
+from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.nodes import id_of
 from nodenova.io.tables import read_table
 
@@ -56,7 +56,7 @@ def shown_columns(
                 f"--show {name}: {content.source} has no such column (it has {have})"
             )
     named = [str(node) for node in node_ids]
-    column = pick(content, id_column, ID_NAMES, "id_column", [])
+    column = pick_column(content, id_column, ID_NAMES, "id_column", [])
     column = guess_id(content, (), named, []) if column is None else column
     place = {id_of(cell): row for row, cell in enumerate(content.columns[column])}
     rows = [place.get(node) for node in named]

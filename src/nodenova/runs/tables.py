@@ -16,7 +16,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from nodenova.errors import SettingError
-from nodenova.io.frames import is_several, text_of
+from nodenova.io.frames import is_nested, to_text
 from nodenova.io.tables import LINES
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -25,12 +25,12 @@ from nodenova.errors import GraphError, SettingError, StorageError
 from nodenova.files import write_atomically
 from nodenova.graph import Graph
 from nodenova.io.nodes import ADDED, PREFIX, added_to
-from nodenova.io.frames import Cells, is_frame
+from nodenova.io.frames import TypedColumn, is_frame
 from nodenova.io.tables import is_json, open_json
-from nodenova.io.column_guessing import ID_NAMES, guess_id, pick
+from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.nodes import id_of
 from nodenova.io.tables import Table, no_progress, read_table
-from nodenova.io.frames import Values
+from nodenova.io.frames import ValueColumn
 from nodenova.model.model import Model
 from nodenova.runs.predictions import Predictions
 from nodenova.review.user_labels import UserLabels
@@ -99,19 +99,19 @@ def _plain(value: Any) -> object:
     """A value as JSON has it."""
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
-    if is_several(value):
+    if is_nested(value):
         return [_plain(part) for part in value]
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if value - value == 0 else None
-    return text_of(value) or None
+    return to_text(value) or None
 
 
 def _cell(value: Any) -> str:
     """A value as CSV has it; several as JSON."""
-    return json.dumps(_plain(value), ensure_ascii=False) if is_several(value) else text_of(value)
+    return json.dumps(_plain(value), ensure_ascii=False) if is_nested(value) else to_text(value)
 
 
 KINDS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
@@ -282,7 +282,7 @@ def _beside(
     earlier = added_to(table)
     before = () if earlier is None else earlier.all
     nodes = [str(node) for node in found.node_ids.tolist()]
-    column = pick(table, id_column, ID_NAMES, "id_column", notes)
+    column = pick_column(table, id_column, ID_NAMES, "id_column", notes)
     column = guess_id(table, before, nodes, notes) if column is None else column
     ids = [id_of(cell) for cell in table.columns[column]]
     place = {node: row for row, node in enumerate(nodes)}
@@ -317,6 +317,6 @@ def _values(table: Table, path: Path) -> Mapping[str, Any]:
     if is_json(path):
         columns = open_json(path, table.source, None, no_progress).columns()[1]
         return dict(zip(table.columns, columns.values(), strict=True))
-    return {name: cells.series if isinstance(cells, Cells) else cells.values
-            if isinstance(cells, Values) else cells
+    return {name: cells.series if isinstance(cells, TypedColumn) else cells.values
+            if isinstance(cells, ValueColumn) else cells
             for name, cells in table.columns.items()}  # fmt: skip

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from nodenova.io.graph_folder import store
 from nodenova.io.graph_folder.features import choose_words, tfidf_totals
 from nodenova.io.tables import no_progress
-from nodenova.io.words import words_of, worth_a_feature
+from nodenova.io.words import select_words, word_analyzer
 
 
 def texts_of(seed: int, nodes: int = 150) -> list[str]:
@@ -40,7 +40,7 @@ def test_the_same_words_by_the_same_weights(place: store.Store, most: int) -> No
     notes: list[str] = []
     words = choose_words(pieces, len(texts), most, "nodes.csv", notes, place, no_progress)
     expected: list[str] = []
-    assert words == worth_a_feature(texts, most, "nodes.csv", expected, no_progress)[0]
+    assert words == select_words(texts, most, "nodes.csv", expected, no_progress)[0]
     assert notes == expected
 
 
@@ -49,7 +49,7 @@ def test_weights_are_those_of_scikit_learn_bit_for_bit(place: store.Store) -> No
     vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
     expected = np.asarray(vectorizer.fit_transform(texts).sum(axis=0)).ravel()
     tally = place.tally()
-    tally.add(word for text in texts for word in dict.fromkeys(words_of()(text)))
+    tally.add(word for text in texts for word in dict.fromkeys(word_analyzer()(text)))
     halves = [texts[:60], texts[60:]]
     words = vectorizer.get_feature_names_out().tolist()
     given = (lambda: iter(halves), words, len(texts), tally.table(), place, no_progress)

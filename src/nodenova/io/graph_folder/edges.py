@@ -28,7 +28,7 @@ from nodenova.io.edges import (
 from nodenova.io.graph_folder.store import BATCH, Store
 from nodenova.io.mmap_graph import BESIDE, LINKS, MAX_NODES, ArrayFile
 from nodenova.io.nodes import Nodes, check_id, id_of, say_spaced, twice_there
-from nodenova.io.stream_columns import StreamedCells
+from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.tables import Progress, ReadingOptions, Rows, Table
 
 
@@ -309,7 +309,7 @@ def store_ids(table: Table, column: str, notes: list[str], store: Store) -> Stor
     """Put the ids of a table into the table `ids` of a store.
 
     Args:
-        table: Of nodes, its columns `StreamedCells`.
+        table: Of nodes, its columns `StreamColumn`.
         column: Of the ids.
         notes: Gets a sentence on every repair.
         store: Where to.
@@ -319,7 +319,7 @@ def store_ids(table: Table, column: str, notes: list[str], store: Store) -> Stor
     """
     store.run("CREATE TABLE ids (number INTEGER, id VARCHAR)")
     cells = table.columns[column]
-    assert isinstance(cells, StreamedCells)
+    assert isinstance(cells, StreamColumn)
     spaced = done = 0
     for piece in cells.pieces():
         ids = [id_of(cell) for cell in piece]

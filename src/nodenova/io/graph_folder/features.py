@@ -1,6 +1,6 @@
 """Features of a table on disk: a recipe learned in passes, and rows written chunk by chunk.
 
-Which words of texts on disk are worth a feature: as `words.worth_a_feature` chooses them.
+Which words of texts on disk are worth a feature: as `words.select_words` chooses them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nodenova.io.graph_folder.tables import StreamedTable
 from nodenova.io.list_columns import ListColumn
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
 from nodenova.io.recipe import TableEncoder, is_cut, most_linked
-from nodenova.io.stream_columns import StreamedCells
+from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.tables import Progress, Table
-from nodenova.io.words import COMMON, joined, least_nodes, say_words, words_of
+from nodenova.io.words import COMMON, join_texts, min_nodes, note_words, word_analyzer
 
 
 def choose_words(
@@ -48,7 +48,7 @@ def choose_words(
         store: Where words are counted.
         progress: Called with what is being done and which share of it is done.
     """
-    analyse, tally, done = words_of(), store.tally(), 0
+    analyse, tally, done = word_analyzer(), store.tally(), 0
     for texts in pieces():
         # In the order in which scikit-learn meets them.
         tally.add(word for text in texts for word in dict.fromkeys(analyse(text)))
@@ -57,7 +57,7 @@ def choose_words(
     if not len(tally):
         notes.append(f"{source}: the text columns hold no words")
         return ()
-    table, least = tally.table(), least_nodes(nodes)
+    table, least = tally.table(), min_nodes(nodes)
     counted = (
         f"SELECT count(*), count(*) FILTER (n < {least}), count(*) FILTER (n > ?) FROM {table}"
     )
@@ -68,7 +68,7 @@ def choose_words(
     if len(words) > most:
         weight = tfidf_totals(pieces, words, nodes, table, store, progress)
         kept = np.sort(np.argsort(-weight, kind="stable")[:most])
-    say_words(len(kept), total, rare, common, len(words) - len(kept), nodes, source, notes)
+    note_words(len(kept), total, rare, common, len(words) - len(kept), nodes, source, notes)
     return tuple(words[place] for place in kept)
 
 
@@ -83,7 +83,7 @@ def tfidf_totals(
     """(words,) the sum of each word's TF-IDF over all texts, added up in their order."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    analyse, done = words_of(), 0
+    analyse, done = word_analyzer(), 0
     place = {word: number for number, word in enumerate(words)}
     total = np.zeros(len(words), dtype=np.float32)
     store.run("CREATE TABLE asked (value VARCHAR, number BIGINT)")
@@ -237,7 +237,7 @@ def fit_recipe(
     if texts:
 
         def pieces() -> Iterator[Sequence[str]]:
-            return (joined(chunk, texts) for chunk in nodes.chunks(texts, ids, {}))
+            return (join_texts(chunk, texts) for chunk in nodes.chunks(texts, ids, {}))
 
         words = choose_words(pieces, len(nodes.table), max_words, source, notes, store, progress)
     if not used and not words:
@@ -260,7 +260,7 @@ def parsed_numbers(nodes: StreamedTable, columns: Sequence[Column]) -> dict[str,
     return {
         name: column.numbers[0]
         for name, column in cells.items()
-        if isinstance(column, StreamedCells) and column.values is None
+        if isinstance(column, StreamColumn) and column.values is None
     }
 
 
@@ -322,7 +322,7 @@ def write_neighbors(
 
 
 def _content(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) -> Table:
-    """The table with columns of lists as such, as `lists.with_lists` has it."""
+    """The table with columns of lists as such, as `mark_list_columns` has it."""
     table, columns = nodes.table, dict(nodes.table.columns)
     for name in names:
         kind: type[ListColumn] | None = nodes.kind(name)

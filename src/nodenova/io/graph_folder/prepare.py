@@ -22,7 +22,7 @@ from nodenova.io.graph_folder.edges import number_edges, store_ids, write_ids
 from nodenova.io.graph_folder.features import fit_recipe, write_features, write_neighbors
 from nodenova.io.graph_folder.store import MEMORY, Store
 from nodenova.io.graph_folder.tables import STREAMED, StreamedTable
-from nodenova.io.list_columns import Vectors
+from nodenova.io.list_columns import VectorColumn
 from nodenova.io.load import TABLES, listed, load_graph, marked, opened, short_name
 from nodenova.io.mmap_graph import (
     BESIDE,
@@ -39,7 +39,7 @@ from nodenova.io.networkx_scipy import EDGE_LISTS
 from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.recipe import MAX_WORDS, TableEncoder
 from nodenova.io.tables import Progress, ReadingOptions, no_progress
-from nodenova.io.text_files import check_file, ending_of
+from nodenova.io.text_files import check_file, file_ending
 from nodenova.io.vectors import TextVectors
 
 
@@ -345,7 +345,7 @@ def _write(
     else:
         write_features(streamed, ids, recipe, made, progress)
         for column in recipe.columns:
-            if streamed.kind(column.name) is Vectors:
+            if streamed.kind(column.name) is VectorColumn:
                 said.append(f"{called}: the vectors of column {column.name!r} were held in memory")
     new = table.new
     if options["new_nodes"] is not None:
@@ -372,7 +372,7 @@ def _is_folder_of_tables(source: Any) -> bool:
 
 
 def _is_edge_file(path: Path) -> bool:
-    return ending_of(path) in (*TABLES, *EDGE_LISTS)
+    return file_ending(path) in (*TABLES, *EDGE_LISTS)
 
 
 def _is_streamed(nodes: Any, edges: Any) -> bool:
@@ -384,4 +384,4 @@ def _is_streamed(nodes: Any, edges: Any) -> bool:
         return False
     for path in paths:
         check_file(path)
-    return nodes is None or ending_of(Path(nodes)) in STREAMED
+    return nodes is None or file_ending(Path(nodes)) in STREAMED

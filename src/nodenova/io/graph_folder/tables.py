@@ -9,12 +9,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from nodenova.io.frames import Cells, Frame, Series, open_parquet
+from nodenova.io.frames import Frame, Series, TypedColumn, open_parquet
 from nodenova.io.graph_folder.store import Store
-from nodenova.io.list_columns import ListColumn, kind_of
-from nodenova.io.stream_columns import StreamedCells
+from nodenova.io.list_columns import ListColumn, list_column_type
+from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.tables import ReadingOptions, Table, no_progress, open_rows
-from nodenova.io.text_files import ending_of
+from nodenova.io.text_files import file_ending
 
 STREAMED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 STAGED_ROWS = 20_000  # of a text that are held at a time
@@ -24,7 +24,7 @@ class StreamedTable:
     """A table of nodes on disk.
 
     Attributes:
-        table: The same as `read_table` gives, its columns `StreamedCells`.
+        table: The same as `read_table` gives, its columns `StreamColumn`.
         plain: Columns of ids, labels and the like, which hold no lists.
 
     Args:
@@ -40,7 +40,7 @@ class StreamedTable:
         import pyarrow.parquet as pq
 
         lines: Any  # (N,) whole numbers
-        if ending_of(path) in (".parquet", ".pq"):
+        if file_ending(path) in (".parquet", ".pq"):
             self._frame = open_parquet(path, path.name, no_progress)
             header, notes, source, unit = self._frame.header, self._frame.notes, path.name, "row"
             size = pq.ParquetFile(path).metadata.num_rows
@@ -54,7 +54,7 @@ class StreamedTable:
             self._frame = open_parquet(staged, source, no_progress)
         empty = nw.from_native(pq.ParquetFile(path).schema_arrow.empty_table(), eager_only=True)
         columns = {
-            name: StreamedCells(
+            name: StreamColumn(
                 series, source, name, size, _reader(self._frame, place), store.room, store.tally
             )
             for place, (name, series) in enumerate(zip(header, empty.iter_columns(), strict=True))
@@ -67,7 +67,7 @@ class StreamedTable:
     def chunks(
         self, names: Sequence[str], ids: Sequence[str], parsed: Mapping[str, np.ndarray]
     ) -> Iterator[Table]:
-        """Some columns as tables in memory, one after the other, as `lists.with_lists` has them.
+        """Some columns as tables in memory, one after the other, as `mark_list_columns` has them.
 
         Args:
             names: Of the columns.
@@ -83,7 +83,7 @@ class StreamedTable:
             for name, series in zip(names, piece, strict=True):
                 if name in parsed:
                     series = _series(parsed[name][start:end])
-                columns[name] = cells = Cells(series, source, name)
+                columns[name] = cells = TypedColumn(series, source, name)
                 kind = kinds[name]
                 if kind is not None:
                     columns[name] = kind(cells, _Shifted(ids, start), source, name)
@@ -95,7 +95,7 @@ class StreamedTable:
         if name in self.plain:
             return None
         if name not in self._kinds:
-            self._kinds[name] = kind_of(self.table.columns[name])
+            self._kinds[name] = list_column_type(self.table.columns[name])
         return self._kinds[name]
 
 
