@@ -2,32 +2,39 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: setup demo test test-all check bench docs dist clean
+.PHONY: setup demo test test-slow test-all check bench docs dist clean
 
-setup: $(READY)
+setup: $(VENV)/.dev
 
-# Made anew when what is to be installed changes. The exact set is in constraints.txt; torch first, so that nothing
-# else can pull another build of it.
-$(READY): pyproject.toml constraints.txt
-	@echo "Setting up $(VENV), once: a few minutes, most of them for PyTorch."
+# The package and what it needs at run time. constraints.txt pins the exact set; torch is installed
+# first, so that no other package can pull a different build of it.
+$(VENV)/.package: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once; most of the time is PyTorch)."
 	@$(PYTHON) -m venv $(VENV)
-	@echo "Installing PyTorch (step 1 of 2)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	@echo "Installing nodenova and its tools (step 2 of 2)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@touch $(READY)
+	@$(PIP) torch
+	@$(PIP) --editable .
+	@touch $@
 
-demo: setup
+# What the tests and checks need beyond that.
+$(VENV)/.dev: $(VENV)/.package
+	@echo "Installing the development tools (once)."
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.package
 	$(BIN)/nodenova demo --out nodenova-demo
 
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
-test-all: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m 'slow or not slow'
+# Walk-throughs of the documentation, browser, Ray, killed processes, full grids.
+test-slow: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m slow
+
+test-all: test test-slow
 
 check: setup
 	$(BIN)/ruff check .
@@ -35,12 +42,13 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# ONLY=rivals, layers, scaling or costs is one part; large and largest are millions of nodes. `python tools/performance.py` makes docs/performance.md of the rows.
+# ONLY=rivals, layers, scaling or costs runs one part; large and largest have millions of nodes.
+# `python tools/performance.py` writes docs/performance.md from the rows.
 bench: setup
 	$(BIN)/python benchmarks/run.py $(ONLY)
 
-# The reference is read from the source, so this needs neither torch nor the package: an environment of its own is made in seconds.
-# Two builders, one site: Zensical's goes to build/site-zensical, and has to have every page and every word of MkDocs's.
+# The reference is read from the source, so this needs neither torch nor the package.
+# Two builders make the site; tools/compare_sites.py checks that both have the same pages and words.
 docs: $(VENV)-docs/.ready
 	$(VENV)-docs/bin/python tools/site_pages.py
 	rm -rf build/site build/site-zensical
@@ -55,7 +63,7 @@ $(VENV)-docs/.ready: pyproject.toml constraints.txt
 	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mkdocs mkdocs-material mkdocstrings-python zensical ruff
 	touch $(VENV)-docs/.ready
 
-# The wheel and the sdist, with the builder that constraints.txt names.
+# The wheel and the sdist, made by the builder that constraints.txt pins.
 dist: setup
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation

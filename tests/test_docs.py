@@ -103,6 +103,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("page", ["own-graph.md", "growth.md", "estimator.md", "own-method.md"])
 def test_walk_throughs_run(page: str) -> None:
@@ -128,14 +129,21 @@ def test_a_walk_through_can_fail() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("path", [ROOT / "README.md", DOCS / "index.md"], ids=of_page)
-def test_the_first_python_runs(path: Path) -> None:
-    code = [
-        block["text"] for block in BLOCK.finditer(path.read_text()) if block["kind"] == "python"
-    ]
-    assert code
-    exec("\n".join(code), {})
+def test_the_first_python_runs_and_prints_what_the_page_shows(path: Path) -> None:
+    """All blocks run in order; a `text` block right after one is what it prints."""
+    names: dict[str, object] = {}
+    blocks = list(BLOCK.finditer(path.read_text()))
+    assert any(block["kind"] == "python" for block in blocks)
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block["kind"] == "python":
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                exec(block["text"], names)
+            if after is not None and after["kind"] == "text":
+                assert printed.getvalue() == after["text"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=of_page)

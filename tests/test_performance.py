@@ -41,15 +41,19 @@ def row(**changes: Any) -> dict[str, Any]:
     return made | {"versions": {}, "quantity": "seconds", "value": 1.0, "unit": "s"} | changes
 
 
-def test_the_page_is_what_the_committed_rows_say(tool: ModuleType, tmp_path: Path) -> None:
+def test_page_and_readme_show_the_committed_rows(tool: ModuleType, tmp_path: Path) -> None:
     assert tool.read()
-    page = tmp_path / "performance.md"
+    page, readme = tmp_path / "performance.md", tmp_path / "README.md"
     shutil.copy(tool.PAGE, page)
+    shutil.copy(tool.README, readme)
     for name in tool.TABLES:
         tool.put(page, name, "nothing")
+    tool.put(readme, "results", "nothing")
     assert page.read_text() != tool.PAGE.read_text()
-    tool.write(page)
+    assert readme.read_text() != tool.README.read_text()
+    tool.write(page, readme)
     assert page.read_text() == tool.PAGE.read_text()
+    assert readme.read_text() == tool.README.read_text()
 
 
 def test_every_table_of_the_page_has_lines(tool: ModuleType) -> None:

@@ -1,7 +1,7 @@
-"""Rows of `make bench` into results/performance.jsonl.gz, and their tables into the docs.
+"""Collect the rows of `make bench` in results/performance.jsonl.gz and write their tables.
 
-python tools/performance.py          # the latest rows of every case, then the page
-python tools/performance.py page     # docs/performance.md only, from the committed rows
+python tools/performance.py          # the latest rows of every case, then the tables
+python tools/performance.py page     # only the tables, from the committed rows
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MEASURED = ROOT / "benchmarks/rows"
 ROWS = ROOT / "results/performance.jsonl.gz"
 PAGE = ROOT / "docs/performance.md"
+README = ROOT / "README.md"
 PHASES = ("fit", "discover", "predict")
 CURVES = {
     "nodes": "nodes",
@@ -191,6 +192,21 @@ def rivals_table(rows: list[Row]) -> str:
     return "\n\n".join(parts)
 
 
+def readme_table(rows: list[Row]) -> str:
+    """One line per way of discovering classes, with All, H and seconds on each graph."""
+    found = cases(rows, "rivals")
+    graphs = {"citeseer": "CiteSeer", "wordnet": "WordNet"}
+    lines: dict[str, list[str]] = {}
+    for name, case in found.items():
+        graph, values = case["given"]["graph"], case["values"]
+        numbers = [f"{values[f'{score}_percent']:.1f}" for score in ("all", "h")]
+        way = name.removesuffix(f", {graph}")
+        way = {"Prism": "**Prism (default)**"}.get(way, way)
+        lines.setdefault(way, [way]).extend([*numbers, figure(values["seconds"])])
+    head = [f"{title} {what}" for title in graphs.values() for what in ("All", "H", "seconds")]
+    return markdown(["", *head], [line for line in lines.values() if len(line) == 7])
+
+
 def layers_table(rows: list[Row]) -> str:
     found = cases(rows, "layers")
     lines = []
@@ -256,11 +272,12 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
 }
 
 
-def write(page: Path = PAGE) -> None:
-    """Put every table where the page has a place for it."""
+def write(page: Path = PAGE, readme: Path = README) -> None:
+    """Write every table into its place in the page and in the README."""
     rows = read()
     for name, table in TABLES.items():
         put(page, name, table(rows))
+    put(readme, "results", readme_table(rows))
 
 
 def main() -> None:
