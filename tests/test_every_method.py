@@ -11,7 +11,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.encoders.gnn import LAYERS
-from nodenova.methods import METHODS, Method, make_method
+from nodenova.methods import METHODS, Method, get_method
 
 Task = tuple[nova.OldTask, nova.NewTask, nova.Exam]
 
@@ -76,7 +76,7 @@ def fitted(task: Callable[[], Task], encoder: str, layers: int) -> nova.Model:
 def quick(name: str) -> Method:
     few = {"epochs": "4", "warmup": "1", "update": "2"}  # enough for every branch of every method
     known = {field.name for field in fields(METHODS[name])}
-    return make_method(name, {key: value for key, value in few.items() if key in known})
+    return get_method(name, {key: value for key, value in few.items() if key in known})
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -12,7 +12,7 @@ import torch
 import nodenova as nova
 from nodenova.data.splits import with_split
 from nodenova.encoders.gnn import LAYERS
-from nodenova.methods import METHODS, make_method
+from nodenova.methods import METHODS, get_method
 from nodenova.methods.registry import preferred_encoder
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
@@ -44,7 +44,7 @@ def labelled() -> nova.LabelledGraph:
 def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str) -> None:
     assert (
         find_leak(
-            make_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder
+            get_method(method, QUICK.get(method, {})), labelled(), old=[0, 1, 2], encoder=encoder
         )
         is None
     )
@@ -55,7 +55,7 @@ def test_scrambled_labels_of_new_nodes_change_nothing(method: str, encoder: str)
 def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(
     reading: str, encoder: str
 ) -> None:
-    method = make_method("sword", QUICK["sword"] | {"reading": reading})
+    method = get_method("sword", QUICK["sword"] | {"reading": reading})
     assert find_leak(method, labelled(), old=[0, 1, 2], encoder=encoder) is None
 
 

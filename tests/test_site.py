@@ -94,9 +94,8 @@ def test_a_change_elsewhere_makes_pages_stale_until_they_are_written(copy: Path)
 def test_a_new_method_is_listed_once_its_page_says_what_it_does(copy: Path) -> None:
     registry = copy / "src/nodenova/methods/registry.py"
     text = registry.read_text("utf-8")
-    registry.write_text(
-        text.replace('    "sword": Sword,\n', '    "sword": Sword,\n    "mine": M,\n')
-    )
+    before = '        "autonovel": Entry('
+    registry.write_text(text.replace(before, f'        "mine": Entry("m:M", "Mine"),\n{before}'))
     page = copy / "docs/methods/mine.md"
     page.write_text("---\ndescription: what: it does\n---\n\n# Mine\n", "utf-8")
     with pytest.raises(ValueError, match=r"docs/methods/mine\.md has to begin with a description"):

@@ -25,7 +25,7 @@ from nodenova.data.splits import with_split
 from nodenova.evaluation.scores import mean_std, spread_text
 from nodenova.fitting import settings_from_text
 from nodenova.io.dataset_table import DATASETS
-from nodenova.methods import make_method
+from nodenova.methods import get_method
 
 
 def without_new_classes(labelled: nova.LabelledGraph, num_old: int) -> nova.LabelledGraph:
@@ -96,7 +96,7 @@ def main() -> None:
                 for seed in range(arguments.seeds):
                     first, new, exam = nova.split(labelled, old)
                     model = nova.fit(first, arguments.encoder, seed=seed, **for_fit)
-                    method = make_method(arguments.method, settings)
+                    method = get_method(arguments.method, settings)
                     found = nova.discover(model, new, method, seed=seed)
                     scores.append(nova.grade(found, exam).scores("block"))
             for key in ("all", "h"):

@@ -43,9 +43,9 @@ def root_page(root: Path, name: str) -> str:
 
 
 def registered(root: Path = ROOT) -> list[str]:
-    """Names of all methods, read from the source: the site is built without PyTorch."""
-    sources = [(root / "src/nodenova" / path).read_text(encoding="utf-8") for path in REGISTRIES]
-    return [name for text in sources for name in re.findall(r'^    "(\w+)": \w+,$', text, re.M)]
+    """Names of all methods, in the order of the registries."""
+    texts = [(root / "src/nodenova" / path).read_text(encoding="utf-8") for path in REGISTRIES]
+    return [name for text in texts for name in re.findall(r'^        "(\w+)": Entry\(', text, re.M)]
 
 
 def overview(root: Path = ROOT) -> str:

@@ -211,5 +211,4 @@ def method_name(method: Method) -> str:
         >>> method_name(Prism())
         'prism'
     """
-    names = {cls: name for name, cls in METHODS.items()}
-    return names.get(type(method), type(method).__name__)
+    return METHODS.name_of(type(method)) or type(method).__name__

@@ -24,13 +24,12 @@ import nodenova as nova
 from nodenova import cli
 from nodenova.bench.league_runs import LEAGUE
 from nodenova.bench.runs import TABLES
-from nodenova.cli import method_names, progress
+from nodenova.cli import progress
 from nodenova.cli.bench import KNOWN_TABLES
+from nodenova.encoders import ENCODER_NAMES
 from nodenova.encoders.registry import ENCODERS
 from nodenova.errors import SettingError, StorageError
-from nodenova.methods.registry import METHODS, OLD_METHODS
 from nodenova.runs.run_dir import check_place, run_document
-from nodenova.supervised import LABELLED
 
 shared = sys.modules["nodenova.cli.app"]  # `nodenova.cli.app` is the program itself
 HEAVY = ("numpy", "pandas", "scipy", "sklearn", "torch", "torch_geometric")
@@ -161,15 +160,12 @@ def test_reading_a_graph_and_listing_datasets_does_not_load_pytorch(tmp_path: Pa
     assert {name for _, heavy, _ in answers for name in heavy} == {"numpy", "scipy"}
 
 
-def test_names_that_are_read_from_the_source_are_those_of_the_registries() -> None:
-    assert tuple(nova.METHODS) == method_names.METHODS
-    assert tuple(nova.LABELLED) == method_names.LABELLED
-    assert tuple(ENCODERS) == method_names.ENCODERS
-    assert tuple(OLD_METHODS) == method_names.OLD_METHODS
+def test_names_that_are_known_before_pytorch_are_those_of_the_registries() -> None:
+    assert tuple(ENCODERS) == ENCODER_NAMES
     assert sorted(KNOWN_TABLES) == sorted([*TABLES, *LEAGUE, "all"])
-    method_names.check_names("some/mine.py:Mine", None)
+    shared.check_method("some/mine.py:Mine", {"x": "1"})
     with pytest.raises(SettingError, match="unknown encoder 'x'; known: gat, gcn, prism, sage"):
-        method_names.check_names("sword", "x")
+        shared.check_method("sword", {}, "x")
 
 
 def test_a_folder_of_another_program_is_no_place_for_a_run(tmp_path: Path) -> None:
@@ -282,17 +278,12 @@ def test_the_table_of_datasets_reads_no_graph(tmp_path: Path) -> None:
     assert any("photo" in line and line.rstrip().endswith("by hand") for line in lines)
 
 
-@pytest.mark.parametrize("method", [*METHODS, *LABELLED])
-def test_settings_are_read_from_the_source_as_the_method_has_them(method: str) -> None:
-    kind = {**METHODS, **LABELLED}[method]
-    known = method_names.settings_in(method)
-    if known is None:
-        assert kind.__bases__ != (object,)
-        return
-    assert list(known[0]) == [field.name for field in dataclasses.fields(kind)]
-    for field in dataclasses.fields(kind):
-        assert known[0][field.name] in (None, field.default)
-    assert set(getattr(kind, "OLD_NAMES", {})) | set(getattr(kind, "MOVED", {})) <= known[1]
+def test_the_registries_list_the_settings_that_the_classes_have() -> None:
+    for registry in (nova.METHODS, nova.LABELLED):
+        for name, kind in registry.items():
+            defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+            defaults |= {"reading": ""} if hasattr(kind, "READINGS") else {}
+            assert registry.entries[name].settings == defaults, name
 
 
 def test_help_fits_80_columns_and_cuts_no_flag(tmp_path: Path) -> None:

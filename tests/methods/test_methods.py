@@ -12,12 +12,12 @@ import torch
 import nodenova as nova
 from nodenova.discovery import method_name
 from nodenova.errors import SettingError
-from nodenova.methods import METHODS, Method, make_method
+from nodenova.methods import METHODS, Method, get_method
 
 
 def quick(name: str) -> Method:
     settings = {f.name for f in dataclasses.fields(METHODS[name])}
-    return make_method(name, {"epochs": "3"} if "epochs" in settings else {})
+    return get_method(name, {"epochs": "3"} if "epochs" in settings else {})
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -88,8 +88,8 @@ def test_a_method_that_trains_says_so_on_an_encoder_that_is_computed(tasks) -> N
         nova.discover(nova.fit(tasks[0]), tasks[1], nova.Sword())
 
 
-def test_make_method_reads_settings_by_the_type_of_their_default() -> None:
-    method = make_method("sword", {"eta": "0.5", "k": "4", "similarity": "sigmoid", "alpha1": "0"})
+def test_get_method_reads_settings_by_the_type_of_their_default() -> None:
+    method = get_method("sword", {"eta": "0.5", "k": "4", "similarity": "sigmoid", "alpha1": "0"})
     assert method == nova.Sword(eta=0.5, k=4, similarity="sigmoid", alpha1=0.0)
     assert isinstance(method.alpha1, float)  # type: ignore[attr-defined]
 
@@ -106,9 +106,9 @@ def test_make_method_reads_settings_by_the_type_of_their_default() -> None:
         ("never_new", {"epochs": "5"}, "unknown setting of never_new 'epochs'"),
     ],
 )
-def test_make_method_refuses(name: str, settings: dict[str, str], sentence: str) -> None:
+def test_get_method_refuses(name: str, settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(SettingError, match=sentence):
-        make_method(name, settings)
+        get_method(name, settings)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.methods import make_method
+from nodenova.methods import get_method
 from nodenova.methods.sword import Sword
 from nodenova.nn.heads import LinearHead, UnitLinearHead
 
@@ -77,14 +77,14 @@ def test_the_joint_head_is_read_on_unit_length_or_as_it_was_trained(fitted, task
 @pytest.mark.parametrize("reading", list(Sword.READINGS))
 def test_a_reading_by_its_name_and_changed_further(reading: str) -> None:
     values = Sword.READINGS[reading]
-    assert make_method("sword", {"reading": reading}) == Sword(**values)  # type: ignore[arg-type]
+    assert get_method("sword", {"reading": reading}) == Sword(**values)  # type: ignore[arg-type]
     # Each says something.
     assert all(getattr(Sword(), name) != value for name, value in values.items())
-    further = make_method("sword", {"epochs": "7", "reading": reading, "eta": "0.9"})
+    further = get_method("sword", {"epochs": "7", "reading": reading, "eta": "0.9"})
     assert further == Sword(**values, epochs=7, eta=0.9)  # type: ignore[arg-type]
     name = next(iter(values))
     # A setting counts, not its place.
-    back = make_method("sword", {name: str(getattr(Sword(), name)), "reading": reading})
+    back = get_method("sword", {name: str(getattr(Sword(), name)), "reading": reading})
     assert getattr(back, name) == getattr(Sword(), name)
 
 
@@ -92,9 +92,9 @@ def test_readings_that_are_not_there() -> None:
     with pytest.raises(
         SettingError, match="unknown reading of sword 'prnted'; known: printed, released"
     ):
-        make_method("sword", {"reading": "prnted"})
+        get_method("sword", {"reading": "prnted"})
     with pytest.raises(SettingError, match="unknown setting of dtc 'reading'"):
-        make_method("dtc", {"reading": "printed"})
+        get_method("dtc", {"reading": "printed"})
 
 
 @pytest.mark.parametrize("reading", list(Sword.READINGS))
@@ -104,7 +104,7 @@ def test_every_reading_runs_on_every_encoder_and_is_repeatable(
 ) -> None:
     old, new, _ = tasks
     fitted = nova.fit(old, encoder, hidden=8, heads=2, epochs=3)
-    method = make_method("sword", {"reading": reading, "epochs": "4"})
+    method = get_method("sword", {"reading": reading, "epochs": "4"})
     a, b = (nova.discover(fitted, new, method, seed=2) for _ in range(2))
     assert np.isfinite(a.predict_proba(new.graph)).all()
     assert a.predict_proba(new.graph).tobytes() == b.predict_proba(new.graph).tobytes()

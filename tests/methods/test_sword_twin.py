@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import nodenova as nova
-from nodenova.methods import make_method
+from nodenova.methods import get_method
 from nodenova.methods import sword as sword_module
 from nodenova.nn.training import History
 from tests.recorded import (
@@ -168,7 +168,7 @@ def test_every_term_of_every_epoch_is_the_twins(
     model, task = begun
     settings = {"epochs": str(EPOCHS), "eta": str(ETA), "rampup_epochs": str(RAMP)}
     settings |= {"reading": reading} if reading else {}
-    method = make_method("sword", settings)
+    method = get_method("sword", settings)
     found, seen = record(
         monkeypatch, sword_module, lambda: nova.discover(model, task, method, seed=1)
     )

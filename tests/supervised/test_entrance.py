@@ -16,7 +16,7 @@ import nodenova as nova
 from nodenova.data.labels import LabelledNewTask
 from nodenova.data.splits import labelled_new_task, with_split
 from nodenova.errors import GraphError, SettingError
-from nodenova.methods import METHODS, choose_encoder, make_method
+from nodenova.methods import METHODS, choose_encoder, get_method
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
 from nodenova.nn.multirank import MultiRank
@@ -172,14 +172,14 @@ def test_the_task_is_that_of_split_with_the_true_labels(
 
 def test_the_two_rooms_share_no_name_and_both_are_made_from_text(given) -> None:
     assert not set(LABELLED) & set(METHODS)
-    assert make_method("gem", {"memory": "3"}, LABELLED) == LABELLED["gem"](memory=3)
+    assert get_method("gem", {"memory": "3"}, LABELLED) == LABELLED["gem"](memory=3)
     assert choose_encoder("gem", None, LABELLED) == "gcn"
     with pytest.raises(SettingError, match="unknown method 'gem'"):
-        make_method("gem", {})
+        get_method("gem", {})
     with pytest.raises(
         SettingError,
         match="unknown method 'sword'; known: autonovel_ncd, cpca, dtc_ncd, er_gnn, gem",
     ):
-        make_method("sword", {}, LABELLED)
+        get_method("sword", {}, LABELLED)
     with pytest.raises(SettingError, match="gem needs an encoder that is trained"):
         choose_encoder("gem", "prism", LABELLED)

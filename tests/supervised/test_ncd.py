@@ -16,7 +16,7 @@ import nodenova as nova
 from nodenova.data.labels import LabelledNewTask
 from nodenova.data.splits import labelled_new_task
 from nodenova.errors import SettingError
-from nodenova.methods import make_method
+from nodenova.methods import get_method
 from nodenova.nn.class_memory import Memory
 from nodenova.supervised import LABELLED
 from nodenova.supervised._shared import old_and_new, remembered_anew
@@ -282,7 +282,7 @@ def test_bad_settings(name: str, settings: dict[str, Any], sentence: str) -> Non
 
 
 def test_settings_as_text_and_what_must_be_there(fitted, given) -> None:
-    assert make_method("autonovel_ncd", {"incremental": "false"}, LABELLED) == LABELLED[
+    assert get_method("autonovel_ncd", {"incremental": "false"}, LABELLED) == LABELLED[
         "autonovel_ncd"
     ](incremental=False)
     with pytest.raises(SettingError, match="ncl_ncd needs old nodes, which the task does not give"):

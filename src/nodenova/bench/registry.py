@@ -15,7 +15,7 @@ from nodenova.supervised import LABELLED, LabelledMethod
 
 AnyMethod: TypeAlias = "Method | LabelledMethod"
 
-ALL_METHODS: dict[str, type[Any]] = METHODS | LABELLED
+ALL_METHODS = METHODS | LABELLED
 # They answer another question, which new class a new node is of; only the table `settings` asks it.
 NCD = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
 
@@ -50,7 +50,7 @@ def get_baseline(name: str) -> Any:
         >>> get_baseline("gcd").restarts
         10
     """
-    return registry.get_method(name, {}, ALL_METHODS | BASELINES)
+    return registry.get_method(name, {}, {**ALL_METHODS, **BASELINES})
 
 
 def is_given_labels(method: object) -> bool:
@@ -61,7 +61,7 @@ def is_given_labels(method: object) -> bool:
         >>> is_given_labels(nova.Sword()), is_given_labels(nova.LABELLED["oracle"]())
         (False, True)
     """
-    return type(method) in LABELLED.values()
+    return LABELLED.name_of(type(method)) is not None
 
 
 def encoder_for(name: str, encoder: str | None) -> str:
@@ -89,4 +89,5 @@ def name_of(method: object) -> str:
         >>> name_of(nova.FrozenKMeans())
         'frozen_kmeans'
     """
-    return registry.name_of(method, ALL_METHODS | BASELINES)
+    baselines = {kind: name for name, kind in BASELINES.items()}
+    return baselines.get(type(method)) or registry.name_of(method, ALL_METHODS)

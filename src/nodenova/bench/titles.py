@@ -1,6 +1,6 @@
 """What datasets, methods, settings and tables are called where people read them.
 
-A name that is not here stands for itself, and a method is called as its class says (`title_of`).
+A name that is not here stands for itself; titles of methods stand in their registries.
 Scores have their titles in `nodenova.evaluation.scores`.
 """
 
@@ -26,34 +26,13 @@ DATASETS = {
     "average": "Average",
 }
 ENCODERS = {"gcn": "GCN", "gat": "GAT", "sage": "GraphSAGE"}
-METHODS = {
-    "autonovel": "AutoNovel",
-    "restune": "ResTune",
-    "ncl": "NCL",
-    "dtc": "DTC",
-    "frozen_kmeans": "frozen k-means",
-    "never_new": "never new (floor)",
-    "sword": "SWORD",
-    "distilled_gnn": "GNN distilled from Prism",
-    "prism": "Prism",
-    "gem": "GEM",
-    "er_gnn": "ER-GNN",
-    "twp": "TWP",
-    "cpca": "CPCA",
-    "sword_as_released": "SWORD as released",
-    "oracle": "oracle (ceiling)",
-    "autonovel_ncd": "AutoNovel, NCD",
-    "ncl_ncd": "NCL, NCD",
-    "dtc_ncd": "DTC, NCD",
-}
-
-
-def title_of(kind: type) -> str:
-    """What tables call a method that has no title here: its `title`, or the name of its class."""
-    return getattr(kind, "title", kind.__name__)
-
-
-METHODS |= {name: title_of(kind) for name, kind in ALL_METHODS.items() if name not in METHODS}
+# Lines of a table have this order; methods that are not listed follow.
+ORDER = (
+    *("autonovel", "restune", "ncl", "dtc", "frozen_kmeans", "never_new", "sword"),
+    *("distilled_gnn", "prism", "gem", "er_gnn", "twp", "cpca", "sword_as_released", "oracle"),
+    *("autonovel_ncd", "ncl_ncd", "dtc_ncd"),
+)
+METHODS = {name: ALL_METHODS.titles[name] for name in (*ORDER, *ALL_METHODS)}
 
 # The two ways in which an old head and a new one become one, where it is not the method's own.
 JOINTS = {"concatenated": ", two heads side by side", "untrained": ", joint head alone"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -15,7 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from nodenova import __version__
-from nodenova.errors import SettingError, StorageError
+from nodenova.encoders import ENCODER_NAMES
+from nodenova.errors import SettingError, StorageError, one_of
+from nodenova.methods.registry import METHODS
+from nodenova.supervised import LABELLED
 
 # torch takes seconds to import: commands import what they need, so that --help is quick.
 if TYPE_CHECKING:
@@ -123,6 +126,21 @@ def old_classes(labelled: LabelledGraph, old: str | None, num_old: int | None) -
             "at least one must be old and at least one new"
         )
     return tuple(range(num_old))
+
+
+def check_method_name(name: str) -> None:
+    """Raise unless a method is registered or in a file, before PyTorch is imported."""
+    if ".py" not in name and name not in METHODS | LABELLED:
+        raise one_of("method", name, METHODS | LABELLED)
+
+
+def check_method(name: str, settings: Mapping[str, str], encoder: str | None = None) -> None:
+    """Validate the names of a method, its settings and an encoder, before PyTorch is imported."""
+    check_method_name(name)
+    if encoder is not None and encoder not in ENCODER_NAMES:
+        raise one_of("encoder", encoder, ENCODER_NAMES)
+    if ".py" not in name:
+        (METHODS | LABELLED).check_settings(name, settings)
 
 
 def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str, str], ...]:

@@ -31,6 +31,7 @@ from nodenova.cli.app import (
     DataRoot,
     Quiet,
     app,
+    check_method_name,
     err,
     fail,
     loading,
@@ -41,8 +42,8 @@ from nodenova.cli.app import (
     settings_of,
 )
 from nodenova.cli.cluster import RayAddress
-from nodenova.cli.method_names import LABELLED, METHODS, OLD_METHODS, names_in
 from nodenova.errors import SettingError, one_of
+from nodenova.io.dataset_table import DATASETS
 
 if TYPE_CHECKING:
     from nodenova.bench.row import Row
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
 
 
-DATASETS = names_in("DATASETS", "io/dataset_table.py")
 ASKED = ("gcn", "gat", "sage")  # what --encoders takes
 MAX_VARIANTS = 5  # that are named; tables of variants have many
 MAX_PRINTED = 60  # lines of a table; longer ones are in the file
@@ -69,8 +69,7 @@ def check_known(datasets: Sequence[str], methods: Sequence[str]) -> None:
         if name not in DATASETS and not name.startswith("synthetic"):
             raise one_of("dataset", name, [*DATASETS, "synthetic"])
     for name in methods:
-        if ".py" not in name and name not in (*METHODS, *LABELLED, *OLD_METHODS):
-            raise one_of("method", name, (*METHODS, *LABELLED))
+        check_method_name(name)
 
 
 def print_tables(written: Sequence[Path]) -> None:

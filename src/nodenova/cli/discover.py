@@ -15,6 +15,7 @@ from nodenova.cli.app import (
     Quiet,
     Threads,
     app,
+    check_method,
     check_probability,
     err,
     fail,
@@ -36,11 +37,11 @@ from nodenova.cli.discover_from import (
     with_labels_in,
 )
 from nodenova.cli.graph_options import LARGE, sentence
-from nodenova.cli.method_names import LABELLED, check_names, check_settings
 from nodenova.cli.output import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
 from nodenova.runs.run_dir import check_place
+from nodenova.supervised import LABELLED
 
 if TYPE_CHECKING:
     pass
@@ -110,8 +111,7 @@ def discover(
     ids, names and decisions, and what has come since then is discovered.
     """
     settings = dict(settings_of(set_ or []))
-    check_names(method, encoder)
-    check_settings(method, settings)
+    check_method(method, settings, encoder)
     if method in LABELLED:
         raise SettingError(
             f"--method {method} needs labels of nodes of unknown classes, which nobody has"
@@ -159,10 +159,10 @@ def discover(
             log_line(sentence(loaded.graph))
     shown = page.shown(loaded, nodes, reading)
     with loading(quiet):
-        from nodenova.bench.registry import encoder_for, get_method
         from nodenova.estimator import NodeDiscoverer
+        from nodenova.methods import choose_encoder, get_method
     chosen = get_method(method, settings)
-    use_cluster(ray, loaded.graph, graph, encoder_for(method, encoder))
+    use_cluster(ray, loaded.graph, graph, choose_encoder(method, encoder))
     try:
         with Bars(err, show=not quiet) as bars:
             found = NodeDiscoverer(

@@ -127,7 +127,7 @@ def go_on(wanted: Wanted) -> None:
         reading.setdefault("weights", "filter")
     reading |= {name: value for name, value in wanted.reading.items() if value}
     with loading(wanted.quiet):
-        from nodenova.bench.registry import get_method
+        from nodenova.methods import get_method
         from nodenova.runs.continue_run import continue_run
         from nodenova.runs.folder import DiscoveryFolder
     method = get_method(wanted.method, dict(wanted.settings))

@@ -39,7 +39,6 @@ class {kind}:
         epochs: What it does, and the equation it belongs to.
     """
 
-    title: ClassVar[str] = "{kind}"  # what tables call it
     prefers: ClassVar[str] = "gcn"
 
     epochs: int = setting(200, at_least=1)
@@ -104,12 +103,12 @@ def new_method(
     for path in new:
         if (root / path).exists():
             raise SettingError(f"{root / path} is there already; nothing was written")
-    registry = registered((root / REGISTRY).read_text(encoding="utf-8"), name, kind)
+    registry = add_entry((root / REGISTRY).read_text(encoding="utf-8"), name, kind)
     for path, template in new.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(template.format(name=name, kind=kind), encoding="utf-8")
     (root / REGISTRY).write_text(registry, encoding="utf-8")
-    typer.echo(f"Written: {', '.join(new)},\nand its import and its line in {REGISTRY}.")
+    typer.echo(f"Written: {', '.join(new)},\nand its entry in {REGISTRY}.")
     typer.echo(f"Now: discover() and its docstring; the page; nodenova check-method {name}")
 
 
@@ -142,21 +141,12 @@ def kind_of(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def registered(registry: str, name: str, kind: str) -> str:
-    """The registry with one more method: its import in its place, its line behind the others.
-
-    Raises:
-        SettingError: The method is there already, or the registry looks otherwise.
-    """
-    if f'"{name}":' in registry or f" import {kind}\n" in registry:
-        raise SettingError(f"{name} or {kind} is there already; nothing was written")
-    imports = re.findall(r"^from nodenova\.methods\.[a-z]\w* import \w+\n", registry, re.MULTILINE)
-    entry = re.search(r"^METHODS: [^\n]*= \{\n(?:    [^\n]*\n)*", registry, re.MULTILINE)
-    if not imports or entry is None:
-        raise SettingError(f"{REGISTRY} does not look as it should; nothing was written")
-    line = f"from nodenova.methods.{name} import {kind}\n"
-    after = max((each for each in imports if each < line), default=None)
-    added = registry.replace(entry[0], f'{entry[0]}    "{name}": {kind},\n')
-    if after is None:
-        return added.replace(imports[0], line + imports[0])
-    return added.replace(after, after + line)
+def add_entry(registry: str, name: str, kind: str) -> str:
+    """Return the text of the registry with the entry of a new method behind the others."""
+    if f'"{name}":' in registry or f':{kind}"' in registry:
+        raise SettingError(f"{name} or {kind} exists already; nothing was written")
+    end = "    }\n)  # fmt: skip\n"
+    if registry.count(end) != 1:
+        raise SettingError(f"{REGISTRY} has no table of methods; nothing was written")
+    entry = f'Entry("nodenova.methods.{name}:{kind}", "{kind}", epochs=200)'
+    return registry.replace(end, f'        "{name}": {entry},\n{end}')

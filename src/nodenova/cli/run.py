@@ -16,6 +16,7 @@ from nodenova.cli.app import (
     Quiet,
     RunPath,
     app,
+    check_method,
     check_saved,
     err,
     fail,
@@ -26,8 +27,9 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
-from nodenova.cli.method_names import LABELLED, METHODS, check_names, check_settings
 from nodenova.errors import SettingError, StorageError
+from nodenova.methods.registry import METHODS
+from nodenova.supervised import LABELLED
 
 if TYPE_CHECKING:
     from nodenova.bench.plan import Plan
@@ -103,13 +105,12 @@ def run(
     wrong.
     """
     wanted = seeds_of(seeds)
-    check_names(method, encoder)
     settings = dict(settings_of(set_ or []))
+    check_method(method, settings, encoder)
     if old is not None and num_old is not None:
         raise SettingError("give either --old or --num-old, not both")
     if json_path is not None and json_path.is_dir():
         raise SettingError(f"--json takes a file, and {json_path} is a folder")
-    check_settings(method, settings)
     if folder is not None:
         asked = {"dataset": dataset, "method": method, "encoder": encoder}
         check_run_place(folder, asked, overwrite)

@@ -1,6 +1,7 @@
-"""Which methods there are without labels in phase 2.
+"""The registry of methods that get no labels in phase 2.
 
-To add one: its file, and its line here (see CONTRIBUTING.md).
+It imports neither PyTorch nor a method, so the command line can check names and settings at once.
+To add a method: its file, its entry here and its page (see CONTRIBUTING.md).
 
 Examples:
     >>> import nodenova as nova
@@ -14,33 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import needs_training, one_of, warn_renamed
-from nodenova.graph import NewTask
 from nodenova.methods._plugin import is_own, origin_of, own_method
-from nodenova.methods.autonovel import AutoNovel
-from nodenova.methods.distilled_gnn import DistilledGNN
-from nodenova.methods.dtc import DTC
-from nodenova.methods.frozen_kmeans import FrozenKMeans
-from nodenova.methods.ncl import NCL
-from nodenova.methods.never_new import NeverNew
-from nodenova.methods.prism import Prism
-from nodenova.methods.restune import ResTune
-from nodenova.methods.sword import Sword
-from nodenova.model.model import Model
+from nodenova.registry import Entry, Registry
 from nodenova.settings import current_names, from_text
+
+if TYPE_CHECKING:
+    from nodenova.graph import NewTask
+    from nodenova.model.model import Model
 
 AMethod = TypeVar("AMethod")
 
 
 @runtime_checkable
 class Method(Protocol):
-    """A frozen dataclass: its fields are its settings, `discover` is its one function.
+    """Protocol of a method: a frozen dataclass whose fields are its settings.
 
-    A class variable `prefers` names the encoder it is meant for, gcn unless it says otherwise;
-    `title` what tables call it, the name of its class unless it says otherwise.
+    Two class variables are optional: `prefers`, the name of the encoder that the method is designed
+    for (default: gcn), and `mixed`, True if the new nodes may belong to known classes too.
 
     Examples:
         >>> import nodenova as nova
@@ -54,41 +48,87 @@ class Method(Protocol):
         PyTorch's generator is seeded before the call; every random number comes from it.
 
         Args:
-            model: Of the classes known so far. `encoder()` and `head()` are copies to be trained.
-            task: The visible graph, the new nodes, and how many classes to find among them.
+            model: Model of the classes known so far. `encoder()` and `head()` return copies that
+                may be trained.
+            task: Visible graph, ids of the new nodes and number of classes to find.
 
         Returns:
-            The model with `task.number` more classes: what `Model.grown` makes.
+            The model with `task.number` more classes, built by `Model.grown`.
         """
 
 
-METHODS: dict[str, type[Any]] = {
-    "prism": Prism,
-    "distilled_gnn": DistilledGNN,
-    "sword": Sword,
-    "autonovel": AutoNovel,
-    "restune": ResTune,
-    "ncl": NCL,
-    "dtc": DTC,
-    "frozen_kmeans": FrozenKMeans,
-    "never_new": NeverNew,
-}
-"""The methods without labels in phase 2, by the names they have on the command line."""
+METHODS = Registry(
+    {
+        "prism": Entry(
+            "nodenova.methods.prism:Prism",
+            "Prism",
+            pool=True, restarts=20, refit=True, n_resamples=12, ridge=3.0, weigh=True,
+        ),
+        "distilled_gnn": Entry(
+            "nodenova.methods.distilled_gnn:DistilledGNN",
+            "GNN distilled from Prism",
+            encoder="gcn", hidden=64, layers=2, epochs=100, lr=0.01, weight_decay=5e-4,
+        ),
+        "sword": Entry(
+            "nodenova.methods.sword:Sword",
+            "SWORD",
+            epochs=600, lr=0.01, weight_decay=5e-4, joint_head="unit", k=3,
+            similarity="softmax", pseudo=1.0, alpha1=0.08, alpha2=5.0, rampup_epochs=50,
+            eta=0.2, noise="z", perturb="new", replay=1.0, draws=20, sigma="class",
+            replay_temperature=False, omega=10.0, distill="global", novel=1.0, lam=0.4,
+            class_mean=False, pair_nodes=4096, reading="",
+        ),
+        "autonovel": Entry(
+            "nodenova.methods.autonovel:AutoNovel",
+            "AutoNovel",
+            epochs=200, lr=0.01, weight_decay=5e-4, k=5, pairwise=1.0, omega=5.0,
+            rampup_epochs=50, eta=0.2, new_rows="concatenated", pair_nodes=4096,
+        ),
+        "restune": Entry(
+            "nodenova.methods.restune:ResTune",
+            "ResTune",
+            epochs=200, lr=0.01, weight_decay=5e-4, clustering=1.0, update=5, consistency=1.0,
+            pairwise=1.0, k=10, alpha=1.0, temperature=2.0, eta=0.2, restarts=20,
+            new_rows="untrained", pair_nodes=4096,
+        ),
+        "ncl": Entry(
+            "nodenova.methods.ncl:NCL",
+            "NCL",
+            epochs=200, lr=0.01, weight_decay=5e-4, pairwise=1.0, lam=0.95, omega=5.0,
+            rampup_epochs=50, contrast=1.0, alpha=0.2, neighbors=0, hard=0.2, tau=0.05,
+            eta=0.2, new_rows="concatenated", pair_nodes=1024,
+        ),
+        "dtc": Entry(
+            "nodenova.methods.dtc:DTC",
+            "DTC",
+            epochs=200, lr=0.01, weight_decay=5e-4, alpha=1.0, clustering=1.0, warmup=10,
+            update=5, omega=10.0, rampup_epochs=5, eta=0.2, restarts=20,
+            new_rows="concatenated",
+        ),
+        "frozen_kmeans": Entry(
+            "nodenova.methods.frozen_kmeans:FrozenKMeans",
+            "frozen k-means",
+            restarts=20, new_rows="concatenated",
+        ),
+        "never_new": Entry("nodenova.methods.never_new:NeverNew", "never new (floor)"),
+    }
+)  # fmt: skip
+"""Methods that get no labels in phase 2, by their names on the command line."""
 
 
 def get_method(
     name: str, settings: Mapping[str, str], methods: Mapping[str, type[Any]] = METHODS
 ) -> Any:
-    """A method from its name and settings given as text, as on the command line.
+    """Build a method from its name and from settings given as text.
 
     Args:
-        name: As registered; path/to/mine.py:Mine is a user's own.
-        settings: {setting: value}. A method that has named readings takes `reading` too, which the
-            other settings then change: {"reading": "printed", "epochs": "200"}.
-        methods: Where to look: methods without labels in phase 2 unless told otherwise.
+        name: Name in `methods`, or path/to/mine.py:Mine for a class in a file.
+        settings: Values as text by setting. A method that has named readings also takes `reading`,
+            which the other settings then change: {"reading": "printed", "epochs": "200"}.
+        methods: Registry to look the name up in.
 
     Raises:
-        SettingError: The method, a setting or a reading is unknown, or a value impossible.
+        SettingError: If the method, a setting or a reading is unknown, or a value is impossible.
 
     Examples:
         >>> get_method("sword", {"eta": "0.5"}).eta
@@ -111,26 +151,25 @@ def get_method(
     return kind(**values)
 
 
-make_method = get_method  # the name it had
-
-
 def choose_encoder(
     method: str, encoder: str | None, methods: Mapping[str, type[Any]] = METHODS
 ) -> str:
-    """The encoder to use: the one asked for, or else the one the method prefers.
+    """Return the name of the encoder to run a method on.
 
     Args:
-        method: Its name.
-        encoder: The one asked for; None if none was.
-        methods: Where to look: methods without labels in phase 2 unless told otherwise.
+        method: Name of the method.
+        encoder: Name of the requested encoder, None for the one that the method prefers.
+        methods: Registry to look the method up in.
 
     Raises:
-        SettingError: The method trains its encoder, and the one asked for is computed.
+        SettingError: If the method trains its encoder and the requested one cannot be trained.
 
     Examples:
         >>> choose_encoder("sword", None)
         'gcn'
     """
+    from nodenova.encoders.registry import encoder_kind  # imports PyTorch
+
     preferred = preferred_encoder(_kind(method, methods))
     if encoder and not encoder_kind(encoder).trainable and encoder_kind(preferred).trainable:
         raise needs_training(method, encoder)
@@ -138,26 +177,25 @@ def choose_encoder(
 
 
 def preferred_encoder(method: object) -> str:
-    """The encoder that a method, or its class, is meant for."""
+    """Return the name of the encoder that a method, or its class, is designed for."""
     return getattr(method, "prefers", "gcn")
 
 
-def name_of(method: object, methods: Mapping[str, type[Any]] = METHODS) -> str:
-    """What rows and tables call a method: its registered name; for any other that of its class."""
+def name_of(method: object, methods: Registry = METHODS) -> str:
+    """Return the name of a method in rows and tables: its registered name, else its class's."""
     origin = origin_of(method)
     if origin is not None:
         return origin.class_name
-    registered = (name for name, kind in methods.items() if kind is type(method))
-    return next(registered, type(method).__name__)
+    return methods.name_of(type(method)) or type(method).__name__
 
 
 def settings_of(method: object) -> dict[str, Any]:
-    """The settings of a method, resolved."""
+    """Return the settings of a method by name."""
     return asdict(method)  # type: ignore[call-overload]
 
 
 def with_settings(method: AMethod, **settings: object) -> AMethod:
-    """The same method with some settings changed."""
+    """Return the same method with some settings changed."""
     return replace(method, **settings)  # type: ignore[type-var]
 
 
@@ -165,6 +203,7 @@ OLD_METHODS = {"taught": "distilled_gnn"}
 
 
 def _kind(name: str, methods: Mapping[str, type[Any]]) -> type[Any]:
+    """Return the class of a registered method or of one in a user's file."""
     if name in OLD_METHODS:
         warn_renamed(f"the method {name}", OLD_METHODS[name], stacklevel=4)
         name = OLD_METHODS[name]

@@ -68,7 +68,7 @@ def discover_supervised(
             "a method with labels is a dataclass instance with needs and learn, like GEM(); "
             f"got {method!r}"
         )
-    name = {cls: name for name, cls in LABELLED.items()}.get(type(method), type(method).__name__)
+    name = LABELLED.name_of(type(method)) or type(method).__name__
     given = replace(given, graph=model.aligned(given.graph))
     handed = handed_over(given, method.needs, name)
     if model.column_class_ids != tuple(range(len(model.classes))):
