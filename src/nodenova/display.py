@@ -1,47 +1,57 @@
-"""Small tables for notebooks: plain HTML in the colors of the notebook, light or dark."""
+"""Numbers as text (`42%`, `2 edges`), and tables as HTML for notebooks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-MAX_ROWS = 60  # a table that is longer says how much longer
+MAX_ROWS = 60  # of a table; a last line counts the others
+
+
+def percent(share: float | None, decimals: int = 0) -> str:
+    """Format a share, 0.42, as a percentage; a positive share is never shown as 0.
+
+    Examples:
+        >>> percent(0.42), percent(0.1234, 1), percent(0.001), percent(None)
+        ('42%', '12.3%', '<1%', '–')
+    """
+    if share is None or math.isnan(share):
+        return "–"
+    text = f"{share:.{decimals}%}"
+    least = f"{10.0**-decimals:g}%"
+    return f"<{least}" if share > 0 and float(text[:-1]) == 0 else text
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """Format a number and its noun.
+
+    Examples:
+        >>> plural(1, "class", "classes"), plural(1200, "node")
+        ('1 class', '1,200 nodes')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> str:
-    """A table as HTML; all of its values are shown as text.
+    """Format a table as HTML without colors of its own, which suits light and dark notebooks.
 
-    Nothing in it has a color of its own, so that it is readable on any background. Numbers stand
-    at the right.
-
-    Args:
-        heads: Of its columns; all "" for none.
-        rows: Values; None is shown as a dash, a share or another float with few digits.
-        caption: Said above it.
+    Values are shown as text: None as a dash, floats with three digits. Heads that are all "" are
+    left out.
 
     Examples:
         >>> html_table(("class", "nodes"), [("oak", 12)], "2 classes").count("<td")
         2
     """
-    said = list(rows)
-    lines = ["<tr>" + "".join(map(_cell, row)) + "</tr>" for row in said[:MAX_ROWS]]
-    if len(said) > MAX_ROWS:
-        more = f"and {len(said) - MAX_ROWS:,} more"
+    body = list(rows)
+    lines = ["<tr>" + "".join(map(_cell, row)) + "</tr>" for row in body[:MAX_ROWS]]
+    if len(body) > MAX_ROWS:
+        more = f"and {len(body) - MAX_ROWS:,} more"
         lines.append(f'<tr><td colspan="{len(heads)}">{more}</td></tr>')
     top = "".join(f'<th style="text-align:left">{escape(head)}</th>' for head in heads)
     head = f"<thead><tr>{top}</tr></thead>" if any(heads) else ""
     title = f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>'
     return f'<table class="nodenova">{title}{head}<tbody>{"".join(lines)}</tbody></table>'
-
-
-def share(value: float | None) -> str | None:
-    """A share as a whole percentage.
-
-    Examples:
-        >>> share(0.256), share(None)
-        ('26%', None)
-    """
-    return None if value is None else f"{value:.0%}"
 
 
 def _cell(value: object) -> str:

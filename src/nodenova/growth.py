@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from nodenova.display import percent
 from nodenova.encoders.prism.calibration import calibrate_temperature, learn_view_scale
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import lda_head, refit_on_all_nodes, refit_rows
@@ -52,7 +53,7 @@ class Change:
 
     Examples:
         >>> Change(unknown=0.09, nodes=0.2, edges=0.2, matched=True).why()
-        '9 % of what the nodes have is in features the model did not know'
+        '9% of what the nodes have is in features the model did not know'
         >>> Change(unknown=0.0, nodes=0.2, edges=0.2, matched=True).is_much
         False
     """
@@ -151,11 +152,6 @@ def check_refresh(refresh: object) -> None:
     """
     if not any(refresh is known or refresh == known == "auto" for known in REFRESH):
         raise SettingError(f'refresh is "auto", True or False, not {refresh!r}')
-
-
-def percent(share: float) -> str:
-    """A share in percent, as people write it."""
-    return f"{100 * share:.0f} %"
 
 
 SURE = 0.7  # the probability from which on the model is sure of a node

@@ -24,7 +24,7 @@ from nodenova.evaluation.metrics import (
     new_alone,
     nmi,
     old_new_accuracy,
-    percent,
+    percentage,
 )
 
 SEEDS = range(5)
@@ -208,8 +208,8 @@ def test_nothing_out_of_nothing_is_nan_not_zero() -> None:
     assert math.isnan(scores["new"])
     assert math.isnan(scores["h"])
     assert scores["all"] == 100.0
-    assert math.isnan(percent(0, 0))
-    assert percent(0, 3) == 0
+    assert math.isnan(percentage(0, 0))
+    assert percentage(0, 3) == 0
 
 
 def test_scores_of_no_test_node_at_all_are_nan_without_a_warning() -> None:

@@ -28,7 +28,7 @@ def test_shares_of_features_nodes_and_edges_are_counted(before: nova.Graph) -> N
     change = change_of(FittedOn.of(before), now, before)
     assert change == Change(unknown=4 / 10, nodes=1 / 4, edges=2 / 4, matched=True)
     assert change.is_much
-    assert change.why() == "40 % of what the nodes have is in features the model did not know"
+    assert change.why() == "40% of what the nodes have is in features the model did not know"
 
 
 def test_without_the_earlier_graph_growth_is_by_size(before: nova.Graph) -> None:
@@ -36,7 +36,7 @@ def test_without_the_earlier_graph_growth_is_by_size(before: nova.Graph) -> None
     now = graph("a b c d e f", edges, "oak elm", np.ones((6, 2)))
     change = change_of(FittedOn.of(before), now)
     assert change == Change(unknown=0.0, nodes=0.5, edges=1 - 4 / 12, matched=False)
-    assert change.why() == "the graph has 200 % more edges"
+    assert change.why() == "the graph has 200% more edges"
     other = graph("x y", [("x", "y")], "oak elm", np.ones((2, 2)))
     smaller = change_of(FittedOn.of(before), other, before)  # no id in common
     assert smaller == Change(unknown=0.0, nodes=0.0, edges=0.0, matched=False)

@@ -83,7 +83,7 @@ def test_a_class_told_by_new_words_alone_is_found_after_a_refresh_and_not_withou
     assert stays.stages[-1].refresh is None
     done = anew.stages[-1].refresh
     assert done is not None
-    assert done.why == "16 % of what the nodes have is in features the model did not know"
+    assert done.why == "16% of what the nodes have is in features the model did not know"
     assert [c for c, _ in done.carried] == [0, 1, 2, 3]
     assert all(20 <= count <= 40 for _, count in done.carried)
     assert anew.fitted_on == nova.fit(_labelled(grown)).fitted_on

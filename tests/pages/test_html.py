@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
+from nodenova.display import percent
 from nodenova.report import html
 
 ROOMS = ("nodenova.report", "nodenova.review", "nodenova.bench")
@@ -65,10 +66,10 @@ def test_a_page_has_the_scripts_of_its_room_and_the_shared_ones() -> None:
         (None, "–"),
         (float("nan"), "–"),
         (0.0, "0%"),
-        (0.001, "< 1%"),
-        (0.005, "< 1%"),
+        (0.001, "<1%"),
+        (0.005, "<1%"),
         (0.42, "42%"),
     ],
 )
 def test_a_share_is_a_percentage(value: float | None, said: str) -> None:
-    assert html.percent(value) == said
+    assert percent(value) == said

@@ -156,7 +156,7 @@ def test_there_are_never_more_classes_than_nodes() -> None:
     [
         (
             ClassCountEstimate(1, (0.0, 0.9, 0.1), 1.0, 1e-4, 0.2, 1500),
-            "About 20 % of 1,500 unlabelled nodes look unknown; probably 1 unknown class.",
+            "About 20% of 1,500 unlabelled nodes look unknown; probably 1 unknown class.",
         ),
         (
             ClassCountEstimate(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
@@ -165,7 +165,7 @@ def test_there_are_never_more_classes_than_nodes() -> None:
         ),
         (
             ClassCountEstimate(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
-            "No evidence of an unknown class (p = 0.36); one of under 10 % of the nodes would be "
+            "No evidence of an unknown class (p = 0.36); one of under 10% of the nodes would be "
             "missed more often than not. Nothing was added",
         ),
         (

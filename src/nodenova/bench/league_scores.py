@@ -54,7 +54,7 @@ def kept(row: Row) -> float:
         Percent; above 100 where they gained.
     """
     first, *_, last = session_grades(row)
-    return metrics.percent(last.phase_row()[0], first.phase_row()[0])
+    return metrics.percentage(last.phase_row()[0], first.phase_row()[0])
 
 
 def average_accuracy(row: Row) -> float:

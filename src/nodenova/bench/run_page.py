@@ -10,12 +10,13 @@ import numpy as np
 from nodenova.bench.embeddings import layout_of
 from nodenova.bench.folder import MAP, RunFolder
 from nodenova.bench.row import Row
+from nodenova.display import plural
 from nodenova.errors import StorageError
 from nodenova.evaluation import metrics
 from nodenova.files import write_atomically
 from nodenova.model.model import Stage
 from nodenova.report.charts import before_and_after_matching, loss_curves, predicted_names
-from nodenova.report.html import MAP_SCRIPTS, START, count, render_page
+from nodenova.report.html import MAP_SCRIPTS, START, render_page
 from nodenova.report.node_map import map_data
 from nodenova.report.scores import score_tables
 from nodenova.report.tsne import differ, positions
@@ -106,17 +107,17 @@ def _lead(rows: Sequence[Row]) -> str:
     told = first.num_new
     nodes = first.nodes
     found = any(np.array(row.confusion)[:, n_old:].any() for row in rows)
-    among = f"among {count(nodes.unlabelled_new, 'unlabelled node')}"
+    among = f"among {plural(nodes.unlabelled_new, 'unlabelled node')}"
     new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
-    lead = f"{count(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
+    lead = f"{plural(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
     if found:
         lead += f"{new} discovered {among}, "
     else:
         lead += f"{new} looked for {among} but no test node was put into one, "
-    lead += f"graded on {count(nodes.test, 'test node')}."
+    lead += f"graded on {plural(nodes.test, 'test node')}."
     if told == n_true:
         return lead
-    return f"{lead} In truth there {_was(n_true)} {count(n_true, 'new class', 'new classes')}."
+    return f"{lead} In truth there {_was(n_true)} {plural(n_true, 'new class', 'new classes')}."
 
 
 def _asked(rows: Sequence[Row]) -> dict[str, str]:
@@ -171,7 +172,7 @@ def _map(
         true_as=true_as.tolist(),
     )
     return data, (
-        f"{count(len(y), 'test node')} of seed {seed}. A true class has the colour of the class "
+        f"{plural(len(y), 'test node')} of seed {seed}. A true class has the colour of the class "
         "that stands for it; one that none stands for is drawn with crosses."
     )
 

@@ -39,6 +39,7 @@ from nodenova.cli.discover_from import (
 from nodenova.cli.graph_options import LARGE, sentence
 from nodenova.cli.output import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.cli.progress import Bars
+from nodenova.display import percent
 from nodenova.errors import SettingError
 from nodenova.runs.run_dir import check_place
 from nodenova.supervised import LABELLED
@@ -187,8 +188,8 @@ def discover(
         asked = int(found.grade_.confusion.sum())
         new = found.grade_.scores("block")["new"]
         out.print(
-            f"\n{asked:,} nodes of unknown classes have a label, kept for grading: {new:.1f} % of "
-            "them are in the discovered class that stands for theirs (block matching, this seed).",
+            f"\n{asked:,} nodes of unknown classes have a label, kept for grading: {percent(new / 100, 1)} "
+            "of them are in the discovered class that stands for theirs (block matching, this seed).",
             highlight=False,
             soft_wrap=True,
         )

@@ -15,6 +15,7 @@ from rich.table import Table
 from nodenova.cli import graph_options
 from nodenova.cli.app import OWN, Quiet, Threads, app, err, fail, loading, out, print_notes
 from nodenova.cli.graph_options import entries_of, estimate, sentence
+from nodenova.display import percent
 
 if TYPE_CHECKING:
     from nodenova.open_world.count import ClassCountEstimate
@@ -165,5 +166,5 @@ def print_numbers(found: ClassCountEstimate) -> None:
     table = Table("unknown classes", "probability", box=None, pad_edge=False)
     most = len(found.probabilities) - 1
     for number in range(max(found.low - 1, 0), min(found.high + 1, most) + 1):
-        table.add_row(str(number), f"{found.probabilities[number]:.0%}")
+        table.add_row(str(number), percent(found.probabilities[number]))
     out.print(table)

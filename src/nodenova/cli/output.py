@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from nodenova.cli.app import OUTPUT, err, out, print_notes, program
 from nodenova.cli.progress import mapping
+from nodenova.display import percent
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def print_classes(found: Sequence[ClassInfo], stages: Sequence[Stage] = ()) -> N
     since = ["stage"] if last > 1 else []  # which discovery brought a class, where there were two
     table = one_line_table("", *since, "class", "name", "nodes", "confidence", "verdict")
     for info in in_order(found):
-        confidence = "" if info.confidence is None else f"{info.confidence:.0%}"
+        confidence = "" if info.confidence is None else percent(info.confidence)
         size = "" if info.size is None else f"{info.size:,}"
         said = trust(info, found, often.get(info.id)).word if info.is_new else ""
         stage = [str(info.stage or "")] if since else []

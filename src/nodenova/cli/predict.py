@@ -36,9 +36,10 @@ from nodenova.cli.app import (
 from nodenova.cli.cluster import RayAddress, use_cluster
 from nodenova.cli.output import one_line_table
 from nodenova.cli.progress import Reading
+from nodenova.display import percent
 from nodenova.errors import GraphError, SettingError
 from nodenova.model.classes import kind_read
-from nodenova.runs.drift import Drift, Shares, kept_predictions, percent
+from nodenova.runs.drift import Drift, Shares, kept_predictions
 from nodenova.runs.run_dir import is_discovery
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def write_asked(
     shown = ("node", "class", "name", "kind", "probability", "unsure")
     for row in list(zip(*(columns[name] for name in shown), strict=True))[:MAX_LISTED]:
         said = "unsure" if row[5] == "yes" else ""
-        table.add_row(*(escape(str(cell)) for cell in row[:4]), f"{row[4]:.0%}", said)
+        table.add_row(*(escape(str(cell)) for cell in row[:4]), percent(row[4]), said)
     out.print(table)
     more = len(columns["node"]) - MAX_LISTED
     if more > 0:
@@ -232,7 +233,7 @@ def judge(drift: Drift, max_drift: float | None, quiet: bool) -> None:
         max_drift: --max-drift.
         quiet: Whether only an error is said.
     """
-    far, chance = percent(drift.distance), percent(drift.by_chance)
+    far, chance = percent(drift.distance, 1), percent(drift.by_chance, 1)
     said = f"shares changed by {far} (by chance at most {chance}): {drift.sentence()}"
     if max_drift is not None and drift.exceeds(max_drift):
         fail(f"{said}; more than --max-drift {max_drift:g} allows", 3)
@@ -552,9 +553,9 @@ def predict(
         table = one_line_table(*(heads if isinstance(drift, Drift) else heads[:-1]))
         for c in counts:
             cells = [c["kind"], str(c["id"]), escape(c["name"]), f"{c['nodes']:,}"]
-            cells.append(f"{c['nodes'] / max(total, 1):.0%}")
+            cells.append(percent(c["nodes"] / max(total, 1)))
             if isinstance(drift, Drift):
-                cells.append(f"{drift.before.of(c['id']):.0%}")
+                cells.append(percent(drift.before.of(c["id"])))
             table.add_row(*cells)
         out.print(table)
         out.print(f"\n{share} are unsure (probability below {min_confidence:g}).")

@@ -18,6 +18,7 @@ from nodenova.cli.output import (
     print_suggestions,
 )
 from nodenova.cli.progress import mapping
+from nodenova.display import plural
 from nodenova.errors import SettingError
 from nodenova.runs.run_dir import run_document
 
@@ -83,10 +84,9 @@ def apply_review(
         except SettingError as error:
             raise SettingError(f"{review_path}: {error}") from error
     if not quiet:
-        count = len(document["decisions"])
         out.print(
-            f"{count} decision{'s are' if count != 1 else ' is'} part of the model now; "
-            f"it has {len(model.classes)} classes."
+            f"{plural(len(document['decisions']), 'decision is', 'decisions are')} part of the "
+            f"model now; it has {plural(len(model.classes), 'class', 'classes')}."
         )
         out.print(f"Report: {escape(str(run.path / 'report.html'))}", soft_wrap=True)
 
@@ -149,8 +149,8 @@ def undo(
     if not quiet:
         for decision in taken.decisions[-last:]:
             out.print(f"Taken back: {escape(sentence(decision))}", highlight=False, soft_wrap=True)
-        left = len(now.decisions)
-        out.print(f"{left} decision{'s are' if left != 1 else ' is'} part of the model.")
+        left = plural(len(now.decisions), "decision is", "decisions are")
+        out.print(f"{left} part of the model.")
 
 
 class Desk:

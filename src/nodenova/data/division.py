@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
+from nodenova.display import plural
 from nodenova.errors import SplitError
 from nodenova.graph import Graph, NewTask
 
@@ -40,8 +41,8 @@ def check_groups(groups: Sequence[Sequence[int]], labelled: LabelledGraph) -> No
     for c in order:
         if counts[c] < 2:
             raise SplitError(
-                f"{labelled.name}: class {labelled.class_names[c]!r} has {counts[c]} labelled node"
-                f"{'' if counts[c] == 1 else 's'}; each class needs at least 2, "
+                f"{labelled.name}: class {labelled.class_names[c]!r} has "
+                f"{plural(counts[c], 'labelled node')}; each class needs at least 2, "
                 "one to learn from and one to be graded on"
             )
 

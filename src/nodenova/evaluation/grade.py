@@ -75,9 +75,9 @@ class Grade:
         scores["nmi"] = metrics.nmi(self.confusion)
         scores["ari"] = metrics.ari(self.confusion)
         told = self._told(matching)
-        scores |= {f"{side}_n": metrics.percent(*counts) for side, counts in told.items()}
+        scores |= {f"{side}_n": metrics.percentage(*counts) for side, counts in told.items()}
         if len(told) == 2:
-            scores["all_n"] = metrics.percent(*np.sum(list(told.values()), axis=0))
+            scores["all_n"] = metrics.percentage(*np.sum(list(told.values()), axis=0))
         return scores
 
     def _told(self, matching: str) -> dict[str, tuple[int, int]]:
@@ -145,7 +145,9 @@ class Grade:
         start = 0
         for size in self.sizes:
             block = slice(start, start + size)
-            row.append(metrics.percent(np.trace(moved[block, block]), self.confusion[block].sum()))
+            row.append(
+                metrics.percentage(np.trace(moved[block, block]), self.confusion[block].sum())
+            )
             start += size
         return row
 

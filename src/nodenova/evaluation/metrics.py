@@ -90,7 +90,7 @@ def matched_confusion(confusion: np.ndarray, matched: np.ndarray) -> np.ndarray:
     return moved
 
 
-def percent(part: float, whole: float) -> float:
+def percentage(part: float, whole: float) -> float:
     """100 part / whole; nothing out of nothing is nan, never 0."""
     return 100.0 * float(part) / float(whole) if whole else float("nan")
 
@@ -111,12 +111,12 @@ def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[s
     right = np.zeros(confusion.shape[0])
     right[matched[pairs]] = confusion[matched[pairs], pairs]
     count = confusion.sum(axis=1)
-    old = percent(right[:n_old].sum(), count[:n_old].sum())
-    new = percent(right[n_old:].sum(), count[n_old:].sum())
+    old = percentage(right[:n_old].sum(), count[:n_old].sum())
+    new = percentage(right[n_old:].sum(), count[n_old:].sum())
     return {
         "old": old,
         "new": new,
-        "all": percent(right.sum(), count.sum()),
+        "all": percentage(right.sum(), count.sum()),
         "h": harmonic_mean(old, new),
     }
 
@@ -146,13 +146,13 @@ def new_alone(confusion: np.ndarray, n_old: int) -> float:
     """
     new = confusion[n_old:]
     true, predicted = linear_sum_assignment(new, maximize=True)
-    return percent(new[true, predicted].sum(), new.sum())
+    return percentage(new[true, predicted].sum(), new.sum())
 
 
 def old_new_accuracy(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
     """How many test nodes are put on the right side, old or new, whichever class it is."""
     right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()
-    return percent(right, confusion.sum())
+    return percentage(right, confusion.sum())
 
 
 def new_used(confusion: np.ndarray, n_old_predicted: int) -> int:
@@ -166,7 +166,7 @@ def new_used(confusion: np.ndarray, n_old_predicted: int) -> int:
 def new_largest(confusion: np.ndarray, n_old_predicted: int) -> float:
     """The largest discovered class's share of the test nodes put in any of them; nan if none is."""
     count = confusion[:, n_old_predicted:].sum(axis=0)
-    return percent(count.max(initial=0), count.sum())
+    return percentage(count.max(initial=0), count.sum())
 
 
 # Has phase 2 collapsed into few classes? Both are functions of the confusion matrix and of how many
@@ -242,7 +242,7 @@ def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: 
     gap = np.abs(
         np.bincount(number, confidence, bins) - np.bincount(number, right.astype(float), bins)
     )
-    return percent(gap[count > 0].sum(), len(confidence))
+    return percentage(gap[count > 0].sum(), len(confidence))
 
 
 RECALL = 0.95

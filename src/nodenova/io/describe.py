@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nodenova.data.labels import UNKNOWN, UserGraph
+from nodenova.display import percent
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
         )
     elif d.isolated > 0.4 * d.nodes:
         yield (
-            f"{d.isolated / d.nodes:.0%} of the nodes have no edge",
+            f"{percent(d.isolated / d.nodes)} of the nodes have no edge",
             "check that ids are written alike in both tables, and that no edges are missing",
         )
     if (
@@ -186,14 +187,14 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
         and d.homophily < 1.1 * d.homophily_by_chance < 1
     ):
         yield (
-            f"edges hardly follow classes: {d.homophily:.0%} stay within one, "
-            f"{d.homophily_by_chance:.0%} would by chance",
+            f"edges hardly follow classes: {percent(d.homophily)} stay within one, "
+            f"{percent(d.homophily_by_chance)} would by chance",
             "check that the labels belong to these nodes; if they do, other edges may tell more",
         )
     empty = _without_features(loaded)
     if empty > 0.2 * d.nodes:
         yield (
-            f"{empty / d.nodes:.0%} of the nodes have no feature",
+            f"{percent(empty / d.nodes)} of the nodes have no feature",
             "add a text column, or columns that more nodes have",
         )
 
@@ -226,8 +227,8 @@ def lines_of(d: Description) -> list[str]:
         lines.append(f"vectors    {d.vectors:,} numbers a node, beside its features")
     if d.homophily is not None:
         lines.append(
-            f"homophily  {d.homophily:.0%} of the edges between labelled nodes stay within a class "
-            f"({d.homophily_by_chance:.0%} would by chance)"
+            f"homophily  {percent(d.homophily)} of the edges between labelled nodes stay within a "
+            f"class ({percent(d.homophily_by_chance)} would by chance)"
         )
     lines += ["", "What was done:", *(f"  {note}" for note in d.notes)] if d.notes else []
     lines += ["", "What looks wrong:" if d.problems else "Nothing looks wrong."]

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nodenova.display import html_table, share
+from nodenova.display import html_table, percent
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import shown_names, unused_names
@@ -435,7 +435,7 @@ class ClassInfos(tuple[ClassInfo, ...]):
         heads = ("id", "name", "kind", "nodes", "share", "confidence", "what is in it")
         rows = [
             (info.id, info.name, info.kind, info.size,
-             share(info.share), share(info.confidence),
+             percent(info.share), percent(info.confidence),
              ", ".join(feature.name for feature in info.features[:5]))
             for info in sorted(self, key=lambda info: (not info.is_new, info.id))
         ]  # fmt: skip

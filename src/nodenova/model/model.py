@@ -129,8 +129,8 @@ class Refresh:
         notes: A sentence on each class that hardly any node could carry over.
 
     Examples:
-        >>> Refresh("9 % of the features were not known", ((0, 75), (4, 60)), 30).sentence()
-        'The representation was fitted anew: 9 % of the features were not known. 2 classes were \
+        >>> Refresh("9% of the features were not known", ((0, 75), (4, 60)), 30).sentence()
+        'The representation was fitted anew: 9% of the features were not known. 2 classes were \
 carried over by 135 nodes, 60 to 75 each; 30 of them are labelled.'
     """
 

@@ -19,7 +19,7 @@ import torch
 from scipy.special import expit, softmax
 from torch import Tensor
 
-from nodenova.display import html_table, share
+from nodenova.display import html_table, percent
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import sample
@@ -41,7 +41,7 @@ from nodenova.open_world.novelty import (
 
 HELD = 0.8  # of the probability is in the range
 VAGUE = 0.25  # a most likely number with less than this is no answer
-UNSEEN = "one of under 10 % of the nodes would be missed more often than not"
+UNSEEN = "one of under 10% of the nodes would be missed more often than not"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ClassCountEstimate:
         >>> count.low, count.high
         (1, 3)
         >>> print(count.sentence().split(";")[0])
-        About 41 % of 2,000 unlabelled nodes look unknown
+        About 41% of 2,000 unlabelled nodes look unknown
     """
 
     number: int
@@ -104,13 +104,20 @@ class ClassCountEstimate:
         return self.number > 0 and self.probabilities[self.number] < VAGUE * self.p_new
 
     def sentence(self) -> str:
-        """The answer as one would give it to a person."""
+        """The finding, and how to choose another number."""
+        advice = (
+            "Whoever knows better says so with num_new (--num-new)."
+            if self.number
+            else "Nothing was added; a number given as num_new (--num-new) is looked for anyway."
+        )
+        return f"{self.finding} {advice}"
+
+    @property
+    def finding(self) -> str:
+        """How many unknown classes there seem to be, in one sentence."""
         if not self.number:
             p = "" if self.p_value is None else f" (p = {self.p_value:.2g})"
-            return (
-                f"No evidence of an unknown class{p}; {UNSEEN}. "
-                "Nothing was added; a number given as num_new (--num-new) is looked for anyway."
-            )
+            return f"No evidence of an unknown class{p}; {UNSEEN}."
         low, high = max(self.low, 1), self.high
         many = "class" if self.number == 1 else "classes"
         if self.is_vague:
@@ -122,14 +129,14 @@ class ClassCountEstimate:
         about = (
             f"All of {self.nodes:,} unlabelled nodes are said to be of unknown classes"
             if self.p_value is None
-            else f"About {100 * self.share:.0f} % of {self.nodes:,} unlabelled nodes look unknown"
+            else f"About {percent(self.share)} of {self.nodes:,} unlabelled nodes look unknown"
         )
-        return f"{about}; {said}. Whoever knows better says so with num_new (--num-new)."
+        return f"{about}; {said}."
 
     def _repr_html_(self) -> str:
         most = len(self.probabilities) - 1
         numbers = range(max(self.low - 1, 0), min(self.high + 1, most) + 1)
-        rows = [(str(number), share(self.probabilities[number])) for number in numbers]
+        rows = [(str(number), percent(self.probabilities[number])) for number in numbers]
         return html_table(("unknown classes", "probability"), rows, self.sentence())
 
     def capped(self, most: int) -> ClassCountEstimate:

@@ -21,6 +21,7 @@ from importlib.resources import files
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nodenova.display import percent, plural
 from nodenova.evaluation.scores import SCORES
 
 GLOSSARY = {
@@ -49,28 +50,6 @@ SHARED = "nodenova.report"
 # What a map needs; START comes last.
 MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")
 START = "start.js"
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and its noun.
-
-    Examples:
-        >>> count(1, "class", "classes"), count(1200, "node")
-        ('1 class', '1,200 nodes')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def percent(value: float | None) -> str:
-    """A share as a whole percentage; what is not 0 is not called 0.
-
-    Examples:
-        >>> percent(0.42), percent(0.001), percent(None)
-        ('42%', '< 1%', '–')
-    """
-    if value is None or math.isnan(value):
-        return "–"
-    return "< 1%" if 0 < value <= 0.005 else f"{value:.0%}"
 
 
 def decimal(value: float | None) -> str:
@@ -136,7 +115,7 @@ def _environment(room: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"count": count, "glossary": GLOSSARY}
+    made.globals |= {"plural": plural, "glossary": GLOSSARY}
     made.filters |= {"percent": percent, "decimal": decimal}
     return made
 

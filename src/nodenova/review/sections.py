@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from nodenova.display import percent, plural
 from nodenova.model.info import ClassInfo
-from nodenova.report.html import count, decimal, percent
+from nodenova.report.html import decimal
 from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
 from nodenova.review.review_file import sentence
 from nodenova.review.suggestions import (
@@ -108,13 +109,13 @@ def answers(page: PageData, told: Sequence[Card]) -> Answers:
     last = len(page.stages) - 1
     found = [(card.number, card.info.size or 0) for card in told if card.info.stage == last > 0]
     said = verdict(page.stages, page.classes)
+    estimate = page.stages[-1].count  # what to do about it stands below
     share = page.num_unsure / max(page.num_nodes, 1)
     trusted = [
         tally([card.trust for card in told if card.trust is not None]),
-        # What to do about it stands below.
-        said.sure.partition(" Whoever knows better")[0] if said is not None else "",
+        estimate.finding if estimate is not None else said.sure if said is not None else "",
         page.held_out.sentence if page.held_out is not None else "",
-        f"{count(page.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): less than "
+        f"{plural(page.num_unsure, 'node is', 'nodes are')} unsure ({share:.1%}): less than "
         f"{page.min_confidence:.0%} likely to be in the class they are put in.",
     ]
     doubtful = any(card.trust is not None and card.trust.level != "good" for card in told)
@@ -133,10 +134,10 @@ def answers(page: PageData, told: Sequence[Card]) -> Answers:
 def lead(page: PageData) -> str:
     """One line: how many classes, nodes and edges."""
     new = sum(c.stage > 0 for c in page.classes)
-    known = count(len(page.classes) - new, "class was", "classes were")
+    known = plural(len(page.classes) - new, "class was", "classes were")
     return (
-        f"{known} known and {count(new, 'was', 'were')} discovered among "
-        f"{count(page.num_nodes, 'node')} and {count(page.num_edges, 'edge')}."
+        f"{known} known and {plural(new, 'was', 'were')} discovered among "
+        f"{plural(page.num_nodes, 'node')} and {plural(page.num_edges, 'edge')}."
     )
 
 
@@ -144,7 +145,7 @@ def shows(page: PageData) -> str:
     """Which classes the map and the cards show, where the tables say another one; else ""."""
     if not page.kept:
         return ""
-    many = count(page.kept, "node that you labelled is", "nodes that you labelled are")
+    many = plural(page.kept, "node that you labelled is", "nodes that you labelled are")
     keep = "keeps its label" if page.kept == 1 else "keep their labels"
     return (
         f"Map and cards show where the model puts each node. {many} elsewhere by your label, and "
@@ -250,7 +251,7 @@ def _why(node: AmbiguousNode) -> str:
     if not node.degree:
         return "no neighbours: only its own features speak"
     if first == second == 0:
-        return f"none of its {count(node.degree, 'neighbour')} is in either class"
+        return f"none of its {plural(node.degree, 'neighbour')} is in either class"
     side = "for the first" if not second else "against it" if not first else "on both sides"
     return f"neighbours {side}: {first} of {node.degree} in the first, {second} in the second"
 

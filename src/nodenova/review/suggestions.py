@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+from nodenova.display import percent
 from nodenova.errors import StorageError
 from nodenova.files import read_json
 from nodenova.model.decisions import Merge, Relabel, Split
-from nodenova.report.html import percent
 
 FORMAT, VERSION = "nodenova suggestions", 1
 Node: TypeAlias = "str | int"
@@ -21,9 +21,9 @@ def likely(probability: float) -> str:
 
     Examples:
         >>> likely(0.87), likely(0.998)
-        ('87%', '> 99%')
+        ('87%', '>99%')
     """
-    return "> 99%" if probability > 0.99 else percent(probability)
+    return ">99%" if probability > 0.99 else percent(probability)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nodenova.display import percent, plural
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Stage
-from nodenova.report.html import count, percent
 from nodenova.review.cross_validation import HeldOut
 from nodenova.review.user_labels import labels_against
 
@@ -88,7 +88,7 @@ model is 90% sure or more, 50% of 2 elsewhere.'
         right, total = (a + b for a, b in zip(self.sure, self.unsure, strict=True))
         if not total:
             return ""
-        said = f"Your {count(total, 'label')}, each judged without itself: "
+        said = f"Your {plural(total, 'label')}, each judged without itself: "
         said += f"{percent(right / total)} land in their class"
         if all((self.sure[1], self.unsure[1])):
             said += (
@@ -141,9 +141,9 @@ def trust(
     elif labels and info.labelled is not None:
         inside = f"{info.labelled:,}" if info.labelled else "None"
         verb = "lies" if info.labelled in (0, 1) else "lie"
-        weigh(0, f"{inside} of your {count(labels, 'label')} {verb} inside.")
+        weigh(0, f"{inside} of your {plural(labels, 'label')} {verb} inside.")
     if (info.size or 0) < MIN_NODES or (info.share or 1.0) < MIN_SHARE:
-        weigh(2, f"Only {count(info.size or 0, 'node')}: probably nothing.")
+        weigh(2, f"Only {plural(info.size or 0, 'node')}: probably nothing.")
     if info.cohesion is not None and info.cohesion < MIN_COHESION:
         weigh(1, "Hardly apart from the class next to it.")
     if (info.same_as_probability or 0) >= MIN_ONE:
@@ -166,7 +166,7 @@ def tally(found: Sequence[Trust]) -> str:
     good, look, bad = (levels.count(level) for level in LEVELS)
     if good == len(found):
         return "The discovered class holds up." if good == 1 else f"All {good} hold up."
-    said = f"{good} of {count(len(found), 'discovered class', 'discovered classes')} "
+    said = f"{good} of {plural(len(found), 'discovered class', 'discovered classes')} "
     said += "holds up" if good == 1 or len(found) == 1 else "hold up"
     said += f"; {look} {'needs' if look == 1 else 'need'} a closer look" if look else ""
     said += f"; {bad} {'is' if bad == 1 else 'are'} doubtful" if bad else ""
@@ -227,17 +227,17 @@ def verdict(stages: Sequence[Stage], classes: Sequence[ClassInfo]) -> Verdict | 
     if not last.mixed and last.count is None:
         return None
     new = sorted((c for c in classes if c.stage == len(stages) - 1), key=lambda c: -(c.size or 0))
-    listed = ", ".join(f"{info.name!r} ({count(info.size or 0, 'node')})" for info in new)
-    many = count(len(new), "discovered class", "discovered classes")
+    listed = ", ".join(f"{info.name!r} ({plural(info.size or 0, 'node')})" for info in new)
+    many = plural(len(new), "discovered class", "discovered classes")
     found = f"{many}: {listed}." if new else "Nothing was discovered."
     against = tuple(f"{c.name!r}: {said}" for c in new if (said := labels_against(c, classes)))
     if last.count is not None:
         step = LOOK if last.count.number else ANYWAY
         return Verdict(found, last.count.sentence(), step, against)
     unlabelled, inside = (sum(_unlabelled(c) for c in some) for some in (classes, new))
-    asked = f"{count(len(new), 'class was', 'classes were')} asked for"
+    asked = f"{plural(len(new), 'class was', 'classes were')} asked for"
     into = "it" if len(new) == 1 else "them"
-    share = f"{percent(inside / max(unlabelled, 1))} of {count(unlabelled, 'unlabelled node')}"
+    share = f"{percent(inside / max(unlabelled, 1))} of {plural(unlabelled, 'unlabelled node')}"
     return Verdict(found, f"{asked}; {share} are in {into}.", LOOK, against)
 
 

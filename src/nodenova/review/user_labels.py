@@ -8,10 +8,10 @@ from typing import Self
 
 import numpy as np
 
+from nodenova.display import plural
 from nodenova.model.decisions import Merge, Split
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Model
-from nodenova.report.html import count
 
 NOBODY_SAID = -1
 MAX_CONTRADICTED = 0.05  # share of labelled nodes in discovered classes above which it is said
@@ -161,7 +161,7 @@ def labels_of_later(
     strange = [text for text in texts if text and text not in meant]
     said = []
     if strange:
-        many = count(len(strange), "label means", "labels mean")
+        many = plural(len(strange), "label means", "labels mean")
         listed = ", ".join(map(repr, sorted(set(strange))[:MAX_NAMED]))
         more = len(set(strange)) - MAX_NAMED
         verb = "is" if len(strange) == 1 else "are"
@@ -193,7 +193,7 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
     expected = rate * (info.size or 0)
     if info.labelled < MIN_AGAINST * expected:
         return ""  # no more than some wrong labels would be
-    have = count(info.labelled, "of its nodes has", "of its nodes have")
+    have = plural(info.labelled, "of its nodes has", "of its nodes have")
     about = f"a known class of this size has about {expected:,.0f}"
     return f"{have} a label of yours; {about}."
 
@@ -223,7 +223,7 @@ def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
         return ""
     most = ", ".join(f"{info.name!r} ({info.labelled:,})" for info in new[:MAX_NAMED])
     return (
-        f"{inside:,} of your {count(total, 'labelled node looks', 'labelled nodes look')} "
+        f"{inside:,} of your {plural(total, 'labelled node looks', 'labelled nodes look')} "
         f"like discovered classes, most in {most}; either such a class is a known one (merge or "
         "reject it, or look for fewer with --num-new), or these labels are wrong"
     )

@@ -19,7 +19,7 @@ from nodenova.model.saving import weights_digest
 from nodenova.model.model import Refresh
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.nn.training import Watcher
-from nodenova.report.html import count
+from nodenova.display import plural
 from nodenova.methods.prism import Prism
 from nodenova.runs.labels import read_labels
 from nodenova.runs.folder import DiscoveryFolder
@@ -103,7 +103,7 @@ def continue_run(
     ids, mixed = _asked(loaded, said, was, mixed)
     if not loaded.new_named:
         came = " that the earlier run did not have" if (was[ids] == NOBODY_SAID).all() else ""
-        among = count(len(ids), "unlabelled node")
+        among = plural(len(ids), "unlabelled node")
         notes = (*notes, f"classes are looked for among {among}{came}")
     if mixed:
         check_mixed(method)
@@ -137,7 +137,7 @@ def continue_run(
                 "Goes on from": earlier.document["title"],
                 "Nodes": f"{graph.num_nodes:,}",
                 "Nodes that came": f"{int((was == NOBODY_SAID).sum()):,}",
-                "Asked about": count(len(ids), "unlabelled node"),
+                "Asked about": plural(len(ids), "unlabelled node"),
                 "Method": f"{method_name(method)} on {model.frozen_encoder().spec.name}",
                 "Seed": seed,
                 "Representation": "as it was" if done is None else done.sentence(),
@@ -190,7 +190,7 @@ def _labels(
     strange = sorted(set(given) - set(nodes))
     if strange:
         raise SettingError(
-            f"{count(len(strange), 'label is', 'labels are')} of nodes that are not in "
+            f"{plural(len(strange), 'label is', 'labels are')} of nodes that are not in "
             f"{loaded.name}, first: {strange[0]!r}"
         )
     texts = [given.get(node, text) for node, text in zip(nodes, texts, strict=True)]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from nodenova.display import percent
 from nodenova.errors import StorageError
 
 
@@ -59,16 +60,6 @@ class Shares:
         return cls(counts, sum(float(line["probability"]) < min_confidence for line in lines))
 
 
-def percent(share: float) -> str:
-    """A share with one decimal.
-
-    Examples:
-        >>> percent(0.1234)
-        '12.3 %'
-    """
-    return f"{100 * share:.1f} %"
-
-
 @dataclass(frozen=True)
 class Drift:
     """How far shares are from those before.
@@ -111,12 +102,12 @@ class Drift:
 
         Examples:
             >>> Drift(Shares({0: 50}, 10), Shares({0: 50}, 5)).sentence()
-            '10.0 % of the nodes are unsure (20.0 % before); 0.0 % are in other classes'
+            '10.0% of the nodes are unsure (20.0% before); 0.0% are in other classes'
         """
         unsure, before = self.now.unsure_share, self.before.unsure_share
         return (
-            f"{percent(unsure)} of the nodes are unsure ({percent(before)} before); "
-            f"{percent(self._classes()[0])} are in other classes"
+            f"{percent(unsure, 1)} of the nodes are unsure ({percent(before, 1)} before); "
+            f"{percent(self._classes()[0], 1)} are in other classes"
         )
 
     def to_json(self) -> dict[str, object]:
