@@ -10,7 +10,8 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.io.edges import EdgeType, combined, shares_of
+from nodenova.io.edges import EdgeType, combined
+from nodenova.io.table_options import parse_edge_types
 from nodenova.nn.edge_weights import weighted_links
 
 NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\ne,,4\n"
@@ -89,13 +90,13 @@ def test_weights_count_within_their_type_whatever_their_scale(tmp_path: Path) ->
     ],
 )
 def test_types_are_chosen_in_several_ways(given: Any, shares: Any) -> None:
-    assert shares_of(given) == shares
+    assert parse_edge_types(given) == shares
 
 
 @pytest.mark.parametrize("given", ["", "cites=none", {"cites": -1}, {"cites": float("inf")}])
 def test_a_choice_that_says_nothing_is_refused(given: Any) -> None:
     with pytest.raises(SettingError, match="edge_types"):
-        shares_of(given)
+        parse_edge_types(given)
 
 
 def test_a_graph_that_is_ready_has_no_types() -> None:

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN
-from nodenova.errors import GraphError, SettingError, one_of
+from nodenova.errors import GraphError
 from nodenova.graph import undirected
 from nodenova.io.column_guessing import (
     SOURCE_NAMES,
@@ -43,101 +42,8 @@ from nodenova.io.column_guessing import (
 from nodenova.io.frames import is_frame
 from nodenova.io.networkx_scipy import is_edge_list, open_edge_list
 from nodenova.io.nodes import LONGEST_ID, Nodes, id_of
+from nodenova.io.table_options import TableOptions, parse_edge_types
 from nodenova.io.tables import ReadingOptions, Rows, Table, is_missing, open_rows, quote
-
-WEIGHTS = ("count", "filter")
-EdgeTypes: TypeAlias = "str | Sequence[str] | Mapping[str, float]"
-
-
-class EdgeColumns(NamedTuple):
-    """Names of columns of a table of edges; None where they are to be found, or not there.
-
-    Attributes:
-        source: One end of an edge.
-        target: The other end.
-        weight: What it weighs.
-        type: Of which type it is.
-    """
-
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-    type: str | None = None
-
-
-@dataclass(frozen=True)
-class EdgeOptions:
-    """How a table of edges is read.
-
-    Attributes:
-        columns: Which.
-        min_weight: Edges with a weight below it are left out.
-        weights: "count" in smoothing, or only "filter".
-        shares: What each type of edges weighs, by name; None for all types alike.
-        drop_unknown: Leave out edges to nodes that are not there, instead of refusing them.
-
-    Raises:
-        SettingError: Options contradict each other.
-    """
-
-    columns: EdgeColumns
-    min_weight: float | None = None
-    weights: str = "count"
-    shares: Mapping[str, float] | None = None
-    drop_unknown: bool = False
-
-    def __post_init__(self) -> None:
-        if self.weights not in WEIGHTS:
-            raise one_of("weights (--weights)", self.weights, WEIGHTS)
-        if self.shares is not None and self.columns.type is None:
-            raise SettingError(
-                "edge_types (--edge-types) chooses among the values of a column: "
-                "give edge_type_column (--edge-type-column) too"
-            )
-
-    @property
-    def counts_weights(self) -> bool:
-        """Whether weights of edges count."""
-        return self.columns.weight is not None and self.weights == "count"
-
-
-def shares_of(edge_types: EdgeTypes | None) -> dict[str, float] | None:
-    """What each type of edges weighs, by its name; None where nobody has chosen.
-
-    Args:
-        edge_types: "cites,writes=0.5", a list of such names, or names and numbers.
-
-    Raises:
-        SettingError: A weight is no positive number, or no type is named.
-
-    Examples:
-        >>> shares_of("cites,writes=0.5")
-        {'cites': 1.0, 'writes': 0.5}
-    """
-    if edge_types is None:
-        return None
-    if isinstance(edge_types, Mapping):
-        pairs = [(str(name), str(share)) for name, share in edge_types.items()]
-    else:
-        listed = edge_types.split(",") if isinstance(edge_types, str) else edge_types
-        parts = [str(part).rpartition("=") for part in listed if str(part).strip()]
-        pairs = [(name, share) if equals else (share, "1") for name, equals, share in parts]
-    shares: dict[str, float] = {}
-    for name, text in pairs:
-        try:
-            share = float(text)
-        except ValueError:
-            share = np.nan
-        if not 0 < share < np.inf:
-            raise SettingError(
-                f"edge_types (--edge-types): the weight of {name.strip()!r} must be a positive "
-                f"number, it is {text.strip()!r}"
-            )
-        shares[name.strip()] = share
-    if not shares:
-        raise SettingError("edge_types (--edge-types) names no type of edges")
-    return shares
-
 
 MAX_TYPES = 100  # more different values are no types of edges
 
@@ -277,13 +183,13 @@ def open_edges(edges: Any, reading: ReadingOptions) -> Rows:
     return open_rows(edges, source="edges" if is_frame(edges) else "", **reading)
 
 
-def first_ids(edges: Any, columns: EdgeColumns, reading: ReadingOptions) -> list[str]:
+def first_ids(edges: Any, options: TableOptions, reading: ReadingOptions) -> list[str]:
     """Ids that the first edges name; none where that cannot be told."""
     if edges is None or isinstance(edges, Rows):
         return []
     try:
         rows = open_edges(edges, reading)
-        ends = end_columns(rows, columns, {}, []).places[:2]
+        ends = end_columns(rows, options, {}, []).places[:2]
         return [id_of(a) for _, cells in islice(rows.read(ends), FIRST_EDGES) for a in cells]
     except GraphError:  # said when edges are read
         return []
@@ -291,7 +197,7 @@ def first_ids(edges: Any, columns: EdgeColumns, reading: ReadingOptions) -> list
 
 def end_columns(
     rows: Rows,
-    columns: EdgeColumns,
+    options: TableOptions,
     place: dict[str, int],
     notes: list[str],
 ) -> Chosen:
@@ -301,20 +207,19 @@ def end_columns(
         raise GraphError(
             f"{rows.source}: a table of edges needs two columns, it has one: {quote(header[0])}"
         )
-    beside = ((columns.weight, "weight_column"), (columns.type, "edge_type_column"))
+    ends = (options.source_column, options.target_column)
+    beside = [(getattr(options, name), name) for name in ("weight_column", "edge_type_column")]
     is_edge = header[0] in place and header[1] in place
     is_edge = is_edge or (not place and all(map(str.isdecimal, header[:2])))
-    if is_edge and not rows.is_numbered and columns[:2] == (None, None):
+    if is_edge and not rows.is_numbered and ends == (None, None):
         notes.append(f"{rows.source}: there is no header, the first line is an edge")
         more = [pick_column(rows, name, (), option, notes) for name, option in beside]
         places = [header.index(name) for name in more if name is not None]
         return Chosen([0, 1, *places], False, *(name is not None for name in more))
-    pair = guess_ends(header) if columns[:2] == (None, None) else None
+    pair = guess_ends(header) if ends == (None, None) else None
     if pair is None:
-        source = pick_column(rows, columns[0], SOURCE_NAMES, "source_column", notes)
-        target = pick_column(
-            rows, columns[1], TARGET_NAMES, "target_column", notes, excluded=[source]
-        )
+        source = pick_column(rows, ends[0], SOURCE_NAMES, "source_column", notes)
+        target = pick_column(rows, ends[1], TARGET_NAMES, "target_column", notes, excluded=[source])
     else:
         source, target = pair
         for name, option in ((source, "source_column"), (target, "target_column")):
@@ -337,7 +242,7 @@ def end_columns(
 
 
 def kept_edges(
-    rows: Rows, chosen: Chosen, options: EdgeOptions, counts: dict[str, Any]
+    rows: Rows, chosen: Chosen, options: TableOptions, counts: dict[str, Any]
 ) -> Iterator[Kept]:
     """Every edge that weighs enough.
 
@@ -360,12 +265,12 @@ def kept_edges(
                 continue
         kind = more[-1].strip() if is_typed else ""
         if is_typed and is_missing(kind):
-            said = f"an edge without a type in column {options.columns.type!r}"
+            said = f"an edge without a type in column {options.edge_type_column!r}"
             raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
         yield Kept(line, pair, heavy, kind)
 
 
-def _weight(cell: str, rows: Rows, line: int, options: EdgeOptions) -> float:
+def _weight(cell: str, rows: Rows, line: int, options: TableOptions) -> float:
     try:
         value = float(cell)
     except ValueError:
@@ -391,7 +296,7 @@ def check_length(node: str, rows: Rows, line: int) -> None:
         raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
 
 
-def check_types(types: Collection[str], rows: Rows, options: EdgeOptions) -> None:
+def check_types(types: Collection[str], rows: Rows, options: TableOptions) -> None:
     """Refuse what is too many to be types of edges.
 
     Raises:
@@ -401,7 +306,7 @@ def check_types(types: Collection[str], rows: Rows, options: EdgeOptions) -> Non
         said = (
             f"more than {MAX_TYPES} different types of edges; is this really the type of an edge?"
         )
-        raise GraphError(f"{rows.source}: column {options.columns.type!r} has {said}")
+        raise GraphError(f"{rows.source}: column {options.edge_type_column!r} has {said}")
 
 
 def no_counts() -> dict[str, Any]:
@@ -414,7 +319,7 @@ def say(
     rows: Rows,
     nodes: Nodes | None,
     counts: dict[str, Any],
-    options: EdgeOptions,
+    options: TableOptions,
     notes: list[str],
 ) -> None:
     """Note what was left out or repaired.
@@ -427,7 +332,7 @@ def say(
         known = nodes.table.source if nodes is not None else ""
         first = " -> ".join(map(quote, counts["first"]))
         said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
-        if not options.drop_unknown:
+        if not options.drop_unknown_edges:
             drop = "give drop_unknown_edges (--drop-unknown-edges) to leave them out"
             hint = _other_ids(nodes, counts["first"]) or drop
             raise GraphError(f"{said}, first: {first} ({rows.unit} {counts['line']}); {hint}")
@@ -442,7 +347,7 @@ def say(
         notes.append(f"{source}: {counts['light']:,} edges with {limit} were dropped")
     if options.counts_weights:
         notes.append(f"{source}: weights of edges count: heavier neighbors are heard more")
-    elif options.columns.weight is not None:
+    elif options.weight_column is not None:
         notes.append(f"{source}: weights decide which edges are kept; the kept ones count alike")
     if counts["loops"]:
         notes.append(f"{source}: {counts['loops']:,} self-loops were dropped")
@@ -494,7 +399,7 @@ class Edges(NamedTuple):
 def read_edges(
     edges: Any,
     nodes: Nodes | None,
-    options: EdgeOptions,
+    options: TableOptions,
     notes: list[str],
     **reading: Unpack[ReadingOptions],
 ) -> tuple[Edges, Nodes]:
@@ -521,7 +426,7 @@ def read_edges(
     place: dict[str, int] = {}
     if nodes is not None:
         place = {node: number for number, node in enumerate(nodes.ids)}
-    chosen = end_columns(rows, options.columns, place, notes)
+    chosen = end_columns(rows, options, place, notes)
     found, types, numbers, counts = _edges(rows, chosen, place, nodes, options)
     source = rows.source
     notes += rows.notes
@@ -531,8 +436,8 @@ def read_edges(
     if nodes is None:
         nodes = named_nodes(source, list(place), notes)
     if types:
-        layers = by_type(types, numbers, *found)
-        found = Edges(*combined(layers, len(nodes.ids), options.shares, source, notes))
+        layers, shares = by_type(types, numbers, *found), parse_edge_types(options.edge_types)
+        found = Edges(*combined(layers, len(nodes.ids), shares, source, notes))
     return found, nodes
 
 
@@ -556,7 +461,7 @@ def _edges(
     chosen: Chosen,
     place: dict[str, int],
     nodes: Nodes | None,
-    options: EdgeOptions,
+    options: TableOptions,
 ) -> tuple[Edges, list[str], np.ndarray, dict[str, Any]]:
     """The edges, names of types, (E,) the number of the type of each, and what was counted."""
     found, weights, of_type = array("q"), array("d"), array("q")

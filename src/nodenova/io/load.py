@@ -17,15 +17,16 @@ from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import RECIPE, Graph
 from nodenova.io import networkx_scipy, npz
-from nodenova.io.edges import EdgeColumns, EdgeOptions, EdgeTypes, first_ids, read_edges, shares_of
+from nodenova.io.edges import first_ids, read_edges
 from nodenova.io.frames import is_frame
 from nodenova.io.list_columns import mark_list_columns
 from nodenova.io.mmap_graph import Prepared, is_prepared, read_prepared
 from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.pyg import from_hetero, is_hetero
-from nodenova.io.recipe import MAX_WORDS, TableEncoder
+from nodenova.io.recipe import TableEncoder
+from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
 from nodenova.io.tables import ENDINGS as JSON_ENDINGS
-from nodenova.io.tables import Progress, ReadingOptions, no_progress
+from nodenova.io.tables import Progress, no_progress
 from nodenova.io.text_files import check_file, file_ending, text_file
 from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
 from nodenova.io.words import join_texts
@@ -179,96 +180,148 @@ def load_graph(
         >>> mine.class_names, mine.new_ids.tolist(), mine.graph.feature_names
         (('a', 'b'), [2], ('size',))
     """
+    options = TableOptions(
+        id_column, label_column, text_columns, features, new_nodes, new_column, source_column,
+        target_column, weight_column, min_weight, weights, edge_type_column, edge_types,
+        drop_unknown_edges, delimiter, encoding, max_words, text_vectors,
+    )  # fmt: skip
+    return read_graph(
+        source,
+        options,
+        nodes=nodes,
+        edges=edges,
+        node_type=node_type,
+        recipe=recipe,
+        name=name,
+        progress=progress,
+    )
+
+
+def read_graph(
+    source: Any,
+    options: TableOptions,
+    *,
+    nodes: Any = None,
+    edges: Any = None,
+    node_type: str | None = None,
+    recipe: TableEncoder | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: Progress = no_progress,
+) -> UserGraph:
+    """`load_graph` with its options for tables as one value."""
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
-    if isinstance(features, str) or isinstance(text_columns, str):
-        raise SettingError("features and text_columns are lists of names")
     if node_type is not None and not is_hetero(source):
         raise SettingError("node_type is for PyTorch Geometric's HeteroData")
     if isinstance(recipe, Mapping):
         recipe = TableEncoder.from_json(recipe)
-    told = open_vectors(text_vectors)
-    ready: LabelledGraph | None = None
     prepared = Prepared()
+    ready: LabelledGraph | None = None
     if isinstance(source, (str, PathLike)) and is_prepared(Path(source)):
         ready, prepared = read_prepared(Path(source))
         ready = ready if name is None else replace(ready, name=name)
     elif is_hetero(source):
-        ready, said = from_hetero(source, node_type, shares_of(edge_types), name or "PyG data")
-        prepared = Prepared(notes=said)
+        shares = parse_edge_types(options.edge_types)
+        ready, notes = from_hetero(source, node_type, shares, name or "PyG data")
+        prepared = Prepared(notes=notes)
+        options = replace(options, edge_types=None)
     elif source is not None:
         nodes, edges, ready = opened(source, name)
     if ready is not None:
-        unused = {"text_columns": text_columns, "features": features, "id_column": id_column,
-                  "new_column": new_column, "label_column": label_column,
-                  "recipe": recipe, "edge_type_column": edge_type_column,
-                  "edge_types": None if is_hetero(source) else edge_types}  # fmt: skip
-        given = [option for option, value in unused.items() if value]
-        if given:
-            raise SettingError(
-                f"{ready.name}: {given[0]} is for tables; "
-                "this graph has its features and labels already"
-            )
-        new = listed(new_nodes, ready.graph.node_ids, prepared.source or ready.name)
-        if new is not None and prepared.new is not None:
-            raise SettingError(f"{ready.name}: it says already which nodes are new; no new_nodes")
-        new = prepared.new if new is None else new
-        notes = list(prepared.notes)
-        if told is not None:
-            ids = ready.graph.node_ids.tolist()
-            found, _ = read_vectors(told, None, ids, ready.name, notes, progress)
-            ready = replace(ready, graph=ready.graph.with_vectors(found))
-        return marked(ready, new, notes, prepared.recipe)
+        return _with_new_nodes(ready, prepared, options, recipe, progress)
+    return _from_tables(source, nodes, edges, options, recipe, name, progress)
 
-    reading: ReadingOptions = {
-        "delimiter": delimiter,
-        "encoding": encoding,
-        "progress": progress,
-    }
-    columns = EdgeColumns(source_column, target_column, weight_column, edge_type_column)
-    shares = shares_of(edge_types)
-    options = EdgeOptions(columns, min_weight, weights or "count", shares, drop_unknown_edges)
-    notes = []
+
+# Options that say what is in tables; a graph that has features and labels takes none of them.
+FOR_TABLES = ("text_columns", "features", "id_column", "new_column", "label_column",
+              "edge_type_column", "edge_types")  # fmt: skip
+
+
+def _with_new_nodes(
+    ready: LabelledGraph,
+    prepared: Prepared,
+    options: TableOptions,
+    recipe: TableEncoder | None,
+    progress: Progress,
+) -> UserGraph:
+    """A graph that needs no tables, with its new nodes marked and vectors of texts beside it."""
+    values = {name: getattr(options, name) for name in FOR_TABLES} | {"recipe": recipe}
+    unused = [name for name, value in values.items() if value]
+    if unused:
+        raise SettingError(
+            f"{ready.name}: {unused[0]} is for tables; "
+            "this graph has its features and labels already"
+        )
+    new = listed(options.new_nodes, ready.graph.node_ids, prepared.source or ready.name)
+    if new is not None and prepared.new is not None:
+        raise SettingError(f"{ready.name}: it says already which nodes are new; no new_nodes")
+    new = prepared.new if new is None else new
+    notes = list(prepared.notes)
+    text_vectors = open_vectors(options.text_vectors)
+    if text_vectors is not None:
+        ids = ready.graph.node_ids.tolist()
+        vectors, _ = read_vectors(text_vectors, None, ids, ready.name, notes, progress)
+        ready = replace(ready, graph=ready.graph.with_vectors(vectors))
+    return marked(ready, new, notes, prepared.recipe)
+
+
+def _from_tables(
+    source: Any,
+    nodes: Any,
+    edges: Any,
+    options: TableOptions,
+    recipe: TableEncoder | None,
+    name: str | None,
+    progress: Progress,
+) -> UserGraph:
+    """A graph from a table of nodes, a table of edges, or both."""
+    options.check_edge_types()
+    text_vectors = open_vectors(options.text_vectors)
+    reading = options.reading(progress)
+    notes: list[str] = []
     table = None
     if nodes is not None:
-        used = (*(features or ()), *text_columns) if recipe is None else recipe.column_names
+        used = options.columns if recipe is None else recipe.column_names
         table = read_nodes(
             nodes,
-            id_column,
-            label_column,
-            new_column,
+            options.id_column,
+            options.label_column,
+            options.new_column,
             notes,
             used,
             is_later=recipe is not None,
-            linked=lambda: first_ids(edges, columns, reading),
+            linked=lambda: first_ids(edges, options, reading),
             **reading,
         )
     (ends, weight), table = read_edges(edges, table, options, notes, **reading)
     taken = (table.id_column, table.label_column, table.new_column)
     content = mark_list_columns(table.table, table.ids, taken)
+    source_name = table.table.source
     if recipe is None:
-        check_columns(table.table, (*(features or ()), *text_columns), taken)
+        check_columns(table.table, options.columns, taken)
         recipe, bag = TableEncoder.fit(
             content,
             ends,
             table.ids,
-            columns=features,
-            text_columns=tuple(text_columns),
+            columns=options.features,
+            text_columns=tuple(options.text_columns),
             not_features=[*(column for column in taken if column), *table.not_features],
-            max_words=max_words,
+            max_words=options.max_words,
             notes=notes,
             progress=progress,
         )
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
-        check_vectors_match(told, recipe.vectors, table.table.source)
-        x, said = recipe.transform(content, ends, table.ids, None, progress)
-        notes += said
+        check_vectors_match(text_vectors, recipe.vectors, source_name)
+        x, unmatched = recipe.transform(content, ends, table.ids, None, progress)
+        notes += unmatched
     vectors = None
-    source_name, texts = table.table.source, recipe.text_columns
-    if told is not None:
+    if text_vectors is not None:
+        texts = recipe.text_columns
         of_nodes = (lambda: join_texts(content, texts)) if texts else None
-        vectors, origin = read_vectors(told, of_nodes, table.ids, source_name, notes, progress)
+        vectors, origin = read_vectors(
+            text_vectors, of_nodes, table.ids, source_name, notes, progress
+        )
         if recipe.vectors is not None:
             recipe.vectors.check(origin)
         recipe = replace(recipe, vectors=recipe.vectors or origin)
@@ -286,10 +339,10 @@ def load_graph(
     labelled = LabelledGraph(
         graph, table.y, table.class_names, name=name or short_name(source, nodes, source_name)
     )
-    new = table.new if new_nodes is None else listed(new_nodes, graph.node_ids, source_name)
-    if new_nodes is not None and table.new is not None:
+    new = listed(options.new_nodes, graph.node_ids, source_name)
+    if new is not None and table.new is not None:
         raise SettingError("give either new_nodes or new_column, not both")
-    return marked(labelled, new, notes, recipe)
+    return marked(labelled, table.new if new is None else new, notes, recipe)
 
 
 def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:

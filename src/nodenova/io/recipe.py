@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from nodenova.errors import GraphError
 from nodenova.io.columns import MAX_VALUES, Column, infer_column, stay_numbers
+from nodenova.io.table_options import MAX_WORDS
 from nodenova.io.tables import Progress, Table, no_progress
 from nodenova.io.vectors import VectorSource
 from nodenova.io.words import bag_of_words, join_texts, select_words
 
-MAX_WORDS = 20_000
 MAX_NEIGHBORS = 2_000  # nodes of highest degree that serve as features when a graph has no others
 MAX_DENSE = 2**26  # entries of features that are kept as numbers for the sake of vectors: 256 MiB
 VECTOR_FIELDS = ("width", "means", "part_cuts")  # of a column

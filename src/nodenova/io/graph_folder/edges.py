@@ -16,7 +16,6 @@ import numpy as np
 from nodenova.errors import GraphError
 from nodenova.io.edges import (
     Chosen,
-    EdgeOptions,
     check_length,
     end_columns,
     kept_edges,
@@ -29,6 +28,7 @@ from nodenova.io.graph_folder.store import BATCH, Store
 from nodenova.io.mmap_graph import BESIDE, LINKS, MAX_NODES, ArrayFile
 from nodenova.io.nodes import Nodes, check_id, id_of, say_spaced, twice_there
 from nodenova.io.stream_columns import StreamColumn
+from nodenova.io.table_options import TableOptions
 from nodenova.io.tables import Progress, ReadingOptions, Rows, Table
 
 
@@ -114,7 +114,7 @@ class StoredIds(Sequence[str]):
 def number_edges(
     edges: Any,
     nodes: Nodes | None,
-    options: EdgeOptions,
+    options: TableOptions,
     *,
     notes: list[str],
     store: Store,
@@ -150,7 +150,7 @@ def number_edges(
         return nodes
     rows = open_edges(edges, reading)
     place = {} if nodes is None else {"": -1, **_known(rows.header[:2], store)}
-    chosen = end_columns(rows, options.columns, place, notes)
+    chosen = end_columns(rows, options, place, notes)
     counts = no_counts()
     _stage(rows, chosen, options, counts, nodes is None, store)
     notes += rows.notes
@@ -163,7 +163,7 @@ def number_edges(
     size = len(ids) if nodes is None else len(nodes.ids)
     if size > MAX_NODES:
         raise GraphError(f"{rows.source}: {size:,} nodes; a graph folder holds {MAX_NODES:,}")
-    if not counts["unknown"] or options.drop_unknown:
+    if not counts["unknown"] or options.drop_unknown_edges:
         _write(store, size, made, progress, counts, beside)
     say(rows, nodes, counts, options, notes)
     return named_nodes(rows.source, ids, notes) if nodes is None else nodes
@@ -178,7 +178,7 @@ def _known(names: Sequence[str], store: Store) -> dict[str, int]:
 def _stage(
     rows: Rows,
     chosen: Chosen,
-    options: EdgeOptions,
+    options: TableOptions,
     counts: dict[str, Any],
     grows: bool,
     store: Store,

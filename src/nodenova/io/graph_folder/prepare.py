@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from nodenova.data.labels import LabelledGraph, UserGraph
 from nodenova.errors import SettingError
-from nodenova.io.edges import EdgeColumns, EdgeOptions, EdgeTypes, first_ids, shares_of
+from nodenova.io.edges import first_ids
 from nodenova.io.graph_folder.edges import number_edges, store_ids, write_ids
 from nodenova.io.graph_folder.features import fit_recipe, write_features, write_neighbors
 from nodenova.io.graph_folder.store import MEMORY, Store
 from nodenova.io.graph_folder.tables import STREAMED, StreamedTable
 from nodenova.io.list_columns import VectorColumn
-from nodenova.io.load import TABLES, listed, load_graph, marked, opened, short_name
+from nodenova.io.load import TABLES, listed, load_graph, marked, opened, read_graph, short_name
 from nodenova.io.mmap_graph import (
     BESIDE,
     CSR,
@@ -37,59 +37,18 @@ from nodenova.io.mmap_graph import (
 )
 from nodenova.io.networkx_scipy import EDGE_LISTS
 from nodenova.io.nodes import check_columns, read_nodes
-from nodenova.io.recipe import MAX_WORDS, TableEncoder
-from nodenova.io.tables import Progress, ReadingOptions, no_progress
+from nodenova.io.recipe import TableEncoder
+from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions
+from nodenova.io.tables import Progress, no_progress
 from nodenova.io.text_files import check_file, file_ending
 from nodenova.io.vectors import TextVectors
 
 
-class TableOptions(TypedDict):
-    """Options of `load_graph` for tables."""
-
-    id_column: str | None
-    label_column: str | None
-    text_columns: Sequence[str]
-    features: Sequence[str] | None
-    new_nodes: str | PathLike[str] | Sequence[object] | None
-    new_column: str | None
-    source_column: str | None
-    target_column: str | None
-    weight_column: str | None
-    min_weight: float | None
-    weights: str | None
-    edge_type_column: str | None
-    edge_types: EdgeTypes | None
-    drop_unknown_edges: bool
-    delimiter: str | None
-    encoding: str | None
-    max_words: int
-    text_vectors: TextVectors | None
-    name: str | None
-    progress: Progress
-
-
-def edge_options(options: TableOptions) -> EdgeOptions:
-    """What they say of edges."""
-    columns = EdgeColumns(
-        options["source_column"],
-        options["target_column"],
-        options["weight_column"],
-        options["edge_type_column"],
-    )
-    return EdgeOptions(
-        columns,
-        options["min_weight"],
-        options["weights"] or "count",
-        shares_of(options["edge_types"]),
-        options["drop_unknown_edges"],
-    )
-
-
 def why_in_memory(options: TableOptions) -> str:
     """Why tables that could stay on disk are read into memory; "" where they are not."""
-    if options["edge_type_column"] is not None:
+    if options.edge_type_column is not None:
         return "edges with types are"
-    return "" if options["text_vectors"] is None else "tables with vectors of texts are"
+    return "" if options.text_vectors is None else "tables with vectors of texts are"
 
 
 TYPES = {"links_indptr": np.int64, "links_indices": np.int32, "x_indptr": np.int64,
@@ -227,115 +186,112 @@ def prepare_graph(
         ...     prepare_graph(Path(place) / "graph", pair).graph
         Graph(2 nodes, 2 edges, 2 dense features)
     """
+    options = TableOptions(
+        id_column, label_column, text_columns, features, new_nodes, new_column, source_column,
+        target_column, weight_column, min_weight, weights, edge_type_column, edge_types,
+        drop_unknown_edges, delimiter, encoding, max_words, text_vectors,
+    )  # fmt: skip
+    return write_graph_folder(
+        folder,
+        source,
+        options,
+        nodes=nodes,
+        edges=edges,
+        name=name,
+        memory=memory,
+        overwrite=overwrite,
+        progress=progress,
+    )
+
+
+def write_graph_folder(
+    folder: str | PathLike[str],
+    source: Any,
+    options: TableOptions,
+    *,
+    nodes: Any = None,
+    edges: Any = None,
+    name: str | None = None,
+    memory: str = MEMORY,
+    overwrite: bool = False,
+    progress: Progress = no_progress,
+) -> UserGraph:
+    """`prepare_graph` with its options for tables as one value."""
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
-    if isinstance(features, str) or isinstance(text_columns, str):
-        raise SettingError("features and text_columns are lists of names")
     folder = Path(folder)
     check_target(folder, overwrite)
-    options: TableOptions = {
-        "id_column": id_column, "label_column": label_column, "text_columns": text_columns,
-        "features": features, "new_nodes": new_nodes, "new_column": new_column,
-        "source_column": source_column, "target_column": target_column,
-        "weight_column": weight_column, "min_weight": min_weight, "weights": weights,
-        "edge_type_column": edge_type_column, "edge_types": edge_types,
-        "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
-        "max_words": max_words, "text_vectors": text_vectors, "name": name, "progress": progress,
-    }  # fmt: skip
-    said: list[str] = []
+    notes: list[str] = []
     if _is_folder_of_tables(source):
         nodes, edges, _ = opened(source, name)
     elif isinstance(source, (str, PathLike)) and _is_edge_file(Path(source)):
         edges = source
     why = why_in_memory(options)
     if not why and _is_streamed(nodes, edges):
-        _stream(folder, source, nodes, edges, memory, overwrite, options, said)
+        with new_folder(folder, overwrite) as made:
+            store = Store(made / "scratch", memory)
+            try:
+                title = name or short_name(source, nodes, "")
+                notes += _write(made, store, nodes, edges, options, title, progress)
+            finally:
+                store.close()
     else:
         tables = {} if source is not None else {"nodes": nodes, "edges": edges}
-        whole = load_graph(source, **tables, **options)
+        whole = read_graph(source, options, **tables, name=name, progress=progress)
         if not whole.graph.is_mapped and whole.recipe is not None:
             why = why or "only CSV and Parquet tables are not"
-            said.append(f"{whole.name}: read into memory, as {why}")
+            notes.append(f"{whole.name}: read into memory, as {why}")
         convert(whole, folder, overwrite)
     found = load_graph(folder)
-    return replace(found, notes=(*found.notes, *said))
-
-
-def _stream(
-    folder: Path,
-    source: Any,
-    nodes: Any,
-    edges: Any,
-    memory: str,
-    overwrite: bool,
-    options: TableOptions,
-    said: list[str],
-) -> None:
-    """What `load_graph` does with tables, on disk."""
-    with new_folder(folder, overwrite) as made:
-        store = Store(made / "scratch", memory)
-        try:
-            _write(made, store, source, nodes, edges, options, said)
-        finally:
-            store.close()
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def _write(
     made: Path,
     store: Store,
-    source: Any,
     nodes: Any,
     edges: Any,
     options: TableOptions,
-    said: list[str],
-) -> None:
-    progress, text_columns = options["progress"], tuple(options["text_columns"])
-    of_edges = edge_options(options)
-    reading: ReadingOptions = {
-        "delimiter": options["delimiter"],
-        "encoding": options["encoding"],
-        "progress": progress,
-    }
+    title: str,
+    progress: Progress,
+) -> list[str]:
+    """Write what `load_graph` would read from tables, on disk; notes on what needed memory."""
+    options.check_edge_types()
+    reading = options.reading(progress)
     notes: list[str] = []
-    wanted = (*(options["features"] or ()), *text_columns)
+    held: list[str] = []
     streamed = table = None
     if nodes is not None:
         streamed = StreamedTable(Path(nodes), store, reading)
         table = read_nodes(
             streamed.table,
-            options["id_column"],
-            options["label_column"],
-            options["new_column"],
+            options.id_column,
+            options.label_column,
+            options.new_column,
             notes,
-            wanted,
-            linked=lambda: first_ids(edges, of_edges.columns, reading),
+            options.columns,
+            linked=lambda: first_ids(edges, options, reading),
             read_ids=lambda table, column, notes: store_ids(table, column, notes, store),
         )
     table = number_edges(
-        edges,
-        table,
-        of_edges,
-        notes=notes,
-        store=store,
-        made=made,
-        reading=reading,
+        edges, table, options, notes=notes, store=store, made=made, reading=reading
     )
     ids, called = table.ids, table.table.source
     write_ids(store, len(ids), made)
     recipe = None
     taken = (table.id_column, table.label_column, table.new_column)
     if streamed is None:
-        check_columns(table.table, wanted, taken)
+        check_columns(table.table, options.columns, taken)
     else:
-        check_columns(streamed.table, wanted, taken)
+        check_columns(streamed.table, options.columns, taken)
         streamed.plain = taken
         recipe = fit_recipe(
             streamed,
             ids,
-            columns=options["features"],
-            text_columns=text_columns,
+            columns=options.features,
+            text_columns=tuple(options.text_columns),
             not_features=[*(column for column in taken if column), *table.not_features],
-            max_words=options["max_words"],
+            max_words=options.max_words,
             notes=notes,
             store=store,
             progress=progress,
@@ -346,17 +302,17 @@ def _write(
         write_features(streamed, ids, recipe, made, progress)
         for column in recipe.columns:
             if streamed.kind(column.name) is VectorColumn:
-                said.append(f"{called}: the vectors of column {column.name!r} were held in memory")
+                held.append(f"{called}: the vectors of column {column.name!r} were held in memory")
     new = table.new
-    if options["new_nodes"] is not None:
+    if options.new_nodes is not None:
         if new is not None:
             raise SettingError("give either new_nodes or new_column, not both")
-        new = listed(options["new_nodes"], np.load(made / "node_ids.npy", mmap_mode="r"), called)
+        new = listed(options.new_nodes, np.load(made / "node_ids.npy", mmap_mode="r"), called)
     save(made, {"y": table.y, "new": new})
     names = recipe.feature_names
     write_index(
         made,
-        name=options["name"] or short_name(source, nodes, called),
+        name=title or called,
         source=called,
         num_features=len(names),
         feature_names=names,
@@ -364,6 +320,7 @@ def _write(
         notes=notes,
         recipe=recipe,
     )
+    return held
 
 
 def _is_folder_of_tables(source: Any) -> bool:

@@ -1,0 +1,161 @@
+"""Options for reading tables of nodes and edges, as one value for Python, the CLI and run.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from nodenova.errors import SettingError, one_of
+
+if TYPE_CHECKING:
+    from nodenova.io.tables import Progress, ReadingOptions
+    from nodenova.io.vectors import TextVectors
+
+EdgeTypes: TypeAlias = "str | Sequence[str] | Mapping[str, float]"
+
+MAX_WORDS = 20_000
+WEIGHTS = ("count", "filter")
+REMEMBERED = (
+    "id_column", "label_column", "source_column", "target_column", "weight_column", "min_weight",
+    "weights", "edge_type_column", "edge_types", "drop_unknown_edges", "delimiter", "encoding",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of `nova.load_graph` for tables; it documents each of them.
+
+    A run remembers in run.json which columns hold ids, labels and edges, how weights and types of
+    edges count, and how its files are encoded (`REMEMBERED`). It does not remember features and
+    text columns, which its recipe has, nor new nodes and text vectors, which belong to one graph.
+
+    Raises:
+        SettingError: If an option has a value that it cannot have.
+    """
+
+    id_column: str | None = None
+    label_column: str | None = None
+    text_columns: Sequence[str] = ()
+    features: Sequence[str] | None = None
+    new_nodes: str | PathLike[str] | Sequence[object] | None = None
+    new_column: str | None = None
+    source_column: str | None = None
+    target_column: str | None = None
+    weight_column: str | None = None
+    min_weight: float | None = None
+    weights: str | None = None
+    edge_type_column: str | None = None
+    edge_types: EdgeTypes | None = None
+    drop_unknown_edges: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+    max_words: int = MAX_WORDS
+    text_vectors: TextVectors | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.features, str) or isinstance(self.text_columns, str):
+            raise SettingError("features and text_columns are lists of names")
+        if self.weights is not None and self.weights not in WEIGHTS:
+            raise one_of("weights (--weights)", self.weights, WEIGHTS)
+
+    @property
+    def counts_weights(self) -> bool:
+        """Whether edges are weighted, not only filtered, by their weights."""
+        return self.weight_column is not None and self.weights != "filter"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that become features, where they are named."""
+        return (*(self.features or ()), *self.text_columns)
+
+    def check_edge_types(self) -> None:
+        """Raise if edge types are chosen and no column holds them."""
+        if parse_edge_types(self.edge_types) is not None and self.edge_type_column is None:
+            raise SettingError(
+                "edge_types (--edge-types) chooses among the values of a column: "
+                "give edge_type_column (--edge-type-column) too"
+            )
+
+    def reading(self, progress: Progress) -> ReadingOptions:
+        """How a file is opened, as `open_rows` and `read_table` take it."""
+        return {"delimiter": self.delimiter, "encoding": self.encoding, "progress": progress}
+
+    def merged_with(self, given: TableOptions, *, needs_labels: bool = True) -> TableOptions:
+        """Return options that a run remembers, with those that are given again in their place.
+
+        Args:
+            given: The options of this call; those with their default value are as remembered.
+            needs_labels: False for later tables, which have a label column only if it is given
+                again.
+
+        Examples:
+            >>> run = TableOptions(label_column="topic", delimiter="tab")
+            >>> later = run.merged_with(TableOptions(delimiter=","), needs_labels=False)
+            >>> later == TableOptions(delimiter=",")
+            True
+        """
+        values = {option.name: getattr(given, option.name) for option in fields(given)}
+        defaults = {option.name: option.default for option in fields(given)}
+        changed = {
+            name: value
+            for name, value in values.items()
+            if value is not defaults[name] and not _is_empty(value)
+        }
+        if not needs_labels:
+            changed["label_column"] = given.label_column
+        return replace(self, **changed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what run.json stores as "reading": the remembered options that have a value."""
+        values = {name: getattr(self, name) for name in REMEMBERED}
+        if self.weight_column is not None:
+            values["weights"] = self.weights or "count"
+        return {name: value for name, value in values.items() if not _is_empty(value)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> TableOptions:
+        """Return the options that run.json stores."""
+        values = {name: stored[name] for name in REMEMBERED if name in stored}
+        if "weight_column" in values:
+            # Runs that do not name `weights` were made when weights only filtered edges.
+            values.setdefault("weights", "filter")
+        return cls(**values)
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value is False or (isinstance(value, (str, tuple)) and not value)
+
+
+def parse_edge_types(edge_types: EdgeTypes | None) -> dict[str, float] | None:
+    """Weight of each edge type by name; None means all types alike.
+
+    Examples:
+        >>> parse_edge_types("cites,writes=0.5")
+        {'cites': 1.0, 'writes': 0.5}
+    """
+    if edge_types is None:
+        return None
+    if isinstance(edge_types, Mapping):
+        pairs = [(str(name), str(share)) for name, share in edge_types.items()]
+    else:
+        texts = edge_types.split(",") if isinstance(edge_types, str) else edge_types
+        parts = [str(part).rpartition("=") for part in texts if str(part).strip()]
+        pairs = [(name, share) if equals else (share, "1") for name, equals, share in parts]
+    shares: dict[str, float] = {}
+    for name, text in pairs:
+        try:
+            share = float(text)
+        except ValueError:
+            share = math.nan
+        if not 0 < share < math.inf:
+            raise SettingError(
+                f"edge_types (--edge-types): the weight of {name.strip()!r} must be a positive "
+                f"number, it is {text.strip()!r}"
+            )
+        shares[name.strip()] = share
+    if not shares:
+        raise SettingError("edge_types (--edge-types) names no type of edges")
+    return shares
