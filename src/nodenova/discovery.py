@@ -14,8 +14,8 @@ from nodenova.methods.prism import Prism
 from nodenova.model.model import Model, Refresh, Stage
 from nodenova.nn.encode_cache import encode_rows, passes_kept
 from nodenova.nn.seeding import Threads, repeatable, sample
-from nodenova.nn.training import Watcher, watched_by
 from nodenova.open_world.count import MAX_COVERED, ClassCountEstimate, gather, judge
+from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
 
 SEES = ("graph", "new_ids")
 
@@ -29,7 +29,7 @@ def discover(
     before: Graph | None = None,
     seed: int = 0,
     threads: Threads = "auto",
-    watcher: Watcher | None = None,
+    progress: Progress = no_progress,
 ) -> Model:
     """Find `task.num_new` new classes among the unlabelled nodes `task.ids`.
 
@@ -51,7 +51,7 @@ def discover(
             its nodes is the same, and only such nodes carry classes over.
         seed: The same model, task, method and seed give the same result, bit for bit.
         threads: "auto" for all cores; the result does not depend on it.
-        watcher: Called after every epoch with its number, their number and the losses.
+        progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Returns:
         A bigger model: the classes of `model`, and the new ones. Where nothing seems new, the
@@ -81,12 +81,12 @@ def discover(
     model, done = _up_to_date(model, task, refresh, before, seed, threads)
     task = replace(task, graph=model.aligned(task.graph))
     count = None
-    with passes_kept(task.graph, wanted=task.num_new is None):  # for counting and the method
+    # One pass is kept for counting and for the method.
+    with passes_kept(task.graph, wanted=task.num_new is None), reporting_to(progress, DISCOVER):
         if task.num_new is None:
-            with watched_by(watcher):
-                count = count_new(model, task, seed=seed, threads=threads)
+            count = count_new(model, task, seed=seed, threads=threads)
             task = replace(task, num_new=count.number or None)
-        with repeatable(seed, f"discover-{len(model.stages)}", threads), watched_by(watcher):
+        with repeatable(seed, f"discover-{len(model.stages)}", threads):
             grown = _unchanged(model) if task.num_new is None else method.discover(model, task)
     found, before, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != before + wanted:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,15 +28,13 @@ from nodenova.methods import Method, choose_encoder, get_method
 from nodenova.model.classes import unused_names
 from nodenova.model.info import ClassInfos
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.nn.training import Watcher
+from nodenova.progress import Progress, no_progress
 from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
 from nodenova.runs.folder import DiscoveryFolder
 from nodenova.runs.predictions import as_known
-from nodenova.runs.run import DiscoveryRun, Steps, silent
+from nodenova.runs.run import DiscoveryRun
 from nodenova.settings import accepts_old_names
-
-Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
 
 
 @accepts_old_names(renamed={"unsure_below": "min_confidence"})
@@ -56,7 +54,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         none_share: About so many nodes of the known classes may be said to fit none of the classes
             (`fits_none` in `run_.predictions`); 0 asks for none.
         device: `auto`, `cpu`, `cuda`, …
-        watch: watch(seed, phase) gives what is called after every epoch of "fit" and of "discover".
+        progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Attributes:
         labels_: (N,) the class of every node: labels of the known classes as they were given, names
@@ -91,7 +89,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         keep_labels: bool = True,
         none_share: float = 0.0,
         device: str = "auto",
-        watch: Watch | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.num_new = num_new
         self.method = method
@@ -103,7 +101,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.keep_labels = keep_labels
         self.none_share = none_share
         self.device = device
-        self.watch = watch
+        self.progress = progress
 
     def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
         """Learn the known classes from labelled nodes, and discover new ones among the others.
@@ -124,13 +122,11 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         mixed, notes = self._mixed(method, loaded)
         notes = (*notes, *unused_edge_weights(encoder, loaded.graph))
         old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
-        watch = self.watch or (lambda seed, phase: None)
+        progress = self.progress or no_progress
         given = self.fit_settings or {}
         with shared_passes():  # phase 2, the exam and all that is told of the nodes read the same z
-            known = fit(
-                old, encoder, seed=seed, device=self.device, watcher=watch(seed, "fit"), **given
-            )
-            self.model_ = discover(known, new, method, seed=seed, watcher=watch(seed, "discover"))
+            known = fit(old, encoder, seed=seed, device=self.device, progress=progress, **given)
+            self.model_ = discover(known, new, method, seed=seed, progress=progress)
             self.run_ = DiscoveryRun(
                 title=loaded.name,
                 model=self.model_,
@@ -208,7 +204,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         overwrite: bool = False,
         title: str | None = None,
         shown: Mapping[str, Sequence[str]] | None = None,
-        steps: Steps = silent,
+        progress: Progress = no_progress,
     ) -> Path:
         """Write what `nodenova discover` writes: model, tables and a page to review the classes on.
 
@@ -219,7 +215,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             title: Of the page; the name of the folder unless given.
             shown: What the page shows of nodes: (N,) texts by the name of a column; their words
                 unless given.
-            steps: Called with (steps done, steps) while the map is laid out.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Returns:
             The path of the page.
@@ -227,7 +223,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         run = self.run_.presented(title or Path(folder).resolve().name, shown or {})
         written = DiscoveryFolder.write(
-            Path(folder), run, keep_graph=keep_graph, overwrite=overwrite, steps=steps
+            Path(folder), run, keep_graph=keep_graph, overwrite=overwrite, progress=progress
         )
         return written.path / "report.html"
 

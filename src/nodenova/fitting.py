@@ -25,8 +25,9 @@ from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
-from nodenova.nn.training import Watcher, frozen, minimize, watched_by
+from nodenova.nn.training import frozen, minimize
 from nodenova.open_world.novelty import MAX_NODES, Partition
+from nodenova.progress import FIT, Progress, no_progress, reporting_to
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
@@ -56,7 +57,7 @@ def fit(
     seed: int = 0,
     device: str = "auto",
     threads: Threads = "auto",
-    watcher: Watcher | None = None,
+    progress: Progress = no_progress,
     **settings: Any,
 ) -> Model:
     """Learn the old classes: an encoder, a head, and statistics of each class (Eq. 9).
@@ -74,7 +75,7 @@ def fit(
         seed: The same seed on the same machine gives the same model, bit for bit.
         device: "auto", "cpu", "cuda", ….
         threads: "auto" for all cores; the result does not depend on it.
-        watcher: Called after every epoch with its number, their number and the losses.
+        progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
         **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
             compared (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5,
             input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
@@ -98,7 +99,7 @@ def fit(
     place = pick_device(device)
     closed_form = encoder_kind(encoder).closed_form
     lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
-    with repeatable(seed, "fit", threads), watched_by(watcher):
+    with repeatable(seed, "fit", threads), reporting_to(progress, FIT):
         if closed_form is not None:
             return _compute(old, closed_form, seed, place, lda)
         return _train(old, encoder, seed, place, settings, lda)

@@ -200,15 +200,13 @@ def test_without_a_terminal_a_phase_is_a_line_and_a_long_one_several(
 
     monkeypatch.setattr(progress, "time", Clock)
     monkeypatch.delitem(sys.modules, "torch")  # as it is when a command begins
-    with shared.loading(quiet=False), progress.Bars(shared.err, show=True) as bars:
-        watch = bars.watcher(0, "fit")
-        assert watch is not None
+    with shared.loading(quiet=False), progress.Bars(show=True) as bars:
+        bars("learning the known classes", 0)
         for epoch in range(1, 31):
             now[0] += 1
-            watch(epoch, 30, {"loss": 1.0})
-        with progress.mapping(show=True) as step:
-            step(1, 2)
-            step(2, 2)
+            bars("learning the known classes", epoch, 30, loss=1.0)
+        bars("drawing the map", 1, 2)
+        bars("drawing the map", 2, 2)
     said = [line.partition(" s  ")[2] for line in lines()]
     assert said == [
         "loading PyTorch",
@@ -216,17 +214,14 @@ def test_without_a_terminal_a_phase_is_a_line_and_a_long_one_several(
         "learning the known classes, 10 of 30",
         "learning the known classes, 20 of 30",
         "learning the known classes, 30 of 30",
-        "what is in the classes",
         "drawing the map",
     ]
     assert all("\r" not in line and "\x1b" not in line for line in lines())
 
 
 def test_who_wants_quiet_gets_no_line(lines: Callable[[], list[str]]) -> None:
-    with shared.loading(quiet=True), progress.Bars(shared.err, show=False) as bars:
-        assert bars.watcher(0, "fit") is None
-        with progress.mapping(show=False) as step:
-            step(1, 2)
+    with shared.loading(quiet=True), progress.Bars(show=False) as bars:
+        bars("drawing the map", 1, 2)
     assert lines() == []
 
 
@@ -247,7 +242,7 @@ def test_a_pipe_gets_plain_lines_the_first_before_pytorch(tmp_path: Path, labell
     assert "torch" in heavy
     assert "torch_geometric" not in heavy  # Prism has no use for it, and it takes as long again
     begun = [line.partition(" s  ")[2] for line in said.splitlines() if " s  " in line]
-    assert begun[0] == "reading"
+    assert begun[0] == "reading files"
     assert begun[-2:] == ["loading PyTorch", "learning the known classes"]
     assert "\r" not in said
     assert "\x1b" not in said

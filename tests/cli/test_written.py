@@ -68,11 +68,11 @@ def test_steps_of_a_computed_method_are_logged_by_what_they_are(
     monkeypatch.setattr(progress, "log_line", lines.append)
     monkeypatch.setattr(progress, "MAX_SILENCE", 0.0)
     y = [c if c < 2 and i % 2 else -1 for i, c in enumerate(labelled.y.tolist())]
-    console = Console(file=io.StringIO(), width=80)
-    with progress.Bars(console, show=True) as bars:
-        nova.NodeDiscoverer(random_state=0, watch=bars.watcher).fit(labelled.graph, y)
-    assert any("how many there are 3 of" in line for line in lines)
-    assert "discovering classes, grouping 12 of 12" in lines
+    monkeypatch.setattr(progress, "err", Console(file=io.StringIO(), width=80))
+    with progress.Bars(show=True) as bars:
+        nova.NodeDiscoverer(random_state=0, progress=bars).fit(labelled.graph, y)
+    assert any("discovering classes: counting, 3 of" in line for line in lines)
+    assert "discovering classes: grouping, 12 of 12" in lines
 
 
 def spec(name: str, encoder: str, method: object, key: str) -> Any:

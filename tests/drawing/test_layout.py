@@ -49,7 +49,7 @@ def test_nearest_of_many_are_nearly_the_nearest(monkeypatch: pytest.MonkeyPatch)
 def test_groups_stay_together_and_the_map_is_the_same_every_time() -> None:
     z, y = groups(400)
     steps: list[tuple[int, int]] = []
-    xy = tsne.positions(z, lambda done, of: steps.append((done, of)))
+    xy = tsne.positions(z, lambda phase, done, total: steps.append((done, total)))
     assert steps[-1] == (tsne.ITERATIONS, tsne.ITERATIONS)
     assert xy.min() >= 0
     assert xy.max() <= 1

@@ -14,8 +14,8 @@ import torch
 
 from nodenova.errors import SettingError
 from nodenova.io import vectors
-from nodenova.io.tables import no_progress
 from nodenova.io.vectors import LanguageModel
+from nodenova.progress import no_progress
 from tests.io.tiny_model import make_model
 
 TEXTS = ["word1 word2 word3", "word4", "word1 word2 word3", "unheard of", "word5 " * 60]

@@ -145,18 +145,18 @@ def test_what_is_no_method_is_refused_before_it_runs(fitted, tasks, method: obje
         nova.discover(fitted, tasks[1], method)  # type: ignore[arg-type]
 
 
-def test_the_watcher_sees_every_epoch(fitted, tasks) -> None:
+def test_every_epoch_is_reported(fitted, tasks) -> None:
     seen: list[tuple[int, int]] = []
     nova.discover(
         fitted,
         tasks[1],
         nova.Sword(epochs=3),
-        watcher=lambda epoch, epochs, losses: seen.append((epoch, epochs)),
+        progress=lambda phase, done, total=1, **losses: seen.append((done, total)),
     )
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert seen == [(0, 1), (1, 3), (2, 3), (3, 3)]
 
 
-def test_watching_does_not_change_the_result(fitted, tasks) -> None:
-    a = nova.discover(fitted, tasks[1], nova.Sword(epochs=3), watcher=lambda *_: None)
+def test_progress_does_not_change_the_result(fitted, tasks) -> None:
+    a = nova.discover(fitted, tasks[1], nova.Sword(epochs=3), progress=lambda *_, **losses: None)
     b = nova.discover(fitted, tasks[1], nova.Sword(epochs=3))
     assert (a.predict_proba(tasks[1].graph) == b.predict_proba(tasks[1].graph)).all()

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.errors import SettingError
-from nodenova.nn.training import minimize, rampup, watched_by
+from nodenova.nn.training import minimize, rampup
+from nodenova.progress import reporting_to
 
 
 class Point(nn.Module):
@@ -113,12 +114,16 @@ def test_the_second_score_breaks_ties() -> None:
     assert float(point.at.detach()) == seen[1]
 
 
-def test_the_watcher_sees_every_epoch_and_only_within_its_block() -> None:
+def test_every_epoch_is_reported_and_only_within_the_block() -> None:
     point, calls = Point(1.0), []
-    with watched_by(lambda epoch, epochs, losses: calls.append((epoch, epochs, sorted(losses)))):
+
+    def progress(phase: str, done: float, total: float = 1.0, /, **losses: float) -> None:
+        calls.append((phase, done, total, sorted(losses)))
+
+    with reporting_to(progress, "training"):
         minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
     minimize(lambda epoch: {"a": point.at**2}, [point], epochs=2)
-    assert calls == [(1, 2, ["a"]), (2, 2, ["a"])]
+    assert calls == [("training", 0, 1, []), ("training", 1, 2, ["a"]), ("training", 2, 2, ["a"])]
 
 
 def test_training_that_breaks_down_says_when_and_by_which_term() -> None:

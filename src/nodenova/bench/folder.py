@@ -24,13 +24,14 @@ from nodenova.bench import schedules
 from nodenova.bench.embeddings import read_map, write_map
 from nodenova.bench.plan import Plan, as_now
 from nodenova.bench.row import Row
-from nodenova.bench.run import Outcome, Watch, run_one, unwatched
+from nodenova.bench.run import Outcome, run_one
 from nodenova.data.labels import LabelledGraph
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.files import read_json, to_json, write_atomically
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
+from nodenova.progress import Progress, add_prefix, no_progress
 
 FORMAT = "nodenova run"
 MAP = "map.npz"
@@ -135,7 +136,7 @@ class RunFolder:
         labelled: LabelledGraph,
         plan: Plan,
         seeds: Sequence[int],
-        watch: Watch = unwatched,
+        progress: Progress = no_progress,
         done: Callable[[Row], None] = lambda row: None,
     ) -> list[Row]:
         """Run the seeds that are not there yet and return the rows of all of `seeds`.
@@ -144,13 +145,13 @@ class RunFolder:
             labelled: The graph that the folder was created for.
             plan: The plan that it was created for.
             seeds: Which seeds, in the order of the rows.
-            watch: Gives the watcher of a seed and phase.
+            progress: Called as each phase advances.
             done: Called with the row of each seed, those that were there too.
         """
         finished = {row.seed: row for row in self.rows()}
         for seed in seeds:
             if seed not in finished:
-                outcome = run_one(labelled, plan, seed, watch)
+                outcome = run_one(labelled, plan, seed, add_prefix(progress, f"seed {seed}: "))
                 self._write(outcome, seed)
                 finished[seed] = outcome.row
             done(finished[seed])

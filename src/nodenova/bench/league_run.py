@@ -12,7 +12,7 @@ from nodenova.bench.baselines import Baseline, CountingRule
 from nodenova.bench.plan import Plan
 from nodenova.bench.protocols import world_of
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
-from nodenova.bench.run import Phase1Result, Watch, fit_plan, unwatched
+from nodenova.bench.run import Phase1Result, fit_plan
 from nodenova.data.labels import Exam, LabelledGraph
 from nodenova.data.mixed_splits import OpenWorld
 from nodenova.discovery import SEES, discover
@@ -26,6 +26,7 @@ from nodenova.methods.prism import Prism
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
 from nodenova.nn.seeding import repeatable
+from nodenova.progress import Progress, no_progress
 
 TOLD = "which_new"  # in `sees`: which unlabelled nodes are of new classes
 
@@ -40,26 +41,28 @@ class _Played:
     model: Model | None = None
 
 
-def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Phase1Result:
+def learn(
+    labelled: LabelledGraph, plan: Plan, seed: int, progress: Progress = no_progress
+) -> Phase1Result:
     """Phase 1 of a run: it does not depend on who takes part, but for the encoder.
 
     Args:
         labelled: The graph.
         plan: What is run.
         seed: Of phase 1.
-        watch: Gives a watcher of training.
+        progress: Called as each phase advances.
 
     Returns:
         The model of the old classes, and how long it took.
     """
-    return fit_plan(_world(labelled, plan, seed).old, plan, seed, watch)
+    return fit_plan(_world(labelled, plan, seed).old, plan, seed, progress)
 
 
 def play(
     labelled: LabelledGraph,
     plan: Plan,
     seed: int,
-    watch: Watch = unwatched,
+    progress: Progress = no_progress,
     fitted: Phase1Result | None = None,
 ) -> Row:
     """Every session of a protocol and its exams.
@@ -68,7 +71,7 @@ def play(
         labelled: The graph.
         plan: What is run: its `protocol` says on which nodes, its `handed` how they are given.
         seed: Of both phases.
-        watch: Gives a watcher of training.
+        progress: Called as each phase advances.
         fitted: Phase 1, if it was done before.
 
     Returns:
@@ -84,14 +87,14 @@ def play(
         ('mixed-30', 'mixed', (2, 2))
     """
     world = _world(labelled, plan, seed)
-    fitted = fitted or fit_plan(world.old, plan, seed, watch)
+    fitted = fitted or fit_plan(world.old, plan, seed, progress)
     clock = time.perf_counter()
     if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
         played = _count(world, plan, seed, fitted.model)
     elif isinstance(plan.method, Baseline):
         played = _assign(world, plan.method, seed, fitted.model)
     else:
-        played = _discover(world, plan, seed, watch, fitted.model)
+        played = _discover(world, plan, seed, progress, fitted.model)
     seconds = time.perf_counter() - clock
     if played.model is not None:
         played.measured |= _measured(labelled, world, plan, played.model)
@@ -137,15 +140,14 @@ def _world(labelled: LabelledGraph, plan: Plan, seed: int) -> OpenWorld:
     return world_of(labelled, plan.protocol, plan.class_split or 0, seed, plan.visibility)
 
 
-def _discover(world: OpenWorld, plan: Plan, seed: int, watch: Watch, model: Model) -> _Played:
+def _discover(world: OpenWorld, plan: Plan, seed: int, progress: Progress, model: Model) -> _Played:
     assert isinstance(plan.method, Method)
     # After phase 1 too: what is forgotten later is measured against it.
     played = _Played([_first_grade(model, world)] if len(world.tasks) > 1 else [], model=model)
     before, refreshes = world.old.graph, 0
     for session, exam in enumerate(world.exams):
         task = world.handed(session, plan.handed)
-        watcher = watch(seed, "discover")
-        model = discover(model, task, plan.method, before=before, seed=seed, watcher=watcher)
+        model = discover(model, task, plan.method, before=before, seed=seed, progress=progress)
         before, refreshes = task.graph, refreshes + (model.stages[-1].refresh is not None)
         played.grades.append(grade(model, exam))
         played.model, played.sees = model, tuple(model.stages[-1].sees)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from nodenova.bench import schedules
 from nodenova.bench.plan import Plan
@@ -20,14 +18,8 @@ from nodenova.fitting import fit
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.nn.training import Watcher
+from nodenova.progress import Progress, no_progress
 from nodenova.supervised.entrance import discover_supervised
-
-Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
-
-
-def unwatched(seed: int, phase: str) -> None:
-    """No watcher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +61,16 @@ def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
     )
 
 
-def learn(labelled: LabelledGraph, plan: Plan, seed: int, watch: Watch = unwatched) -> Phase1Result:
+def learn(
+    labelled: LabelledGraph, plan: Plan, seed: int, progress: Progress = no_progress
+) -> Phase1Result:
     """Phase 1 alone. It does not depend on the plan's method."""
     ready = drawn(labelled, plan, seed)
     old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    return fit_plan(old, plan, seed, watch)
+    return fit_plan(old, plan, seed, progress)
 
 
-def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Phase1Result:
+def fit_plan(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1Result:
     """Phase 1 as a plan has it, on labelled nodes that were chosen already."""
     clock = time.perf_counter()
     model = fit(
@@ -84,7 +78,7 @@ def fit_plan(old: OldTask, plan: Plan, seed: int, watch: Watch) -> Phase1Result:
         plan.encoder,
         seed=seed,
         device=plan.device,
-        watcher=watch(seed, "fit"),
+        progress=progress,
         **schedules.fit_settings(plan),
     )
     return Phase1Result(model, time.perf_counter() - clock)
@@ -94,7 +88,7 @@ def run_one(
     labelled: LabelledGraph,
     plan: Plan,
     seed: int,
-    watch: Watch = unwatched,
+    progress: Progress = no_progress,
     fitted: Phase1Result | None = None,
 ) -> Outcome:
     """Both phases and the exam for one seed.
@@ -103,7 +97,7 @@ def run_one(
         labelled: The graph, with all its labels.
         plan: What to run.
         seed: Of both phases, and of a split that is drawn.
-        watch: `watch(seed, phase)` gives the watcher for "fit" and for "discover".
+        progress: Called as each phase advances.
         fitted: Phase 1 of the same plan and seed, if it was done before.
 
     Examples:
@@ -117,19 +111,18 @@ def run_one(
     method = plan.method
     ready = drawn(labelled, plan, seed)
     old, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    fitted = fitted or fit_plan(old, plan, seed, watch)
+    fitted = fitted or fit_plan(old, plan, seed, progress)
     before = fitted.model
     with shared_passes():  # phase 2 and both exams read the same z where the encoder stays
         clock = time.perf_counter()
-        watcher = watch(seed, "discover")
         if isinstance(method, Method):
             # As methods were compared from the first: what phase 1 has learned stays.
-            after = discover(before, new, method, refresh=False, seed=seed, watcher=watcher)
+            after = discover(before, new, method, refresh=False, seed=seed, progress=progress)
         else:
             given = labelled_new_task(
                 ready, plan.old, num_new=plan.num_new, setting=plan.visibility
             )
-            after = discover_supervised(before, given, method, seed=seed, watcher=watcher)
+            after = discover_supervised(before, given, method, seed=seed, progress=progress)
         discover_seconds = time.perf_counter() - clock
         last, first = grade(after, exam), grade(before, exam)
     row = Row(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -21,7 +21,6 @@ from nodenova.bench.rowfile import RowFile
 from nodenova.bench.runs import RunSpec
 from nodenova.bench.worker import Runner, Source, failed_row, kept
 from nodenova.nn.seeding import fixed_threads
-from nodenova.nn.training import Watcher
 
 MAX_CRASHES = 2  # a run whose process dies this often has failed; once may have been an accident
 
@@ -192,16 +191,13 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
     # Ctrl-C goes to everybody in the terminal; the parent ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch(seed: int, phase: str) -> Watcher:
-        def epoch_done(epoch: int, epochs: int, losses: Mapping[str, float]) -> None:
-            if epoch % 20 == 0 or epoch == epochs:
-                if os.getppid() != parent:
-                    os._exit(1)
-                pipe.send(Epoch(phase, epoch, epochs))
+    def send_progress(phase: str, done: float, total: float = 1.0, /, **losses: float) -> None:
+        if done and (done % 20 == 0 or done == total):
+            if os.getppid() != parent:
+                os._exit(1)
+            pipe.send(Epoch(phase, int(done), int(total)))
 
-        return epoch_done
-
-    runner = Runner(source, watch)
+    runner = Runner(source, send_progress)
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         while True:
             fitted = None

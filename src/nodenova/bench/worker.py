@@ -9,13 +9,14 @@ from nodenova.bench import league_run as league
 from nodenova.bench import schedules
 from nodenova.bench.embeddings import map_content
 from nodenova.bench.row import Row, frozen_settings
-from nodenova.bench.run import Phase1Result, Watch, learn, run_one, unwatched
+from nodenova.bench.run import Phase1Result, learn, run_one
 from nodenova.bench.runs import RunSpec
 from nodenova.data.labels import LabelledGraph
 from nodenova.evaluation.provenance import commit, versions
 from nodenova.files import write_atomically
 from nodenova.io.datasets import load_dataset
 from nodenova.io.load import load_graph
+from nodenova.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ class Runner:
 
     Args:
         source: Where their datasets are.
-        watch: As of `run_one`.
+        progress: Called as each phase advances.
     """
 
-    def __init__(self, source: Source, watch: Watch = unwatched) -> None:
+    def __init__(self, source: Source, progress: Progress = no_progress) -> None:
         self.source = source
-        self.watch = watch
+        self.progress = progress
         self.graphs: dict[str, LabelledGraph] = {}
 
     def attempt(self, spec: RunSpec, fitted: Phase1Result | None = None) -> RunOutcome:
@@ -82,11 +83,11 @@ class Runner:
                 self.graphs[name] = self.source.load(name)
             graph = self.graphs[name]
             if plan.protocol:
-                fitted = fitted or league.learn(graph, plan, seed, self.watch)
-                row = league.play(graph, plan, seed, self.watch, fitted)
+                fitted = fitted or league.learn(graph, plan, seed, self.progress)
+                row = league.play(graph, plan, seed, self.progress, fitted)
                 return RunOutcome(replace(row, key=spec.key), fitted)
-            fitted = fitted or learn(graph, plan, seed, self.watch)
-            outcome = run_one(graph, plan, seed, self.watch, fitted)
+            fitted = fitted or learn(graph, plan, seed, self.progress)
+            outcome = run_one(graph, plan, seed, self.progress, fitted)
             content = map_content(outcome) if spec.keep_map else None
             kept = f"{spec.key}.npz" if spec.keep_map else None
             return RunOutcome(replace(outcome.row, key=spec.key, map=kept), fitted, content)

@@ -177,8 +177,7 @@ class Board:
             self.running[worker] = (spec, "starting")
             self.since[worker] = time.monotonic()
         elif isinstance(what, Epoch):
-            phase = {"fit": "phase 1", "discover": "phase 2"}[what.phase]
-            self.running[worker] = (spec, f"{phase}, epoch {what.epoch} of {what.epochs}")
+            self.running[worker] = (spec, f"{what.phase}, {what.epoch} of {what.epochs}")
         else:
             self.running.pop(worker, None)
             self.done += 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli.app import Quiet, app, err, fail, loading, out, program
+from nodenova.cli.app import Quiet, app, fail, loading, out, program
 from nodenova.cli.output import print_verdict, write
 from nodenova.cli.progress import Bars
 from nodenova.errors import StorageError
@@ -62,8 +62,8 @@ def demo_mixed(
     title = "WordNet: known kinds of nouns and others, and nobody says which"
     told = LabelledGraph(labelled.graph, y, labelled.class_names[:num_old], name=title)
     try:
-        with Bars(err, show=not quiet) as bars:
-            found = NodeDiscoverer(random_state=seed, watch=bars.watcher).fit(told)
+        with Bars(not quiet) as bars:
+            found = NodeDiscoverer(random_state=seed, progress=bars).fit(told)
         if not quiet:
             print_verdict(found.run_, ())
         write(folder, found.run_, keep_graph=True, overwrite=overwrite, quiet=quiet)
@@ -179,8 +179,8 @@ def demo(
         from nodenova.runs.run import DiscoveryRun
     plan = Plan("wordnet", Prism(), "prism", tuple(range(num_old)), num_new, per_class=PER_CLASS)
     try:
-        with shared_passes(), Bars(err, show=not quiet) as bars:
-            outcome = run_one(labelled, plan, seed, bars.watcher)
+        with shared_passes(), Bars(not quiet) as bars:
+            outcome = run_one(labelled, plan, seed, bars)
             y = np.full(labelled.graph.num_nodes, -1)
             y[outcome.exam.ids] = outcome.exam.y
             run = DiscoveryRun(

@@ -17,7 +17,6 @@ from nodenova.cli.app import (
     app,
     check_method,
     check_probability,
-    err,
     fail,
     listed_names,
     loading,
@@ -165,7 +164,7 @@ def discover(
     chosen = get_method(method, settings)
     use_cluster(ray, loaded.graph, graph, choose_encoder(method, encoder))
     try:
-        with Bars(err, show=not quiet) as bars:
+        with Bars(not quiet) as bars:
             found = NodeDiscoverer(
                 number,
                 method=chosen,
@@ -176,7 +175,7 @@ def discover(
                 keep_labels=not relabel,
                 none_share=none_share,
                 device="auto" if ray is None else "cpu",
-                watch=bars.watcher,
+                progress=bars,
             ).fit(loaded)
         if not quiet:
             print_verdict(found.run_, found.notes_[len(loaded.notes) :])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nodenova.cli import graph_options
-from nodenova.cli.app import GOING_ON, err, fail, loading, print_notes
+from nodenova.cli.app import GOING_ON, fail, loading, print_notes
 from nodenova.cli.output import PageOptions, print_verdict, write
-from nodenova.cli.progress import Bars, Reading
+from nodenova.cli.progress import Bars
 from nodenova.errors import GraphError, SettingError, one_of
 from nodenova.runs.run_dir import check_place, run_document
 
@@ -137,7 +137,7 @@ def go_on(wanted: Wanted) -> None:
         # What it says of nodes to discover in is of a run that goes on from no other.
         print_notes(note for note in notes if not note.endswith("as none were named"))
     try:
-        with Bars(err, show=not wanted.quiet) as bars:
+        with Bars(not wanted.quiet) as bars:
             found = continue_run(
                 earlier,
                 loaded,
@@ -150,7 +150,7 @@ def go_on(wanted: Wanted) -> None:
                 min_confidence=wanted.min_confidence,
                 keep_labels=not wanted.relabel,
                 none_share=wanted.none_share,
-                watch=bars.watcher,
+                progress=bars,
             )
         if not wanted.quiet:
             print_verdict(found.run, found.notes)
@@ -217,14 +217,14 @@ def _read(wanted: Wanted, options: dict[str, Any]) -> UserGraph:
 
     if (wanted.graph is None) == (wanted.nodes is None and wanted.edges is None):
         raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
-    with Reading(err, show=not wanted.quiet) as progress:
+    with Bars(not wanted.quiet, "reading files") as bars:
         return load_graph(
             wanted.graph,
             nodes=wanted.nodes,
             edges=wanted.edges,
             new_nodes=wanted.new_nodes,
             new_column=wanted.new_column,
-            progress=progress,
+            progress=bars,
             **options,
         )
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
-from nodenova.cli.app import FINDING, INPUT, err, listed_names
-from nodenova.cli.progress import Reading
+from nodenova.cli.app import FINDING, INPUT, listed_names
+from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def load_files(
     """
     if (graph is None) == (nodes is None and edges is None):
         raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
-    with Reading(err, show) as progress:
+    with Bars(show, "reading files") as bars:
         from nodenova.io.load import load_graph
 
         return load_graph(
@@ -250,7 +250,7 @@ def load_files(
             edges=edges,
             text_columns=tuple(text_columns or ()),
             features=None if features is None else listed_names(features),
-            progress=progress,
+            progress=bars,
             **options,
         )
 

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from nodenova.cli import graph_options
-from nodenova.cli.app import OWN, Quiet, Threads, app, err, fail, loading, out, print_notes
+from nodenova.cli.app import OWN, Quiet, Threads, app, fail, loading, out, print_notes
 from nodenova.cli.graph_options import entries_of, estimate, sentence
 from nodenova.display import percent
 
@@ -147,8 +147,8 @@ def count(
         from nodenova.nn.encode_cache import shared_passes
     old, new, _ = tasks_from_labels(loaded, mixed=mixed, seed=seed)
     try:
-        with shared_passes(), Bars(err, show=not quiet) as bars:
-            model = fit(old, seed=seed, watcher=bars.watcher(seed, "fit"))
+        with shared_passes(), Bars(not quiet) as bars:
+            model = fit(old, seed=seed, progress=bars)
             found = count_new(model, new, seed=seed)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 
 from nodenova.cli.app import OUTPUT, err, out, print_notes, program
-from nodenova.cli.progress import mapping
+from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError
 
@@ -165,7 +165,7 @@ def write(
     """
     from nodenova.runs.folder import DiscoveryFolder
 
-    with mapping(not quiet) as steps:
+    with Bars(not quiet) as bars:
         DiscoveryFolder.write(
             folder,
             run,
@@ -173,7 +173,7 @@ def write(
             overwrite=overwrite,
             reading={name: value for name, value in (reading or {}).items() if value},
             report=report,
-            steps=steps,
+            progress=bars,
         )
     if not quiet:
         print_classes(run.classes, run.model.stages)

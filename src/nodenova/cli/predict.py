@@ -35,7 +35,7 @@ from nodenova.cli.app import (
 )
 from nodenova.cli.cluster import RayAddress, use_cluster
 from nodenova.cli.output import one_line_table
-from nodenova.cli.progress import Reading
+from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import GraphError, SettingError
 from nodenova.model.classes import kind_read
@@ -387,7 +387,7 @@ def given_graph(
         reading = {**own.document.get("reading", {}), **_said(options)}
         if not options.get("label_column"):
             reading.pop("label_column", None)
-        with Reading(err, show=not quiet):
+        with Bars(not quiet, "reading files"):
             loaded, asked = with_added(own.graph(), nodes, edges, recipe, **reading)
     else:
         if recipe is not None and (graph is None or is_table(graph)):

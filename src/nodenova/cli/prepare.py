@@ -14,14 +14,13 @@ from nodenova.cli.app import (
     DataRoot,
     Quiet,
     app,
-    err,
     fail,
     listed_names,
     loading,
     out,
     print_notes,
 )
-from nodenova.cli.progress import Reading
+from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
 
 
@@ -76,7 +75,7 @@ def prepare(
             convert(load_dataset(dataset, data_root), folder, overwrite)
             made = load_graph(folder)
         else:
-            with Reading(err, not quiet) as progress:
+            with Bars(not quiet, "reading files") as bars:
                 made = prepare_graph(
                     folder, graph, nodes=nodes, edges=edges, id_column=id_column,
                     label_column=label_column, text_columns=tuple(text_columns or ()),
@@ -87,7 +86,7 @@ def prepare(
                     edge_types=edge_types, text_vectors=text_vectors,
                     drop_unknown_edges=drop_unknown_edges,
                     delimiter=delimiter, encoding=encoding, memory=memory, overwrite=overwrite,
-                    progress=progress,
+                    progress=bars,
                 )  # fmt: skip
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)

@@ -17,7 +17,7 @@ from nodenova.cli.output import (
     print_kept_suggestions,
     print_suggestions,
 )
-from nodenova.cli.progress import mapping
+from nodenova.cli.progress import Bars
 from nodenova.display import plural
 from nodenova.errors import SettingError
 from nodenova.runs.run_dir import run_document
@@ -78,9 +78,9 @@ def apply_review(
     with loading(quiet):
         from nodenova.runs.folder import DiscoveryFolder
     run = DiscoveryFolder(run_path)
-    with mapping(not quiet) as steps:
+    with Bars(not quiet) as bars:
         try:
-            model = run.apply(document, steps)
+            model = run.apply(document, bars)
         except SettingError as error:
             raise SettingError(f"{review_path}: {error}") from error
     if not quiet:
@@ -144,8 +144,8 @@ def undo(
     taken.without_last(last)
     with loading(quiet):
         from nodenova.runs.folder import DiscoveryFolder
-    with mapping(not quiet) as steps:
-        now = DiscoveryFolder(run_path).undo(last, steps)
+    with Bars(not quiet) as bars:
+        now = DiscoveryFolder(run_path).undo(last, bars)
     if not quiet:
         for decision in taken.decisions[-last:]:
             out.print(f"Taken back: {escape(sentence(decision))}", highlight=False, soft_wrap=True)
@@ -187,15 +187,15 @@ class Desk:
         from nodenova.runs.folder import write_findings
 
         if self._session is not None and self._session.saved:
-            with mapping(not self._quiet) as steps:
-                write_findings(self._path, self._session.run, steps)
+            with Bars(not self._quiet) as bars:
+                write_findings(self._path, self._session.run, bars)
 
     def _opened(self) -> ReviewSession:
         if self._session is None:
             with loading(self._quiet):
                 from nodenova.runs.folder import DiscoveryFolder
-            with mapping(not self._quiet) as steps:
-                self._session = DiscoveryFolder(self._path).desk(steps)
+            with Bars(not self._quiet) as bars:
+                self._session = DiscoveryFolder(self._path).desk(bars)
                 if self._kept is None:
                     self._session.page()
         return self._session

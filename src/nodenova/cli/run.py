@@ -18,7 +18,6 @@ from nodenova.cli.app import (
     app,
     check_method,
     check_saved,
-    err,
     fail,
     load_named,
     loading,
@@ -124,6 +123,7 @@ def run(
         from nodenova.bench.run_page import write_report
         from nodenova.cli.progress import Bars
         from nodenova.files import to_json, write_atomically
+        from nodenova.progress import add_prefix
 
     chosen_method = get_method(method, settings)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
@@ -143,14 +143,16 @@ def run(
     _check(labelled, plan)
     rows: list[Row] = []
     try:
-        with Bars(err, show=not quiet, seeds=True) as bars:
+        with Bars(not quiet) as bars:
             if folder is None:
                 for seed in wanted:
-                    rows.append(run_one(labelled, plan, seed, bars.watcher).row)
-                    bars.done(rows[-1])
+                    rows.append(
+                        run_one(labelled, plan, seed, add_prefix(bars, f"seed {seed}: ")).row
+                    )
+                    bars.print_scores(rows[-1])
             else:
                 place = RunFolder.create(folder, plan, labelled.fingerprint(), overwrite)
-                rows = place.run(labelled, plan, wanted, bars.watcher, bars.done)
+                rows = place.run(labelled, plan, wanted, bars, bars.print_scores)
     except KeyboardInterrupt:
         kept = "; finished seeds are kept, the same command goes on from there"
         fail("stopped" if folder is None else "stopped" + kept, 130)
@@ -173,13 +175,13 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.render import summarize
     from nodenova.bench.run_page import write_report
-    from nodenova.cli.progress import mapping
+    from nodenova.cli.progress import Bars
     from nodenova.runs.folder import DiscoveryFolder
     from nodenova.runs.run_dir import is_discovery
 
     if is_discovery(run_path):
-        with mapping(not quiet) as steps:
-            page = DiscoveryFolder(run_path).report(steps)
+        with Bars(not quiet) as bars:
+            page = DiscoveryFolder(run_path).report(bars)
         if not quiet:
             out.print(f"Report: {escape(str(page))}", soft_wrap=True)
         return

@@ -23,6 +23,7 @@ import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError
+from nodenova.progress import Progress
 
 
 class TextColumn(Sequence[str]):
@@ -132,7 +133,7 @@ def is_frame(table: object) -> bool:
     return nw.dependencies.is_into_dataframe(table)
 
 
-def open_frame(table: Any, source: str, progress: Callable[[str, float], None]) -> Frame:
+def open_frame(table: Any, source: str, progress: Progress) -> Frame:
     """A data frame in memory."""
     is_arrow = nw.dependencies.is_pyarrow_table(table)
     notes: list[str] = []
@@ -149,7 +150,7 @@ def open_frame(table: Any, source: str, progress: Callable[[str, float], None]) 
     return Frame(source, header, notes, lambda: columns, pieces, is_numbered)
 
 
-def open_parquet(path: Path, source: str, progress: Callable[[str, float], None]) -> Frame:
+def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
     """A Parquet file, of which only the columns that are asked for are read."""
     try:
         import pyarrow as pa

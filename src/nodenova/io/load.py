@@ -26,10 +26,10 @@ from nodenova.io.pyg import from_hetero, is_hetero
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
 from nodenova.io.tables import ENDINGS as JSON_ENDINGS
-from nodenova.io.tables import Progress, no_progress
 from nodenova.io.text_files import check_file, file_ending, text_file
 from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
 from nodenova.io.words import join_texts
+from nodenova.progress import Progress, no_progress
 
 
 def listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
@@ -162,7 +162,7 @@ def load_graph(
         recipe: That of an earlier `UserGraph`, or of a model: the very same features for a changed
             or grown file.
         name: What messages and results call the graph; by default after its file.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
 
     Returns:
         A `LabelledGraph` that also has `new_ids`, `notes` on every repair, and the `recipe`.

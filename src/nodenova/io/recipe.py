@@ -17,9 +17,10 @@ import scipy.sparse as sp
 from nodenova.errors import GraphError
 from nodenova.io.columns import MAX_VALUES, Column, infer_column, stay_numbers
 from nodenova.io.table_options import MAX_WORDS
-from nodenova.io.tables import Progress, Table, no_progress
+from nodenova.io.tables import Table
 from nodenova.io.vectors import VectorSource
 from nodenova.io.words import bag_of_words, join_texts, select_words
+from nodenova.progress import Progress, no_progress
 
 MAX_NEIGHBORS = 2_000  # nodes of highest degree that serve as features when a graph has no others
 MAX_DENSE = 2**26  # entries of features that are kept as numbers for the sake of vectors: 256 MiB
@@ -74,7 +75,7 @@ class TableEncoder:
             edges: (2, E) numbers of nodes.
             ids: (N,) of the nodes.
             bag: (N, words) who has which word, if that has been counted already.
-            progress: Called with what is being done and which share of it is done.
+            progress: Function `progress(phase, share)`, called as reading advances.
 
         Returns:
             (N, d) features, and notes on what the recipe did not know or did not find.
@@ -181,7 +182,7 @@ class TableEncoder:
             not_features: Columns that are something else, as ids and labels are.
             max_words: The most words that become features, those of highest TF-IDF.
             notes: Gets a sentence on what was assumed or left out.
-            progress: Called with what is being done and which share of it is done.
+            progress: Function `progress(phase, share)`, called as reading advances.
 
         Returns:
             The recipe, and who has which of its words, so that they need not be counted again.

@@ -35,8 +35,8 @@ from nodenova.io.frames import (
     to_text,
 )
 from nodenova.io.text_files import check_file, file_ending, text_file
+from nodenova.progress import Progress, no_progress
 
-Progress: TypeAlias = "Callable[[str, float], None]"
 Row: TypeAlias = "tuple[int, list[str]]"
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def open_csv(
         source: What messages call it.
         delimiter: A character, or its name; found by default.
         encoding: Found by default.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
 
     Returns:
         Names of the columns, every row with its line, and what was repaired, to which more may be
@@ -230,7 +230,7 @@ def open_json(path: Path, source: str, encoding: str | None, progress: Progress)
         path: The file.
         source: What messages call it.
         encoding: Found by default.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
 
     Raises:
         GraphError: It is empty, or no table of records; here or while records are read.
@@ -336,10 +336,6 @@ class ReadingOptions(TypedDict, total=False):
 MISSING = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "<na>"}
 )  # what spreadsheets write for an empty cell
-
-
-def no_progress(stage: str, share: float) -> None:
-    """Nobody watches."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,8 @@ import numpy as np
 
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import vectors_of
-from nodenova.io.tables import Progress, is_missing, quote
+from nodenova.io.tables import is_missing, quote
+from nodenova.progress import Progress
 
 BATCH = 32  # texts that are read at a time
 MAX_TOKENS = 512  # of a text that are read, where the model does not say
@@ -87,7 +88,7 @@ class LanguageModel:
 
         Args:
             texts: (N,) what to read; what is too long for the model is cut.
-            progress: Called with what is being done and which share of it is done.
+            progress: Function `progress(phase, share)`, called as reading advances.
 
         Raises:
             SettingError: The files of the model cannot be read.
@@ -310,7 +311,7 @@ def read_vectors(
         ids: (N,) of the nodes.
         source: What messages call the table of nodes.
         notes: Gets a sentence on what was done.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
 
     Returns:
         (N, k) float32, and where they came from.

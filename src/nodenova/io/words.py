@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.io.list_columns import TextListColumn
-from nodenova.io.tables import Progress, Table
+from nodenova.io.tables import Table
+from nodenova.progress import Progress
 
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
 COMMON = 0.5  # a word that more than this share of the nodes have says nothing

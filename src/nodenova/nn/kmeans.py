@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from torch import Tensor
 
-from nodenova.nn.training import progress
+from nodenova.progress import report
 
 
 def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
@@ -72,7 +72,7 @@ def subsampled_kmeans(
     part = max(k, -(-2 * len(rows) // 3))
     found = []
     for number in range(times):
-        progress(number + 1, times, "grouping")
+        report(number + 1, times, "grouping")
         some = points[torch.randperm(len(rows))[:part].numpy()]
         if len(np.unique(some, axis=0)) < k:
             continue

@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from nodenova.errors import SettingError
+from nodenova.progress import report
 
 History: TypeAlias = "dict[str, list[float]]"
-Watcher: TypeAlias = "Callable[[int, int, Mapping[str, float]], None]"
-
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-
-
-@contextmanager
-def watched_by(watcher: Watcher | None) -> Iterator[None]:
-    """Within this block every loop calls `watcher(epoch, epochs, losses)` after each epoch."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
-
-
-def progress(done: int, of: int, what: str) -> None:
-    """Tell whoever watches how far a method is that is computed, not trained.
-
-    Args:
-        done: Steps that are done.
-        of: How many there are.
-        what: Of what kind they are, "grouping".
-    """
-    watcher = _watcher.get()
-    if watcher is not None:
-        watcher(done, of, {what: float(done)})
 
 
 def rampup(epoch: int, length: int) -> float:
@@ -95,7 +68,6 @@ def minimize(
     history: History = {}
     best: tuple[float, ...] | None = None
     best_epoch, best_state = 0, [copy.deepcopy(m.state_dict()) for m in modules]
-    watcher = _watcher.get()
     for epoch in range(1, epochs + 1):
         for module in modules:
             module.train()
@@ -108,8 +80,7 @@ def minimize(
         values = {name: float(part.detach()) for name, part in parts.items()}
         for name, value in values.items():
             history.setdefault(name, []).append(value)
-        if watcher is not None:
-            watcher(epoch, epochs, values)
+        report(epoch, epochs, **values)
         lost = [name for name, value in values.items() if not math.isfinite(value)]
         if lost and best is not None:
             break  # the best state is from before

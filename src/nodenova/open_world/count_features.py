@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from nodenova.nn.training import progress
 from nodenova.open_world.anchored_kmeans import (
     Directions,
     group_sums,
@@ -20,6 +19,7 @@ from nodenova.open_world.anchored_kmeans import (
 )
 from nodenova.open_world.mixed import WhitenedSpace
 from nodenova.open_world.novelty import self_likeness
+from nodenova.progress import report
 
 
 def likeness(
@@ -282,7 +282,7 @@ def _path(points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator) -> 
     even, center = np.ones(len(points)), points[:0]
     groups = []
     for k in range(MAX_NEW + 2):
-        progress(k + 1, MAX_NEW + 2, "counting")
+        report(k + 1, MAX_NEW + 2, "counting")
         if k:
             more = seeds(points, np.concatenate([anchors, center]), 1, rng, even, TRIED)
             fresh = seeds(points, anchors, k, rng, even, 3)

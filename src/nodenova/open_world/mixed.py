@@ -25,7 +25,6 @@ from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import sample
 from nodenova.nn.statistics import ClassStatistics
-from nodenova.nn.training import progress
 from nodenova.open_world.anchored_kmeans import (
     Directions,
     anchored_kmeans,
@@ -34,6 +33,7 @@ from nodenova.open_world.anchored_kmeans import (
     whitening,
 )
 from nodenova.open_world.novelty import generator
+from nodenova.progress import report
 
 RESTARTS = 8  # of anchored k-means
 RESTARTS_AGAIN = 2  # of each grouping of a part
@@ -157,7 +157,7 @@ def fit_mixed_classifier(
     rows = wide[torch.from_numpy(some).to(z_new.device)]
     heads, others = [], []
     for number in range(resamples):
-        progress(number + 1, resamples, "grouping")
+        report(number + 1, resamples, "grouping")
         others.append(_regrouped(again, groups[some], num_new, part_weight))
         heads.append(head_of(rows, others[-1]))
     heads = heads or [head_of(wide, groups)]

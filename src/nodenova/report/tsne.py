@@ -9,14 +9,13 @@ is put among those of the sample that are nearest to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.fft import irfft2, next_fast_len, rfft2
 from scipy.linalg import eigh
 
 from nodenova.nn.seeding import fixed_threads
+from nodenova.progress import Progress, no_progress
 
 DIMENSIONS = 32  # of the embeddings, the strongest directions
 MAX_FOR_DIRECTIONS = 4000  # nodes by which these are found
@@ -32,14 +31,12 @@ MAX_CELLS = 512  # of the grid, along one side
 BLOCK = 4000  # nodes among which neighbors are searched by brute force
 
 
-def positions(
-    z: np.ndarray, progress: Callable[[int, int], None] = lambda done, of: None
-) -> np.ndarray:
+def positions(z: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
     """Lay nodes out on a flat map, like embeddings near each other.
 
     Args:
         z: (n, d) embeddings.
-        progress: Called with (steps done, steps).
+        progress: Called after every step.
 
     Returns:
         (n, 2) places in [0, 1] x [0, 1].
@@ -178,7 +175,7 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (b * b).sum(axis=1) - 2 * a @ b.T
 
 
-def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None]) -> np.ndarray:
+def _descend(y: np.ndarray, p: sp.csr_array, progress: Progress) -> np.ndarray:
     n = len(y)
     y = np.asfortranarray(y)  # a coordinate lies in one piece: sums along it are quick
     degree, begin = np.diff(p.indptr), p.indptr[:-1]  # every node has neighbors
@@ -196,7 +193,7 @@ def _descend(y: np.ndarray, p: sp.csr_array, progress: Callable[[int, int], None
         velocity = (0.5 if early else 0.8) * velocity - rate * gains * gradient
         y = y + velocity
         y -= y.mean(axis=0)
-        progress(i + 1, ITERATIONS)
+        progress("drawing the map", i + 1, ITERATIONS)
     return y
 
 

@@ -9,28 +9,28 @@ A review taken by a model: all of its decisions, or none.
 
 from __future__ import annotations
 
-from nodenova.errors import NodenovaError, SettingError
-from nodenova.graph import Graph
-from nodenova.model.edits import apply_decision
-from nodenova.model.model import Model
-from nodenova.model.saving import weights_digest
-from nodenova.review.review_file import Review
 import os
 import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+
 import numpy as np
-from nodenova.errors import SettingError
+
+from nodenova.errors import NodenovaError, SettingError
 from nodenova.files import to_json, umask, write_atomically
+from nodenova.graph import Graph
 from nodenova.model.decisions import Decision, Relabel
+from nodenova.model.edits import apply_decision
 from nodenova.model.loading import load_model
-from nodenova.model.saving import save_model
-from nodenova.runs.labels import LABELS, corrected, no_labels, read_labels, write_labels
-from nodenova.review.review_file import History
-from nodenova.runs.map_cache import KeptMap
+from nodenova.model.model import Model
+from nodenova.model.saving import save_model, weights_digest
+from nodenova.progress import Progress, no_progress
 from nodenova.review.page import review_page
-from nodenova.runs.run import DiscoveryRun, Steps, silent
+from nodenova.review.review_file import History, Review
+from nodenova.runs.labels import LABELS, corrected, no_labels, read_labels, write_labels
+from nodenova.runs.map_cache import KeptMap
+from nodenova.runs.run import DiscoveryRun
 
 
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:
@@ -185,7 +185,7 @@ class ReviewSession:
         model_folder: A saved model, read anew after each review.
         run: What the page tells beside the model: the graph, facts, grades.
         review_path: Where the last review is kept.
-        progress: Called with (steps done, steps) while the map is laid out.
+        progress: Function `progress(phase, done, total)`, called while the page is made.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class ReviewSession:
         run: DiscoveryRun,
         review_path: Path,
         *,
-        progress: Steps = silent,
+        progress: Progress = no_progress,
     ) -> None:
         self._folder = model_folder
         self._run = run

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+
 import numpy as np
+
 from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.discovery import check_mixed, discover, method_name
-from nodenova.errors import SettingError, SplitError
-from nodenova.growth import MIN_MEAN
-from nodenova.growth import Change, change_of, check_refresh
-from nodenova.growth import check_refreshable, refit_encoder
-from nodenova.methods import Method
-from nodenova.model.model import FittedOn
-from nodenova.model.model import Model
-from nodenova.model.saving import weights_digest
-from nodenova.model.model import Refresh
-from nodenova.nn.encode_cache import shared_passes
-from nodenova.nn.training import Watcher
 from nodenova.display import plural
-from nodenova.methods.prism import Prism
-from nodenova.runs.labels import read_labels
-from nodenova.runs.folder import DiscoveryFolder
-from nodenova.runs.run import DiscoveryRun
-from nodenova.review.user_labels import NOBODY_SAID, UserLabels, labels_of_later
+from nodenova.errors import SettingError, SplitError
 from nodenova.graph import NewTask
-
-
-Watch: TypeAlias = "Callable[[int, str], Watcher | None]"
+from nodenova.growth import (
+    MIN_MEAN,
+    Change,
+    change_of,
+    check_refresh,
+    check_refreshable,
+    refit_encoder,
+)
+from nodenova.methods import Method
+from nodenova.methods.prism import Prism
+from nodenova.model.model import FittedOn, Model, Refresh
+from nodenova.model.saving import weights_digest
+from nodenova.nn.encode_cache import shared_passes
+from nodenova.progress import Progress, no_progress
+from nodenova.review.user_labels import NOBODY_SAID, UserLabels, labels_of_later
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.labels import read_labels
+from nodenova.runs.run import DiscoveryRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ def continue_run(
     min_confidence: float = 0.5,
     keep_labels: bool = True,
     none_share: float = 0.0,
-    watch: Watch | None = None,
+    progress: Progress = no_progress,
 ) -> Continued:
     """Discover in a graph that has grown since an earlier run.
 
@@ -86,7 +87,7 @@ def continue_run(
         keep_labels: Whether labelled nodes keep their labels, and nodes of the earlier run their
             class unless it has become unlikely.
         none_share: As in `DiscoveryRun`.
-        watch: watch(seed, phase) gives what is called after every epoch.
+        progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Returns:
         The run, for `DiscoveryFolder.write`, and what was done.
@@ -111,7 +112,6 @@ def continue_run(
     change = None if model.fitted_on is None else change_of(model.fitted_on, graph, before)
     why = _why_refresh(model, change, refresh, further)
     done = None
-    watcher = None if watch is None else watch(seed, "discover")
     with shared_passes():
         digest = weights_digest(model)
         if why is not None:
@@ -126,7 +126,7 @@ def continue_run(
                 seed=seed,
             )
         task = NewTask(graph, ids, num_new, mixed=mixed)
-        model = discover(model, task, method, refresh=False, seed=seed, watcher=watcher)
+        model = discover(model, task, method, refresh=False, seed=seed, progress=progress)
         model = model.with_last_stage(replace(model.stages[-1], refresh=done))
         notes += () if done is None else (done.sentence(), *done.notes)
         run = DiscoveryRun(

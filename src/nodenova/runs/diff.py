@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+
 from nodenova.errors import SettingError
+from nodenova.files import table_content
 from nodenova.model.decisions import Decision, Merge, Reject, Split
-from pathlib import Path
 from nodenova.model.saving import read_document
 from nodenova.runs.folder import DiscoveryFolder
-from nodenova.files import table_content
-
 
 SAME = "same"  # as many nodes as before
 

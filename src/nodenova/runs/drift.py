@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
 from nodenova.display import percent
 from nodenova.errors import StorageError
-
 
 Z_95 = 1.96  # standard errors within which 95 % of samples are
 

@@ -6,17 +6,18 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
 import numpy as np
 import scipy.sparse as sp
 import torch
+
 from nodenova.errors import SettingError, StorageError
-from nodenova.files import write_atomically
+from nodenova.files import table_content, write_atomically
 from nodenova.graph import Graph
 from nodenova.model.model import Model
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.runs.predictions import Predictions
-from nodenova.files import table_content
 from nodenova.review.user_labels import UserLabels
+from nodenova.runs.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,57 +25,57 @@ What follows from the model and the graph of a run, written into its folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from nodenova.files import to_json, write_atomically
-from nodenova.model.info import ClassInfo
-from nodenova.runs.map_cache import KeptMap
-from nodenova.runs.labels import next_labels
-from nodenova.review.page import review_page
-from nodenova.files import table_content
-from nodenova.runs.run import DiscoveryRun, Steps, silent
 import csv
 import io
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import numpy as np
+
 from nodenova.errors import StorageError
 from nodenova.evaluation.graded import GradedRun
-from nodenova.files import read_json, to_json, umask, write_atomically
+from nodenova.files import read_json, table_content, to_json, umask, write_atomically
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.recipe import TableEncoder
 from nodenova.model.classes import shown_names
+from nodenova.model.info import ClassInfo
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model
-from nodenova.runs.apply import ReviewSession, apply_to_saved, undo
-from nodenova.review.review_file import History
-from nodenova.runs.run_dir import FORMAT, check_place, run_document
+from nodenova.progress import Progress, no_progress
 from nodenova.review.node_text import read_shown, write_shown
-
+from nodenova.review.page import review_page
+from nodenova.review.review_file import History
+from nodenova.runs.apply import ReviewSession, apply_to_saved, undo
+from nodenova.runs.labels import next_labels
+from nodenova.runs.map_cache import KeptMap
+from nodenova.runs.run import DiscoveryRun
+from nodenova.runs.run_dir import FORMAT, check_place, run_document
 
 REPORT = "report.html"
 
 
 def write_findings(
-    folder: Path, run: DiscoveryRun, steps: Steps = silent, report: bool = True
+    folder: Path, run: DiscoveryRun, progress: Progress = no_progress, report: bool = True
 ) -> None:
     """Write the tables, the suggestions and the page of a run.
 
     Args:
         folder: Where to.
         run: What was found.
-        steps: Called with (steps done, steps) while the map is laid out.
+        progress: Function `progress(phase, done, total)`, called while the page is made.
         report: Whether the page is made. One that is not is made when it is asked for; an earlier
             one, which would say something else now, goes.
     """
     table = folder / "predictions.csv"
     write_atomically(table, run.predictions.content(table))
     if report:
-        page = review_page(run.page_data(KeptMap(folder, steps)))
+        progress("describing the classes", 0)
+        page = review_page(run.page_data(KeptMap(folder, progress)))
         write_atomically(folder / REPORT, page.encode())
     else:
         (folder / REPORT).unlink(missing_ok=True)
@@ -131,7 +131,7 @@ class DiscoveryFolder:
         overwrite: bool = False,
         reading: Mapping[str, object] | None = None,
         report: bool = True,
-        steps: Steps = silent,
+        progress: Progress = no_progress,
     ) -> DiscoveryFolder:
         """Write everything beside `path` and put it there in one step.
 
@@ -142,7 +142,7 @@ class DiscoveryFolder:
             overwrite: Whether an earlier discovery there may be replaced.
             reading: Options of `load_graph` by which its files were read, for later ones.
             report: Whether the page is made now, or when it is asked for.
-            steps: Called with (steps done, steps) while the map is laid out.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Raises:
             StorageError: A run may not be written there.
@@ -184,7 +184,7 @@ class DiscoveryFolder:
             }
             write_atomically(place / "run.json", to_json(document))
             write_shown(place, run.graph.node_ids, run.shown)
-            write_findings(place, run, steps, report)
+            write_findings(place, run, progress, report)
             if path.is_dir():
                 shutil.rmtree(path)
             os.rename(place, path)
@@ -280,12 +280,12 @@ class DiscoveryFolder:
             history=History.read(self.path),
         )
 
-    def apply(self, review: object, steps: Steps = silent) -> Model:
+    def apply(self, review: object, progress: Progress = no_progress) -> Model:
         """Make a review part of the model, and write everything that is about it anew.
 
         Args:
             review: The review or its document. A wrong one changes nothing.
-            steps: Called with (steps done, steps) while the map is laid out.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Raises:
             SettingError: One of its decisions cannot be taken.
@@ -293,15 +293,15 @@ class DiscoveryFolder:
         graph = self.graph() if self.keeps_graph else None
         model = apply_to_saved(self.model_folder, review, graph, self.path / "review.json")
         if graph is not None:
-            self.report(steps)
+            self.report(progress)
         return model
 
-    def undo(self, count: int = 1, steps: Steps = silent) -> History:
+    def undo(self, count: int = 1, progress: Progress = no_progress) -> History:
         """Take back the last decisions, and write everything that is about the model anew.
 
         Args:
             count: How many.
-            steps: Called with (steps done, steps) while the map is laid out.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Returns:
             What is decided now.
@@ -312,18 +312,18 @@ class DiscoveryFolder:
         graph = self.graph() if self.keeps_graph else None
         now = undo(self.model_folder, graph, self.path, count)
         if graph is not None:
-            self.report(steps)
+            self.report(progress)
         return now
 
-    def report(self, steps: Steps = silent) -> Path:
+    def report(self, progress: Progress = no_progress) -> Path:
         """Write the page, the tables and the suggestions anew; the path of the page."""
-        write_findings(self.path, self.run(), steps)
+        write_findings(self.path, self.run(), progress)
         return self.path / REPORT
 
-    def desk(self, steps: Steps = silent) -> ReviewSession:
+    def desk(self, progress: Progress = no_progress) -> ReviewSession:
         """What the review server serves and saves to."""
         return ReviewSession(
-            self.model_folder, self.run(), self.path / "review.json", progress=steps
+            self.model_folder, self.run(), self.path / "review.json", progress=progress
         )
 
 

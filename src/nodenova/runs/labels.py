@@ -8,15 +8,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
 import numpy as np
+
 from nodenova.errors import SettingError
 from nodenova.files import write_atomically
 from nodenova.graph import Graph
+from nodenova.model.classes import has_own_name
 from nodenova.model.decisions import Relabel
 from nodenova.review.user_labels import NOBODY_SAID
-from nodenova.model.classes import has_own_name
 from nodenova.runs.run import DiscoveryRun
-
 
 LABELS = "labels.npz"  # of a run, beside its model
 

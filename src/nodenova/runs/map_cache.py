@@ -8,11 +8,12 @@ import zipfile
 import zlib
 from contextlib import suppress
 from pathlib import Path
-import numpy as np
-from nodenova.report.tsne import positions
-from nodenova.files import write_atomically
-from nodenova.runs.run import Steps, silent
 
+import numpy as np
+
+from nodenova.files import write_atomically
+from nodenova.progress import Progress, no_progress
+from nodenova.report.tsne import positions
 
 NAME = "map.npz"
 UNREADABLE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -25,12 +26,12 @@ class KeptMap:
 
     Args:
         folder: Of the run.
-        steps: Called with (steps done, steps) while the map is laid out.
+        progress: Function `progress(phase, done, total)`, called while the page is made.
     """
 
-    def __init__(self, folder: Path, steps: Steps = silent) -> None:
+    def __init__(self, folder: Path, progress: Progress = no_progress) -> None:
         self._path = folder / NAME
-        self._steps = steps
+        self._progress = progress
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """(n, 2) places of nodes with embeddings z (n, d)."""
@@ -41,7 +42,7 @@ class KeptMap:
         with suppress(*UNREADABLE), self._path.open("rb") as file, np.load(file) as kept:
             if str(kept["key"]) == digest:
                 return np.array(kept["xy"])
-        xy = positions(z, self._steps)
+        xy = positions(z, self._progress)
         content = io.BytesIO()
         np.savez_compressed(content, key=np.array(digest), xy=xy)
         with suppress(OSError):  # a folder that can only be read: the next page lays it out again

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
 import numpy as np
+
 from nodenova.files import table_content
-from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.model import Model
 from nodenova.review.user_labels import NOBODY_SAID, UserLabels
-
 
 COLUMNS = ("node", "class", "name", "kind", "probability", "unsure", "label", "agrees")
 

@@ -7,36 +7,34 @@ Nodes that an earlier run has classified: they keep their class unless there is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Self
-import numpy as np
-from nodenova.model.model import Model
-from nodenova.review.user_labels import NOBODY_SAID, UserLabels
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from nodenova.report.tsne import positions
+from typing import Self
+
+import numpy as np
+
+from nodenova.display import html_table
 from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.provenance import versions
 from nodenova.files import to_json
 from nodenova.graph import Graph
 from nodenova.io.recipe import TableEncoder
 from nodenova.model.info import ClassInfos, class_info
-from nodenova.model.similarity import Likeness, class_likeness
+from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
-from nodenova.display import html_table
+from nodenova.model.similarity import Likeness, class_likeness
+from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import HeldOut, held_out, spare_fit
-from nodenova.review.review_file import History
 from nodenova.review.page_data import Layout, PageData, collect
-from nodenova.runs.predictions import Predictions
+from nodenova.review.review_file import History
 from nodenova.review.suggest import suggestions
 from nodenova.review.suggestions import Suggestions
-from nodenova.review.trust import HeldOutScores
-from nodenova.review.user_labels import UserLabels, labels_in_new_classes
-from nodenova.review.trust import Verdict, verdict
-
+from nodenova.review.trust import HeldOutScores, Verdict, verdict
+from nodenova.review.user_labels import NOBODY_SAID, UserLabels, labels_in_new_classes
+from nodenova.runs.predictions import Predictions
 
 MIN_STAY = 0.001  # the probability below which the class of the earlier run is given up
 
@@ -77,13 +75,6 @@ class SettledLabels(UserLabels):
         was = np.where(self.meant(model)[self.before], p, -np.inf)
         stays = (self.before != NOBODY_SAID) & ~self.labelled & (was.max(axis=1) >= MIN_STAY)
         return np.where(stays, was.argmax(axis=1), row)
-
-
-Steps = Callable[[int, int], None]
-
-
-def silent(done: int, of: int) -> None:
-    """No progress."""
 
 
 @dataclass(frozen=True, eq=False)

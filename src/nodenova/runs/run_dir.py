@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
 from nodenova.errors import StorageError
 from nodenova.files import read_json
-
 
 FORMAT = "nodenova discovery"
 

@@ -7,35 +7,31 @@ A graph given to a model after it was made: its features, and what is known of i
 
 from __future__ import annotations
 
-from typing import Any
-import numpy as np
-import scipy.sparse as sp
-from nodenova.data.labels import UNKNOWN, UserGraph
-from nodenova.errors import GraphError, SettingError
-from nodenova.graph import Graph
-from nodenova.io.load import load_graph
-from nodenova.io.recipe import TableEncoder
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from nodenova.data.labels import UserGraph
-from nodenova.model.model import Model
-from nodenova.runs.predictions import with_known_features
-from nodenova.runs.run import DiscoveryRun
-from nodenova.review.user_labels import UserLabels, labels_of_later
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
-from nodenova.errors import SettingError
-from nodenova.model.info import ClassInfos
-from nodenova.model.saving import weights_digest
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.display import html_table
+from nodenova.errors import GraphError, SettingError
+from nodenova.graph import Graph
+from nodenova.io.load import load_graph
+from nodenova.io.recipe import TableEncoder
+from nodenova.model.info import ClassInfos
+from nodenova.model.model import Model
+from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, Review
-from nodenova.runs.folder import DiscoveryFolder
-from nodenova.runs.predictions import Predictions
 from nodenova.review.suggestions import Suggestions
+from nodenova.review.user_labels import UserLabels, labels_of_later
+from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.predictions import Predictions, with_known_features
+from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.tables import prediction_frame
 
 

@@ -16,9 +16,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
 from nodenova.errors import NodenovaError
 from nodenova.review.review_file import Review
-
 
 MAX_BYTES = 1_000_000  # of a review
 MAX_THREADS = 16

@@ -10,31 +10,25 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-import narwhals as nw
-import numpy as np
-from nodenova.errors import SettingError
-from nodenova.io.frames import is_nested, to_text
-from nodenova.io.tables import LINES
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
 from nodenova.errors import GraphError, SettingError, StorageError
 from nodenova.files import write_atomically
 from nodenova.graph import Graph
-from nodenova.io.nodes import ADDED, PREFIX, added_to
-from nodenova.io.frames import TypedColumn, is_frame
-from nodenova.io.tables import is_json, open_json
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
-from nodenova.io.nodes import id_of
-from nodenova.io.tables import Table, no_progress, read_table
-from nodenova.io.frames import ValueColumn
+from nodenova.io.frames import TypedColumn, ValueColumn, is_frame, is_nested, to_text
+from nodenova.io.nodes import ADDED, PREFIX, added_to, id_of
+from nodenova.io.tables import LINES, Table, is_json, open_json, read_table
 from nodenova.model.model import Model
-from nodenova.runs.predictions import Predictions
+from nodenova.progress import no_progress
 from nodenova.review.user_labels import UserLabels
-
+from nodenova.runs.predictions import Predictions
 
 PARQUET = (".parquet", ".pq")
 ENDINGS = (".csv", ".tsv", *PARQUET, *LINES)

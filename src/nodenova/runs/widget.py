@@ -6,9 +6,10 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from typing import Any
+
 from nodenova.errors import SettingError
-from nodenova.runs.map_cache import KeptMap
 from nodenova.review.page import review_page
+from nodenova.runs.map_cache import KeptMap
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.saved_run import SavedRun, open_run
 

@@ -10,7 +10,7 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError, one_of
 from nodenova.model.model import Model, Stage
 from nodenova.nn.seeding import Threads, repeatable
-from nodenova.nn.training import Watcher, watched_by
+from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
 from nodenova.supervised import LABELLED, NEEDS, LabelledMethod
 
 WORDS = {
@@ -28,7 +28,7 @@ def discover_supervised(
     *,
     seed: int = 0,
     threads: Threads = "auto",
-    watcher: Watcher | None = None,
+    progress: Progress = no_progress,
 ) -> Model:
     """`discover` with labels: learn `given.num_new` new classes from what the method needs.
 
@@ -41,7 +41,7 @@ def discover_supervised(
         method: One of `LABELLED`, or another `LabelledMethod`.
         seed: Of every random number in it.
         threads: "auto" for all cores; the result does not depend on it.
-        watcher: Called after every epoch with its number, their number and the losses.
+        progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Returns:
         A model that knows the new classes too.
@@ -87,7 +87,7 @@ def discover_supervised(
             f"an old node has class {handed.old_y.max()}, but the model knows {n_old} classes"
         )
     # The word is part of the seed: another one would give other results.
-    with repeatable(seed, f"teach-{len(model.stages)}", threads), watched_by(watcher):
+    with repeatable(seed, f"teach-{len(model.stages)}", threads), reporting_to(progress, DISCOVER):
         grown = method.learn(model, handed)
     if len(grown.classes) != n_old + given.num_new:
         raise SettingError(

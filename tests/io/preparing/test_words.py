@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from nodenova.io.graph_folder import store
 from nodenova.io.graph_folder.features import choose_words, tfidf_totals
-from nodenova.io.tables import no_progress
 from nodenova.io.words import select_words, word_analyzer
+from nodenova.progress import no_progress
 
 
 def texts_of(seed: int, nodes: int = 150) -> list[str]:

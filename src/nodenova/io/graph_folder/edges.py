@@ -29,7 +29,8 @@ from nodenova.io.mmap_graph import BESIDE, LINKS, MAX_NODES, ArrayFile
 from nodenova.io.nodes import Nodes, check_id, id_of, say_spaced, twice_there
 from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.table_options import TableOptions
-from nodenova.io.tables import Progress, ReadingOptions, Rows, Table
+from nodenova.io.tables import ReadingOptions, Rows, Table
+from nodenova.progress import Progress
 
 
 class WeightFile:

@@ -21,8 +21,9 @@ from nodenova.io.list_columns import ListColumn
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
 from nodenova.io.recipe import TableEncoder, is_cut, most_linked
 from nodenova.io.stream_columns import StreamColumn
-from nodenova.io.tables import Progress, Table
+from nodenova.io.tables import Table
 from nodenova.io.words import COMMON, join_texts, min_nodes, note_words, word_analyzer
+from nodenova.progress import Progress
 
 
 def choose_words(
@@ -46,7 +47,7 @@ def choose_words(
         source: What messages call the table.
         notes: Gets a sentence on what was left out.
         store: Where words are counted.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
     """
     analyse, tally, done = word_analyzer(), store.tally(), 0
     for texts in pieces():
@@ -221,7 +222,7 @@ def fit_recipe(
         max_words: The most words that become features.
         notes: Gets a sentence on what was assumed or left out.
         store: Where values and words are counted.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
     """
     source, chosen = nodes.table.source, columns is not None
     if columns is None:

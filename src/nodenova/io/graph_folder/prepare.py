@@ -39,9 +39,9 @@ from nodenova.io.networkx_scipy import EDGE_LISTS
 from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions
-from nodenova.io.tables import Progress, no_progress
 from nodenova.io.text_files import check_file, file_ending
 from nodenova.io.vectors import TextVectors
+from nodenova.progress import Progress, no_progress
 
 
 def why_in_memory(options: TableOptions) -> str:
@@ -168,7 +168,7 @@ def prepare_graph(
         name: What messages and results call the graph.
         memory: Most that DuckDB uses before it goes to disk: 500MB, 2GB.
         overwrite: Replace a graph folder that is there.
-        progress: Called with what is being done and which share of it is done.
+        progress: Function `progress(phase, share)`, called as reading advances.
 
     Returns:
         The graph of the folder, not in memory.

@@ -13,8 +13,9 @@ from nodenova.io.frames import Frame, Series, TypedColumn, open_parquet
 from nodenova.io.graph_folder.store import Store
 from nodenova.io.list_columns import ListColumn, list_column_type
 from nodenova.io.stream_columns import StreamColumn
-from nodenova.io.tables import ReadingOptions, Table, no_progress, open_rows
+from nodenova.io.tables import ReadingOptions, Table, open_rows
 from nodenova.io.text_files import file_ending
+from nodenova.progress import no_progress
 
 STREAMED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 STAGED_ROWS = 20_000  # of a text that are held at a time
