@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nodenova.errors import SettingError, one_of
 
 if TYPE_CHECKING:
-    from nodenova.io.tables import Progress, ReadingOptions
+    from nodenova.io.tables import ReadingOptions
     from nodenova.io.vectors import TextVectors
+    from nodenova.progress import Progress
 
 EdgeTypes: TypeAlias = "str | Sequence[str] | Mapping[str, float]"
 
