@@ -1,6 +1,5 @@
 """What nodenova raises when a user's input is wrong: one sentence, in the user's words."""
 
-import warnings
 from collections.abc import Iterable
 
 
@@ -64,25 +63,3 @@ def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
         unknown encoder 'gnc'; known: gat, gcn, sage
     """
     return SettingError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
-
-
-def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
-    """The warning for a name that goes with the next release.
-
-    Args:
-        old: The name that was used.
-        new: The name to use.
-        stacklevel: How far up the one who used it is.
-    """
-    message = f"{old} is called {new} now; the old name goes with the next release"
-    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
-
-
-def renamed_attribute(kind: str, old: str, new: str) -> property:
-    """A property of the class `kind` that still answers to the name it had, with a warning."""
-
-    def read(self: object) -> object:
-        warn_renamed(f"{kind}.{old}", f"{kind}.{new}")
-        return getattr(self, new)
-
-    return property(read, doc=f"The name that `{new}` had.")

@@ -34,10 +34,8 @@ from nodenova.review.suggestions import Suggestions
 from nodenova.runs.folder import DiscoveryFolder
 from nodenova.runs.predictions import as_known
 from nodenova.runs.run import DiscoveryRun
-from nodenova.settings import accepts_old_names
 
 
-@accepts_old_names(renamed={"unsure_below": "min_confidence"})
 class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     """Discovery in scikit-learn's shape: finds classes that nobody has labelled on a graph.
 

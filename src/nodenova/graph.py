@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.errors import GraphError, SettingError, warn_renamed
+from nodenova.errors import GraphError, SettingError
 
 Features: TypeAlias = "sp.csr_array | np.ndarray"
 
@@ -427,11 +427,6 @@ class Graph:
             return self, ids
         nodes = np.flatnonzero(reached)
         return self.subgraph(nodes), np.searchsorted(nodes, ids)
-
-    def around(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
-        """The name that `k_hop_subgraph` had."""
-        warn_renamed("Graph.around", "Graph.k_hop_subgraph")
-        return self.k_hop_subgraph(ids, hops)
 
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.x) else "dense"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from numbers import Integral
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from nodenova.errors import SettingError, warn_renamed
-
-AType = TypeVar("AType")
-T = TypeVar("T")
-P = ParamSpec("P")
+from nodenova.errors import SettingError
 
 
 def setting(default: Any, *, at_least: float | None = None, above: float | None = None) -> Any:
@@ -97,84 +91,3 @@ def from_text(key: str, text: str, default: object) -> object:
         raise SettingError(
             f"{key} must be {kind.__name__} (like {default}), it is {text!r}"
         ) from None
-
-
-def accepts_old_names(
-    renamed: Mapping[str, str],
-    moved: Mapping[str, str] | None = None,
-    values: Mapping[str, Mapping[str, str]] | None = None,
-) -> Callable[[type[AType]], type[AType]]:
-    """A class whose settings may still be given by the names they had, with a DeprecationWarning.
-
-    Args:
-        renamed: {old name: new name}.
-        moved: {name: what to say} of settings that are elsewhere now; `{name}` stands for the name.
-        values: {setting: {old value: new value}}.
-
-    Returns:
-        A decorator for the class.
-    """
-
-    def decorate(kind: type[AType]) -> type[AType]:
-        init = kind.__init__
-
-        @functools.wraps(init)
-        def with_old_names(self: Any, *args: Any, **settings: Any) -> None:
-            init(self, *args, **current_names(kind, settings))
-
-        kind.__init__ = with_old_names  # type: ignore[method-assign]
-        kind.OLD_NAMES = dict(renamed)  # type: ignore[attr-defined]
-        kind.MOVED = dict(moved or {})  # type: ignore[attr-defined]
-        kind.OLD_VALUES = dict(values or {})  # type: ignore[attr-defined]
-        return kind
-
-    return decorate
-
-
-def accepts_old_arguments(**renamed: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function whose arguments may still be given by the names they had.
-
-    Args:
-        **renamed: old_name="new_name".
-
-    Returns:
-        A decorator for the function.
-    """
-
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        @functools.wraps(function)
-        def with_old_names(*args: P.args, **kwargs: P.kwargs) -> T:
-            for old, new in renamed.items():
-                if old in kwargs:
-                    warn_renamed(f"{function.__name__}({old}=...)", f"{new}", stacklevel=3)
-                    kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
-
-        return with_old_names
-
-    return decorate
-
-
-def current_names(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a class by the names they have now.
-
-    Args:
-        kind: The class, as `accepts_old_names` left it.
-        settings: By old names or new ones.
-
-    Raises:
-        SettingError: One of them is elsewhere now.
-    """
-    renamed: Mapping[str, str] = getattr(kind, "OLD_NAMES", {})
-    for name, sentence in getattr(kind, "MOVED", {}).items():
-        if name in settings:
-            raise SettingError(sentence.format(name=name))
-    for name in settings:
-        if name in renamed:
-            warn_renamed(name, renamed[name], stacklevel=4)
-    now = {renamed.get(name, name): value for name, value in settings.items()}
-    for name, known in getattr(kind, "OLD_VALUES", {}).items():
-        if isinstance(now.get(name), str) and now[name] in known:
-            warn_renamed(f"{name}={now[name]}", f"{name}={known[now[name]]}", stacklevel=4)
-            now[name] = known[now[name]]
-    return now

@@ -20,7 +20,6 @@ from nodenova.encoders.prism.calibration import (
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.errors import SettingError
-from nodenova.methods.registry import get_method
 from nodenova.nn import statistics
 from nodenova.nn.kmeans import cluster, subsampled_kmeans
 from nodenova.nn.seeding import repeatable
@@ -207,18 +206,6 @@ def test_the_temperature_is_calibrated_for_the_prior_it_is_used_with() -> None:
     found = nova.discover(models[0], new, nova.Prism(restarts=2, n_resamples=0))
     assert found.lda.prior == 5.0
     assert float(found.memory.classes.temperature) == few
-
-
-def test_settings_of_phase_1_are_refused_in_phase_2_with_the_place_they_belong_to() -> None:
-    with pytest.raises(SettingError, match=r"prior is a setting of phase 1.*fit\(\.\.\., prior"):
-        nova.Prism(prior=30.0)
-
-
-def test_settings_may_be_given_by_the_names_they_had() -> None:
-    with pytest.warns(DeprecationWarning, match="groupings is called n_resamples now"):
-        assert nova.Prism(groupings=3) == nova.Prism(n_resamples=3)
-    with pytest.warns(DeprecationWarning, match="relearn is called refit now"):
-        assert not get_method("prism", {"relearn": "false"}).refit
 
 
 def test_a_view_weighs_what_it_tells_of_pairs() -> None:

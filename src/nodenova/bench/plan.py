@@ -108,7 +108,8 @@ def as_now(document: Mapping[str, Any]) -> Mapping[str, Any]:
         moved = asdict(LDASettings()) if document["method"] == "prism" else {}
         kept = {name: value for name, value in settings.items() if moved.get(name) != value}
         return {**document, "method_settings": plain(kept)}
-    method = get_method(document["method"], dict(document["method_settings"]))
+    settings = frozen_settings(dict(document["method_settings"]))
+    method = get_method(document["method"], {name: str(text) for name, text in settings.items()})
     fit_settings = tuple((name, value) for name, value in document["fit_settings"])
     values = {key: value for key, value in document.items() if key != "method_settings"}
     return Plan(

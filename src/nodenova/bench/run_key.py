@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from nodenova.bench.row import OLD_METHODS, OLD_VISIBILITIES
+from nodenova.bench.registry import ALL_METHODS
+from nodenova.bench.row import OLD_METHODS, OLD_VALUES, OLD_VISIBILITIES, RENAMED
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.methods.registry import settings_of
 
@@ -38,15 +39,16 @@ def first_words(name: str) -> str:
 
 
 def first_settings(method: object, fit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a method, resolved, by the names and in the places they had at first."""
-    kind = type(method)
-    renamed = {now: then for then, now in getattr(kind, "OLD_NAMES", {}).items()}
-    valued: Mapping[str, Mapping[str, str]] = getattr(kind, "OLD_VALUES", {})
+    """Return the settings of a method by the names and values of the first keys."""
+    names = {ALL_METHODS.name_of(kind) for kind in type(method).__mro__} - {None}
+    renamed = {now: then for then, now in RENAMED.items()} if names else {}
     found = {}
     for name, value in settings_of(method).items():
         if name in ADDED and value == ADDED[name]:
             continue
-        was = {now: then for then, now in valued.get(name, {}).items()}
+        was = {now: then for then, now in OLD_VALUES.get(name, {}).items()} if names else {}
         found[renamed.get(name, name)] = was.get(value, value) if isinstance(value, str) else value
     resolved = asdict(LDASettings()) | dict(fit_settings)
-    return found | {name: resolved[name] for name in getattr(kind, "MOVED", {})}
+    # These were settings of Prism; they are settings of phase 1 now.
+    moved = ("rank_low", "rank_high", "prior") if "prism" in names else ()
+    return found | {name: resolved[name] for name in moved}

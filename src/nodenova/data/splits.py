@@ -10,15 +10,12 @@ import numpy as np
 
 from nodenova.data.division import Division, check_groups, check_training_nodes
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
-from nodenova.errors import SettingError, warn_renamed
+from nodenova.errors import SettingError
 from nodenova.graph import NewTask
-from nodenova.settings import accepts_old_arguments
 
 SETTINGS = ("transductive", "inductive")
-OLD_WORDS = {"induced": "inductive"}
 
 
-@accepts_old_arguments(visibility="setting")
 def split(
     labelled: LabelledGraph,
     old: Sequence[int],
@@ -59,7 +56,6 @@ def split(
     return divided.old_task(), divided.new_task(1, num_new), divided.exam(1)
 
 
-@accepts_old_arguments(visibility="setting")
 def labelled_new_task(
     labelled: LabelledGraph,
     old: Sequence[int],
@@ -99,7 +95,6 @@ def labelled_new_task(
     return _divide(labelled, old, None, setting, per_class, seed).labelled_new_task(1, num_new)
 
 
-@accepts_old_arguments(visibility="setting")
 def split_stages(
     labelled: LabelledGraph,
     old: Sequence[int],
@@ -153,9 +148,6 @@ def _divide(
     seed: int,
 ) -> Division:
     """By the published split or a seeded one; without `stages` all other classes are one stage."""
-    if setting in OLD_WORDS:
-        warn_renamed(f"setting={setting}", f"setting={OLD_WORDS[setting]}", stacklevel=4)
-        setting = OLD_WORDS[setting]
     if setting not in SETTINGS:
         raise SettingError(f"setting must be one of {', '.join(SETTINGS)}, it is {setting!r}")
     if stages is None:

@@ -16,10 +16,9 @@ from nodenova.model.model import Model
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.training import minimize
-from nodenova.settings import accepts_old_names, check_settings, setting
+from nodenova.settings import check_settings, setting
 
 
-@accepts_old_names(renamed={"student": "encoder"})
 @dataclass(frozen=True)
 class DistilledGNN:
     """Knowledge distillation: a GNN trained on what Prism says of every visible node.

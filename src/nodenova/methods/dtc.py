@@ -15,10 +15,9 @@ from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import accepts_old_names, check_settings, choice, setting
+from nodenova.settings import check_settings, choice, setting
 
 
-@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
 class DTC:
     """Deep transfer clustering: centers in z, sharpened by their own assignments (DTC-Pi).

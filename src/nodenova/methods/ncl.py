@@ -28,13 +28,9 @@ from nodenova.nn.class_memory import ReplayStatistics
 from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import accepts_old_names, check_settings, choice, setting
+from nodenova.settings import check_settings, choice, setting
 
 
-@accepts_old_names(
-    renamed={"joint": "new_rows", "neighbours": "neighbors"},
-    values={"new_rows": {"strict": "untrained"}},
-)
 @dataclass(frozen=True)
 class NCL:
     """Neighborhood contrastive learning: near nodes attract, mixtures with old features repel.

@@ -18,19 +18,11 @@ from nodenova.nn.kmeans import spherical_kmeans
 from nodenova.nn.seeding import sample
 from nodenova.open_world.mixed import fit_mixed_classifier
 from nodenova.open_world.novelty import Partition, node_odds
-from nodenova.settings import accepts_old_names, check_settings, setting
+from nodenova.settings import check_settings, setting
 
 MAX_GROUPED = 20_000  # unlabelled nodes among which new classes are looked for
-OF_PHASE_1 = (
-    "{name} is a setting of phase 1, which calibrates for it: "
-    "fit(..., {name}=...), --fit-set {name}=..."
-)
 
 
-@accepts_old_names(
-    renamed={"groupings": "n_resamples", "relearn": "refit"},
-    moved=dict.fromkeys(("rank_low", "rank_high", "prior"), OF_PHASE_1),
-)
 @dataclass(frozen=True)
 class Prism:
     """Prism: k-means on untrained multi-rank features, then one linear classifier for all classes.
@@ -76,7 +68,7 @@ class Prism:
         ridge: What holds the refitted classifier back counts as this many nodes; 3 unless given.
 
     Raises:
-        SettingError: A number is impossible, or a setting is one of phase 1.
+        SettingError: If a number is impossible.
 
     Examples:
         >>> import nodenova as nova

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from nodenova.errors import needs_training, one_of, warn_renamed
+from nodenova.errors import needs_training, one_of
 from nodenova.methods._plugin import is_own, origin_of, own_method
 from nodenova.registry import Entry, Registry
-from nodenova.settings import current_names, from_text
+from nodenova.settings import from_text
 
 if TYPE_CHECKING:
     from nodenova.graph import NewTask
@@ -142,7 +142,7 @@ def get_method(
         if settings["reading"] not in readings:
             raise one_of(f"reading of {name}", settings["reading"], readings)
         values |= readings[settings["reading"]]
-    for key, text in current_names(kind, settings).items():
+    for key, text in settings.items():
         if readings and key == "reading":
             continue
         if key not in known:
@@ -199,14 +199,8 @@ def with_settings(method: AMethod, **settings: object) -> AMethod:
     return replace(method, **settings)  # type: ignore[type-var]
 
 
-OLD_METHODS = {"taught": "distilled_gnn"}
-
-
 def _kind(name: str, methods: Mapping[str, type[Any]]) -> type[Any]:
     """Return the class of a registered method or of one in a user's file."""
-    if name in OLD_METHODS:
-        warn_renamed(f"the method {name}", OLD_METHODS[name], stacklevel=4)
-        name = OLD_METHODS[name]
     if is_own(name):
         return own_method(name)
     if name not in methods:

@@ -17,10 +17,9 @@ from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.encoder import in_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize
-from nodenova.settings import accepts_old_names, check_settings, choice, setting
+from nodenova.settings import check_settings, choice, setting
 
 
-@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
 class ResTune:
     """Residual tuning: the old features stay, and the new classes learn a residual beside them.

@@ -26,7 +26,6 @@ from nodenova.graph import Graph
 from nodenova.model.classes import shown_names, unused_names
 from nodenova.model.similarity import Likeness, class_likeness, cosines_to_means, remembered_means
 from nodenova.nn.seeding import fixed_threads, some_of
-from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -442,7 +441,6 @@ class ClassInfos(tuple[ClassInfo, ...]):
         return html_table(heads, rows, f"{len(self)} classes")
 
 
-@accepts_old_arguments(unsure_below="min_confidence", neighbours="neighbors")
 def class_info(
     model: Model,
     graph: Graph | None = None,

@@ -28,7 +28,7 @@ from nodenova.encoders.gnn import GNN
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.encoders.prism.local_inference import few_rows
-from nodenova.errors import GraphError, SettingError, needs_training, renamed_attribute
+from nodenova.errors import GraphError, SettingError, needs_training
 from nodenova.graph import RECIPE, Graph
 from nodenova.model import edits, info
 from nodenova.model.classes import NodeClass, unused_names
@@ -44,7 +44,6 @@ from nodenova.nn.sparse import once
 from nodenova.nn.training import History, frozen
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
-from nodenova.settings import accepts_old_arguments
 
 if TYPE_CHECKING:
     pass
@@ -236,8 +235,6 @@ class ModelParts:
         """
         return None if self._cells is None else self._cells.map(Tensor.clone)
 
-    prototypes = renamed_attribute("Model", "prototypes", "memory")
-
     @property
     def recipe(self) -> Mapping[str, Any] | None:
         """How columns of a table become its features, for `load_graph`; None if nobody knows."""
@@ -415,7 +412,6 @@ class ModelOutputs(ModelParts):
         with passes_kept():
             return self.embed(graph), self.predict_proba(graph)
 
-    @accepts_old_arguments(unsure_below="min_confidence")
     def predict(
         self,
         graph: Graph,
@@ -535,9 +531,6 @@ class Model(ModelOutputs):
     def class_names(self) -> tuple[str, ...]:
         """In the order of `classes`."""
         return tuple(c.name for c in self.classes)
-
-    sizes = renamed_attribute("Model", "sizes", "classes_per_stage")
-    columns = renamed_attribute("Model", "columns", "column_class_ids")
 
     def grown(
         self,

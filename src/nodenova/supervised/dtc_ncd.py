@@ -15,11 +15,10 @@ from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import accepts_old_names, check_settings, choice, setting
+from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._shared import old_and_new, remembered_anew
 
 
-@accepts_old_names(renamed={"joint": "new_rows"}, values={"new_rows": {"strict": "untrained"}})
 @dataclass(frozen=True)
 class DTCNCD:
     """DTC (deep transfer clustering, DTC-Pi) with the old labelled nodes in phase 2.

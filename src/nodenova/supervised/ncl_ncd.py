@@ -24,14 +24,10 @@ from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
-from nodenova.settings import accepts_old_names, check_settings, choice, setting
+from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._shared import old_and_new, remembered_anew
 
 
-@accepts_old_names(
-    renamed={"joint": "new_rows", "neighbours": "neighbors"},
-    values={"new_rows": {"strict": "untrained"}},
-)
 @dataclass(frozen=True)
 class NCLNCD:
     """NCL (neighborhood contrastive learning) with the old labelled nodes, as its paper has them.
