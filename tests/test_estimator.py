@@ -24,6 +24,7 @@ import nodenova as nova
 from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import NodenovaError, StorageError
 from nodenova.estimator import NodeDiscoverer
+from nodenova.io.load import search_note
 from nodenova.review.node_text import shown_columns
 
 QUICK = nova.Prism(n_resamples=0, restarts=2)
@@ -80,7 +81,7 @@ def test_hidden_classes_are_found_and_known_ones_keep_their_labels(
         mine = found.labels_[data.y == c].tolist()
         assert mine.count(max(set(mine), key=mine.count)) > 0.8 * len(mine)
     assert found.n_features_in_ == 120
-    assert found.notes_ == ("66 unlabelled nodes are to discover in, as none were named",)
+    assert found.notes_ == (search_note(66),)
     assert found.grade_ is None
 
 

@@ -22,6 +22,14 @@ class GraphError(NodenovaError):
     """A graph, or the file it came from, cannot be used."""
 
 
+class MissingColumnError(GraphError):
+    """A table does not have the column that an option names."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class SplitError(NodenovaError):
     """Old and new classes cannot be told apart the way they were asked to be."""
 

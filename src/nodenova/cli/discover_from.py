@@ -135,7 +135,7 @@ def go_on(wanted: Wanted) -> None:
     loaded, notes = _loaded(wanted, reading, earlier.features()[1])
     if not wanted.quiet:
         # What it says of nodes to discover in is of a run that goes on from no other.
-        print_notes(note for note in notes if not note.endswith("as none were named"))
+        print_notes(note for note in notes if not note.endswith("as none were named as new"))
     try:
         with Bars(not wanted.quiet) as bars:
             found = continue_run(

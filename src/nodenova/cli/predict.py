@@ -283,7 +283,7 @@ def write_table(*parts: Any, table: Path, settled: float, quiet: bool) -> None:
 
 
 # How a note on nodes to discover in ends, which says nothing where nothing is discovered.
-ABOUT_NEW = "as none were named"
+ABOUT_NEW = "as none were named as new"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nodenova.errors import GraphError
+from nodenova.errors import MissingColumnError
 from nodenova.io.columns import YES_NO, summarize_plain
 from nodenova.io.frames import TypedColumn, ValueColumn
 from nodenova.io.tables import Table, quote
@@ -59,7 +59,9 @@ def pick_column(
             if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
                 hint = "; is the delimiter another one?"
             listed = ", ".join(map(quote, names[:20]))
-            raise GraphError(f"{table.source}: no column {given!r}; it has {listed}{hint}")
+            raise MissingColumnError(
+                f"{table.source}: no column {given!r}; it has {listed}{hint}", given
+            )
         return given
     for name in usual:
         for column in names:

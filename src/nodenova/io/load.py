@@ -57,6 +57,11 @@ def listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
     return np.isin(ids.astype(str), wanted)
 
 
+def search_note(count: int) -> str:
+    """The note on a graph in which no node was named as new."""
+    return f"searching all {count:,} unlabelled nodes for new classes, as none were named as new"
+
+
 def marked(
     labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
 ) -> UserGraph:
@@ -68,7 +73,7 @@ def marked(
     if new is None:
         new = ~labels
         if labels.any() and new.any():
-            notes.append(f"{new.sum():,} unlabelled nodes are to discover in, as none were named")
+            notes.append(search_note(int(new.sum())))
     elif (labels & new).any():
         said = "new nodes have a label: it is kept for grading and never used to discover"
         notes.append(f"{(labels & new).sum():,} {said}")
