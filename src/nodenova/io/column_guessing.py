@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nodenova.errors import MissingColumnError
+from nodenova.errors import GraphError, MissingColumnError
 from nodenova.io.columns import YES_NO, summarize_plain
 from nodenova.io.frames import TypedColumn, ValueColumn
 from nodenova.io.tables import Table, quote

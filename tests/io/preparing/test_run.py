@@ -253,7 +253,7 @@ def test_other_graphs_are_converted_and_that_is_said(tmp_path: Path) -> None:
     files = {"nodes": tmp_path / "nodes.jsonl", "edges": tmp_path / "edges.csv"}
     made = prepare_graph(tmp_path / "graph", **files)
     assert made.notes[-1].startswith("nodes.jsonl: read into memory")
-    assert any("unlabelled nodes are to discover in" in note for note in made.notes)
+    assert any("unlabelled nodes for new classes" in note for note in made.notes)
     assert_same(replace(made, notes=made.notes[:-1]), nova.load_graph(**files))
 
 
