@@ -321,7 +321,7 @@ def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: 
     [
         (["--num-new", 0], "--num-new must be at least 1, it is 0"),
         (["--num-new", "few"], "--num-new is auto or a whole number, not 'few'"),
-        (["--all-new", "--new-column", "x"], "--all-new means every .*, --new-column names some"),
+        (["--all-new", "--new-column", "x"], "--all-new means every .*--new-column"),
         (["--method", "sword"], "on the prism encoder only, not on gcn: give num_new"),
         (
             ["--num-new", 2, "--min-confidence", 2],

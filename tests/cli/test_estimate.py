@@ -7,7 +7,7 @@ import time
 import pytest
 
 import nodenova as nova
-from nodenova.cli.graph_options import entries_of, estimate, sentence
+from nodenova.cli.graph_options import cost_text, estimate_cost, graph_cost
 
 # nodes, edges, entries, seconds of one core, GiB: rows of benchmarks/estimate.py. The last one is
 # larger than those that the constants were fitted to.
@@ -24,21 +24,22 @@ MEASURED = [
 def test_it_is_near_what_was_measured(
     nodes: int, edges: int, entries: int, seconds: float, gib: float
 ) -> None:
-    said, gb = estimate(nodes, edges, entries)
+    said, gb = estimate_cost(nodes, edges, entries)
     assert seconds / 1.7 < said < 1.7 * seconds
     assert gib / 1.3 < gb / 1.074 < 1.3 * gib
 
 
 def test_a_larger_graph_takes_longer_and_more() -> None:
-    small = estimate(1_000, 6_000, 20_000)
-    for larger in (estimate(2_000, 6_000, 20_000), estimate(1_000, 9_000, 20_000)):
+    small = estimate_cost(1_000, 6_000, 20_000)
+    for larger in (estimate_cost(2_000, 6_000, 20_000), estimate_cost(1_000, 9_000, 20_000)):
         assert larger > small
         assert larger[1] > small[1]
 
 
 def test_entries_of_dense_features_all_count() -> None:
-    assert entries_of(nova.Graph.of([[0.0, 1.0], [2.0, 3.0]], [[0], [1]], dense=True)) == 4
-    assert "on one core" in sentence(nova.synthetic(nodes=100, classes=3).graph)
+    graph = nova.Graph.of([[0.0, 1.0], [2.0, 3.0]], [[0], [1]], dense=True)
+    assert graph_cost(graph) == estimate_cost(2, 2, 4)
+    assert "on one core" in cost_text(nova.synthetic(nodes=100, classes=3).graph)
 
 
 @pytest.mark.slow
@@ -48,5 +49,5 @@ def test_a_discovery_takes_about_what_is_said() -> None:
     began = time.process_time()
     nova.NodeDiscoverer().fit(data.graph, y).class_info()
     took = time.process_time() - began
-    said = estimate(data.graph.num_nodes, data.graph.num_edges, entries_of(data.graph))[0]
+    said = graph_cost(data.graph)[0]
     assert said / 8 < took < 8 * said  # machines differ; an order of magnitude does not

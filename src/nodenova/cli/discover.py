@@ -35,7 +35,7 @@ from nodenova.cli.discover_from import (
     go_on,
     with_labels_in,
 )
-from nodenova.cli.graph_options import LARGE, sentence
+from nodenova.cli.graph_options import LARGE, cost_text
 from nodenova.cli.output import PageOptions, Report, Show, Title, print_verdict, write
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
@@ -57,29 +57,11 @@ NumNew = Annotated[
 
 
 @app.command(rich_help_panel=OWN)
+@graph_options.takes_graph()
 def discover(
-    graph: graph_options.GraphPath = None,
-    nodes: graph_options.NodesPath = None,
-    edges: graph_options.EdgesPath = None,
-    id_column: graph_options.IdColumn = None,
-    label_column: graph_options.LabelColumn = None,
-    text_columns: graph_options.TextColumns = None,
-    features: graph_options.Features = None,
+    files: graph_options.GraphFiles,
     num_new: NumNew = "auto",
-    new_nodes: graph_options.NewNodes = None,
-    new_column: graph_options.NewColumn = None,
     all_new: graph_options.AllNew = False,
-    source_column: graph_options.SourceColumn = None,
-    target_column: graph_options.TargetColumn = None,
-    weight_column: graph_options.WeightColumn = None,
-    min_weight: graph_options.MinWeight = None,
-    weights: graph_options.Weights = None,
-    edge_type_column: graph_options.EdgeTypeColumn = None,
-    edge_types: graph_options.EdgeTypes = None,
-    drop_unknown_edges: graph_options.DropUnknown = False,
-    delimiter: graph_options.Delimiter = None,
-    encoding: graph_options.Encoding = None,
-    text_vectors: graph_options.TextVectors = None,
     method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="How to discover; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
@@ -117,26 +99,22 @@ def discover(
             f"--method {method} needs labels of nodes of unknown classes, which nobody has"
         )
     number = number_of(num_new)
-    mixed = graph_options.is_mixed(all_new, new_nodes, new_column)
+    mixed = graph_options.mixed_setting(all_new, files.options)
     check_probability(min_confidence)
     graph_options.check_none_share(none_share)
     page = PageOptions(title or folder.resolve().name, tuple(listed_names(show or "")), report)
-    page.check(nodes)
-    reading: graph_options.FileOptions = {
-        "id_column": id_column, "label_column": label_column, "source_column": source_column,
-        "target_column": target_column, "weight_column": weight_column, "min_weight": min_weight,
-        "weights": (weights or "count") if weight_column else weights,
-        "edge_type_column": edge_type_column, "edge_types": edge_types,
-        "drop_unknown_edges": drop_unknown_edges, "delimiter": delimiter, "encoding": encoding,
-    }  # fmt: skip
+    page.check(files.nodes)
     if from_path is not None:
         if ray is not None:
             raise SettingError("--ray is for a first discovery, --from goes on on one machine")
-        refused = {"--text-column": text_columns, "--features": features, "--encoder": encoder}
+        refused = {
+            "--text-column": files.options.text_columns,
+            "--features": files.options.features,
+            "--encoder": encoder,
+        }
         wanted = Wanted(
             earlier=from_path, folder=folder, overwrite=overwrite, keep_graph=keep_graph,
-            graph=graph, nodes=nodes, edges=edges, labels=labels_path, new_nodes=new_nodes,
-            new_column=new_column, reading={**reading, "text_vectors": text_vectors}, refused=refused, number=number, mixed=mixed,
+            files=files, labels=labels_path, refused=refused, number=number, mixed=mixed,
             method=method, settings=settings, refresh=refresh or "auto", seed=seed,
             min_confidence=min_confidence, relabel=relabel, none_share=none_share, quiet=quiet,
             page=page,
@@ -145,24 +123,19 @@ def discover(
         return
     check_not_further(refresh)
     check_place(folder, overwrite)
-    options: graph_options.FileOptions = {
-        **reading, "new_nodes": new_nodes, "new_column": new_column, "text_vectors": text_vectors
-    }  # fmt: skip
-    loaded = graph_options.load_files(
-        graph, nodes, edges, text_columns=text_columns, features=features, show=not quiet, **options
-    )  # fmt: skip
+    loaded = files.load(show=not quiet)
     if labels_path is not None:
         loaded = with_labels_in(labels_path, loaded)
     if not quiet:
         print_notes(loaded.notes)
         if loaded.graph.num_nodes >= LARGE and encoder in (None, "prism") and method == "prism":
-            log_line(sentence(loaded.graph))
-    shown = page.shown(loaded, nodes, reading)
+            log_line(cost_text(loaded.graph))
+    shown = page.shown(loaded, files.nodes, files.options)
     with loading(quiet):
         from nodenova.estimator import NodeDiscoverer
         from nodenova.methods import choose_encoder, get_method
     chosen = get_method(method, settings)
-    use_cluster(ray, loaded.graph, graph, choose_encoder(method, encoder))
+    use_cluster(ray, loaded.graph, files.graph, choose_encoder(method, encoder))
     try:
         with Bars(not quiet) as bars:
             found = NodeDiscoverer(
@@ -180,7 +153,7 @@ def discover(
         if not quiet:
             print_verdict(found.run_, found.notes_[len(loaded.notes) :])
         run = found.run_.presented(page.title, shown)
-        write(folder, run, keep_graph, overwrite, quiet, reading, report)
+        write(folder, run, keep_graph, overwrite, quiet, files.options, report)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if found.grade_ is not None and not quiet:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nodenova.cli import graph_options
 from nodenova.cli.app import GOING_ON, fail, loading, print_notes
+from nodenova.cli.graph_options import GraphFiles
 from nodenova.cli.output import PageOptions, print_verdict, write
 from nodenova.cli.progress import Bars
 from nodenova.errors import GraphError, SettingError, one_of
+from nodenova.io.table_options import TableOptions
 from nodenova.runs.run_dir import check_place, run_document
 
 if TYPE_CHECKING:
@@ -59,13 +60,8 @@ class Wanted:
         folder: --out.
         overwrite: --overwrite.
         keep_graph: --keep-graph.
-        graph: --graph.
-        nodes: --nodes.
-        edges: --edges.
+        files: The graph as it is now; options not given are as in the earlier run.
         labels: --labels.
-        new_nodes: --new-nodes.
-        new_column: --new-column.
-        reading: Options that say how files are read; those not given are as the earlier run's.
         refused: Options that the earlier run has decided, and what was given.
         number: --num-new.
         mixed: False for --all-new.
@@ -84,13 +80,8 @@ class Wanted:
     folder: Path
     overwrite: bool
     keep_graph: bool
-    graph: Path | None
-    nodes: Path | None
-    edges: Path | None
+    files: GraphFiles
     labels: Path | None
-    new_nodes: Path | None
-    new_column: str | None
-    reading: graph_options.FileOptions
     refused: Mapping[str, object]
     number: int | None
     mixed: bool | None
@@ -122,17 +113,15 @@ def go_on(wanted: Wanted) -> None:
         NodenovaError: An option, the earlier run or a file cannot be used.
     """
     document = _checked(wanted)
-    reading: dict[str, Any] = {**document.get("reading", {})}
-    if "weight_column" in reading:  # runs that do not say it were made before weights counted
-        reading.setdefault("weights", "filter")
-    reading |= {name: value for name, value in wanted.reading.items() if value}
+    remembered = TableOptions.from_json(document.get("reading", {}))
+    options = remembered.merged_with(wanted.files.options)
     with loading(wanted.quiet):
         from nodenova.methods import get_method
         from nodenova.runs.continue_run import continue_run
         from nodenova.runs.folder import DiscoveryFolder
     method = get_method(wanted.method, dict(wanted.settings))
     earlier = DiscoveryFolder(wanted.earlier)
-    loaded, notes = _loaded(wanted, reading, earlier.features()[1])
+    loaded, notes, options = _loaded(wanted, options, earlier.features()[1])
     if not wanted.quiet:
         # What it says of nodes to discover in is of a run that goes on from no other.
         print_notes(note for note in notes if not note.endswith("as none were named as new"))
@@ -155,8 +144,7 @@ def go_on(wanted: Wanted) -> None:
         if not wanted.quiet:
             print_verdict(found.run, found.notes)
         place = (wanted.folder, found.run, wanted.keep_graph, wanted.overwrite, wanted.quiet)
-        reading.pop("text_vectors", None)  # a place on this machine; the recipe has its name
-        write(*place, reading)
+        write(*place, options)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
 
@@ -180,53 +168,42 @@ def _checked(wanted: Wanted) -> dict[str, Any]:
 
 
 def _loaded(
-    wanted: Wanted, reading: dict[str, Any], recipe: TableEncoder | None
-) -> tuple[UserGraph, list[str]]:
+    wanted: Wanted, options: TableOptions, recipe: TableEncoder | None
+) -> tuple[UserGraph, list[str], TableOptions]:
     """The graph as it is now with all its features, those that the earlier run knew first."""
     from nodenova.io import networkx_scipy
     from nodenova.io.recipe import extended
 
-    is_table = wanted.graph is None or networkx_scipy.is_table(wanted.graph)
+    files, show = wanted.files, not wanted.quiet
+    is_table = files.graph is None or networkx_scipy.is_table(files.graph)
     if recipe is None or not is_table:
-        loaded = _read(wanted, reading)
-        return loaded, list(loaded.notes)
+        loaded = files.load(show, options)
+        return loaded, list(loaded.notes), options
     names = [column.name for column in recipe.columns]
-    columns = {"features": names, "text_columns": recipe.text_columns}
-    said = []
-    # Which words and values came is read first, and needs no vectors.
-    plain = {name: value for name, value in reading.items() if name != "text_vectors"}
+    notes = []
+
+    def read_features() -> UserGraph:
+        # Which words and values came is read first, and needs no vectors.
+        plain = replace(
+            options, features=names, text_columns=recipe.text_columns, text_vectors=None
+        )
+        return files.load(show, plain)
+
     try:
-        fresh = _read(wanted, plain | columns)
+        fresh = read_features()
     except GraphError as error:
-        column = reading.get("label_column")
-        if wanted.reading.get("label_column") or f"no column {column!r}" not in str(error):
+        missing = f"no column {options.label_column!r}"
+        if files.options.label_column or missing not in str(error):
             raise
-        del reading["label_column"], plain["label_column"]
-        said.append(f"{str(error).partition(';')[0]}: only labels of the earlier run are known")
-        fresh = _read(wanted, plain | columns)
+        options = replace(options, label_column=None)
+        notes.append(f"{str(error).partition(';')[0]}: only labels of the earlier run are known")
+        fresh = read_features()
     assert fresh.recipe is not None
     both, came = extended(recipe, fresh.recipe)
-    loaded = _read(wanted, reading | {"recipe": both})
+    loaded = files.load(show, options, both)
     if came:
-        said.append(f"{came:,} features came that the earlier run did not have")
-    return loaded, [*loaded.notes, *said]
-
-
-def _read(wanted: Wanted, options: dict[str, Any]) -> UserGraph:
-    from nodenova.io.load import load_graph
-
-    if (wanted.graph is None) == (wanted.nodes is None and wanted.edges is None):
-        raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
-    with Bars(not wanted.quiet, "reading files") as bars:
-        return load_graph(
-            wanted.graph,
-            nodes=wanted.nodes,
-            edges=wanted.edges,
-            new_nodes=wanted.new_nodes,
-            new_column=wanted.new_column,
-            progress=bars,
-            **options,
-        )
+        notes.append(f"{came:,} features came that the earlier run did not have")
+    return loaded, [*loaded.notes, *notes], options
 
 
 def labels_in(path: Path) -> dict[str, str]:

@@ -1,18 +1,20 @@
-"""How long a discovery will take and how much memory, said before it begins.
-
-Graphs of users' own on the command line: the options that say what is in their files.
-"""
+"""Command-line options that describe a user's graph, and the estimated cost of a discovery."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nodenova.cli.app import FINDING, INPUT, listed_names
 from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
+from nodenova.io.table_options import TableOptions
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
@@ -20,82 +22,113 @@ if TYPE_CHECKING:
     from nodenova.io.recipe import TableEncoder
 
 
-GraphPath = Annotated[
-    Path | None,
-    typer.Option(
+def _option(
+    kind: Any, flag: str, text: str, panel: str = INPUT, metavar: str | None = None
+) -> object:
+    return Annotated[kind, typer.Option(flag, rich_help_panel=panel, help=text, metavar=metavar)]
+
+
+PATH, TEXT = Path | None, str | None
+OPTIONS: dict[str, Any] = {
+    "graph": _option(
+        PATH,
         "--graph",
-        rich_help_panel=INPUT,
-        help="A graph in one place: npz, GraphML, GML, an edge list, a folder with nodes.* and "
-        "edges.*, or one that `nodenova prepare` wrote.",
+        "One file or folder with the whole graph: npz, GraphML, GML, an edge list, a folder with "
+        "nodes.* and edges.*, or a folder written by `nodenova prepare`.",
     ),
-]
-NodesPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--nodes",
-        rich_help_panel=INPUT,
-        help="Table of nodes: CSV, TSV, JSON lines (gzipped or not) or Parquet.",
+    "nodes": _option(
+        PATH, "--nodes", "Table of nodes: CSV, TSV, JSON lines (gzipped or not) or Parquet."
     ),
-]
-EdgesPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--edges", rich_help_panel=INPUT, help="Table of edges: the same, or an edge list."
+    "edges": _option(
+        PATH, "--edges", "Table of edges: the same kinds of file, or an edge list."
     ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id-column",
-        rich_help_panel=INPUT,
-        help="Column of the ids of nodes (default: id, or the first).",
+    "id_column": _option(
+        TEXT, "--id-column", "Column with the node ids (default: id, or the first column)."
     ),
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option(
+    "label_column": _option(
+        TEXT,
         "--label-column",
-        rich_help_panel=INPUT,
-        help="Column of the classes; an empty cell means unlabelled (default: label).",
+        "Column with the classes; an empty cell means unlabelled (default: label).",
     ),
-]
-TextColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--text-column",
-        rich_help_panel=INPUT,
-        help="A column whose words are features. Repeatable.",
+    "text_columns": _option(
+        list[str] | None, "--text-column", "A column whose words are features. Repeatable."
     ),
-]
-Features = Annotated[
-    str | None,
-    typer.Option(
+    "features": _option(
+        TEXT,
         "--features",
-        rich_help_panel=INPUT,
-        help="Columns that are features: a,b,c (default: all that say something).",
+        "Columns to use as features: a,b,c (default: all informative columns).",
     ),
-]
-NewNodes = Annotated[
-    Path | None,
-    typer.Option(
+    "new_nodes": _option(
+        PATH,
         "--new-nodes",
-        rich_help_panel=FINDING,
-        help="File with the ids of the nodes that are of unknown classes, one a line "
-        "(default: nobody says which of the unlabelled ones are).",
+        "File with the ids of the nodes of unknown classes, one id per line "
+        "(default: not known).",
+        FINDING,
     ),
-]
-NewColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--new-column", rich_help_panel=FINDING, help="Or a column that says so: yes or no."
+    "new_column": _option(
+        TEXT, "--new-column", "Or a yes/no column that marks these nodes.", FINDING
     ),
-]
+    "source_column": _option(
+        TEXT,
+        "--source-column",
+        "Column with one end of an edge (default: source, or the first column).",
+    ),
+    "target_column": _option(
+        TEXT, "--target-column", "Column with the other end (default: target, or the second)."
+    ),
+    "weight_column": _option(
+        TEXT,
+        "--weight-column",
+        "Column with edge weights; neighbors are weighted by it (see --weights).",
+    ),
+    "min_weight": _option(
+        float | None, "--min-weight", "Drop edges with a weight below this."
+    ),
+    "weights": _option(
+        TEXT,
+        "--weights",
+        "count: neighbors are weighted. filter: weights only decide which edges to drop "
+        "(default: count).",
+        metavar="count|filter",
+    ),
+    "edge_type_column": _option(
+        TEXT,
+        "--edge-type-column",
+        "Column with edge types; each node weighs its edge types equally.",
+    ),
+    "edge_types": _option(
+        TEXT,
+        "--edge-types",
+        "Edge types to use, with optional weights: cites,writes=0.5 (default: all).",
+    ),
+    "drop_unknown_edges": _option(
+        bool,
+        "--drop-unknown-edges",
+        "Drop edges to nodes that are not in the table of nodes (default: error).",
+    ),
+    "delimiter": _option(
+        TEXT,
+        "--delimiter",
+        "comma, tab, semicolon, pipe or any character (default: detected).",
+    ),
+    "encoding": _option(TEXT, "--encoding", "Encoding of text files (default: detected)."),
+    "text_vectors": _option(
+        PATH,
+        "--text-vectors",
+        "Text embeddings to use beside the words: the folder of a language model, which reads "
+        "the text columns, or a .npy or .npz file with one row per node.",
+        metavar="MODEL|FILE",
+    ),
+}  # fmt: skip
+# Options of a later graph, whose features are those of the model and where no nodes are new.
+LATER = {*OPTIONS} - {"text_columns", "features", "new_nodes", "new_column"}
+
 AllNew = Annotated[
     bool,
     typer.Option(
         "--all-new",
         rich_help_panel=FINDING,
-        help="Every unlabelled node is of an unknown class, none of a known one.",
+        help="All unlabelled nodes belong to unknown classes, none to a known one.",
     ),
 ]
 NoneShare = Annotated[
@@ -103,198 +136,119 @@ NoneShare = Annotated[
     typer.Option(
         "--none-share",
         rich_help_panel=FINDING,
-        help="Mark nodes that fit none of the classes, such that about this share of the nodes of "
-        "known classes would be (default: no node is marked).",
-    ),
-]
-SourceColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--source-column",
-        rich_help_panel=INPUT,
-        help="Column with one end of an edge (default: source, or the first).",
-    ),
-]
-TargetColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--target-column",
-        rich_help_panel=INPUT,
-        help="Column with the other end (default: target, or the second).",
-    ),
-]
-WeightColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--weight-column",
-        rich_help_panel=INPUT,
-        help="Column with weights of edges: heavier neighbors are heard more (see --weights).",
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        "--weights",
-        metavar="count|filter",
-        rich_help_panel=INPUT,
-        help="Whether weights count, or only decide which edges are kept (default: count).",
-    ),
-]
-EdgeTypeColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--edge-type-column",
-        rich_help_panel=INPUT,
-        help="Column with types of edges: at every node the types that it has count alike.",
-    ),
-]
-EdgeTypes = Annotated[
-    str | None,
-    typer.Option(
-        "--edge-types",
-        rich_help_panel=INPUT,
-        help="Types to use, and what each weighs: cites,writes=0.5 (default: all).",
-    ),
-]
-TextVectors = Annotated[
-    Path | None,
-    typer.Option(
-        "--text-vectors",
-        metavar="MODEL|FILE",
-        rich_help_panel=INPUT,
-        help="Vectors of texts beside their words: the folder of a language model, which reads "
-        "the text columns, or a .npy or .npz file with a row for each node.",
-    ),
-]
-MinWeight = Annotated[
-    float | None,
-    typer.Option("--min-weight", rich_help_panel=INPUT, help="Drop edges that weigh less."),
-]
-DropUnknown = Annotated[
-    bool,
-    typer.Option(
-        "--drop-unknown-edges",
-        rich_help_panel=INPUT,
-        help="Drop edges to nodes that are not in the table of nodes, instead of refusing them.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        rich_help_panel=INPUT,
-        help="comma, tab, semicolon, pipe or any character (default: found out).",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding", rich_help_panel=INPUT, help="Of the text files (default: found out)."
+        help="Mark outliers; the threshold flags about this fraction of known nodes "
+        "(default: no outliers).",
     ),
 ]
 
 
-class FileOptions(TypedDict, total=False):
-    """Options of `load_graph` that are handed on as they are."""
+@dataclass(frozen=True)
+class GraphFiles:
+    """The files of a graph and the options to read them with."""
 
-    id_column: str | None
-    label_column: str | None
-    new_nodes: Path | None
-    new_column: str | None
-    source_column: str | None
-    target_column: str | None
-    weight_column: str | None
-    min_weight: float | None
-    weights: str | None
-    edge_type_column: str | None
-    edge_types: str | None
-    text_vectors: Path | None
-    drop_unknown_edges: bool
-    delimiter: str | None
-    encoding: str | None
-    recipe: TableEncoder | None
+    graph: Path | None
+    nodes: Path | None
+    edges: Path | None
+    options: TableOptions
 
+    @property
+    def is_given(self) -> bool:
+        """Whether the command names any file."""
+        return any(path is not None for path in (self.graph, self.nodes, self.edges))
 
-def load_files(
-    graph: Path | None,
-    nodes: Path | None,
-    edges: Path | None,
-    *,
-    text_columns: list[str] | None = None,
-    features: str | None = None,
-    show: bool = False,
-    **options: Unpack[FileOptions],
-) -> UserGraph:
-    """The graph that the options above describe.
+    def load(
+        self,
+        show: bool,
+        options: TableOptions | None = None,
+        recipe: TableEncoder | None = None,
+    ) -> UserGraph:
+        """Read the graph, with a progress bar if `show`; `options` replace those of the command."""
+        if (self.graph is None) == (self.nodes is None and self.edges is None):
+            raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
+        with Bars(show, "reading files") as progress:
+            from nodenova.io.load import read_graph
 
-    Args:
-        graph: As --graph; then neither of the next two is given.
-        nodes: As --nodes.
-        edges: As --edges.
-        text_columns: Columns whose words are features.
-        features: Columns that are features, with commas.
-        show: Whether a bar is drawn, or lines are written.
-        **options: Those of `load_graph`.
-
-    Raises:
-        SettingError: Files are missing, or given twice.
-    """
-    if (graph is None) == (nodes is None and edges is None):
-        raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
-    with Bars(show, "reading files") as bars:
-        from nodenova.io.load import load_graph
-
-        return load_graph(
-            graph,
-            nodes=nodes,
-            edges=edges,
-            text_columns=tuple(text_columns or ()),
-            features=None if features is None else listed_names(features),
-            progress=bars,
-            **options,
-        )
+            return read_graph(
+                self.graph,
+                options or self.options,
+                nodes=self.nodes,
+                edges=self.edges,
+                recipe=recipe,
+                progress=progress,
+            )
 
 
-def is_mixed(all_new: bool, new_nodes: Path | None, new_column: str | None) -> bool | None:
-    """What --all-new says: False, or None to leave it to the files.
+Command = Callable[..., None]
 
-    Raises:
-        SettingError: The new nodes are named as well.
-    """
-    if all_new and (new_nodes is not None or new_column is not None):
-        named = "--new-nodes" if new_nodes is not None else "--new-column"
-        raise SettingError(f"--all-new means every unlabelled node, {named} names some")
+
+def takes_graph(names: Collection[str] = OPTIONS) -> Callable[[Command], Command]:
+    """Decorate a command: its parameter `files` becomes these of `OPTIONS` on the command line."""
+
+    def decorate(command: Command) -> Command:
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            if parameter.name == "files":
+                for name in filter(names.__contains__, OPTIONS):
+                    default = False if name == "drop_unknown_edges" else None
+                    parameters.append(_keyword(name, OPTIONS[name], default))
+            else:
+                parameters.append(_keyword(parameter.name, parameter.annotation, parameter.default))
+
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            given = {name: values.pop(name) for name in OPTIONS if name in values}
+            command(files=_graph_files(given), **values)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _graph_files(values: dict[str, Any]) -> GraphFiles:
+    """Files and options from the values that typer parsed."""
+    paths = {name: values[name] for name in ("graph", "nodes", "edges")}
+    options = {one.name: values[one.name] for one in fields(TableOptions) if one.name in values}
+    if "features" in options:
+        options["text_columns"] = tuple(options["text_columns"] or ())
+        features = options["features"]
+        options["features"] = None if features is None else listed_names(features)
+    return GraphFiles(**paths, options=TableOptions(**options))
+
+
+def mixed_setting(all_new: bool, options: TableOptions) -> bool | None:
+    """Return `mixed` for --all-new: False, or None to decide by the files."""
+    if all_new and (options.new_nodes is not None or options.new_column is not None):
+        other = "--new-nodes" if options.new_nodes is not None else "--new-column"
+        raise SettingError(f"--all-new means every unlabelled node: leave out {other}")
     return False if all_new else None
 
 
 def check_none_share(share: float) -> None:
-    """Raise, before anything is computed, if --none-share is no share.
-
-    Raises:
-        SettingError: It is not from 0 to below 1.
-    """
+    """Validate --none-share before anything is computed."""
     if not 0 <= share < 1:
-        raise SettingError(f"--none-share is a share from 0 to below 1, not {share:g}")
+        raise SettingError(f"--none-share must be at least 0 and below 1, it is {share:g}")
 
 
-# For 1, nodes, edges (in both directions) and entries of the features that are not zero, as
-# benchmarks/estimate.py finds them: Prism in a mixture, its number of classes estimated, with the
-# page, on one core of a server of 2024. Rows of 8,000 to 64,000 nodes were met within 1.6.
+# Coefficients of 1, nodes, edges (both directions) and nonzero feature entries, as fitted by
+# benchmarks/estimate.py: Prism with known and new nodes mixed, an estimated number of classes and
+# the page, on one core of a server of 2024. Graphs of 8,000 to 64,000 nodes were within 1.6.
 SECONDS = (10.7, 8.39e-05, 1.94e-05, 1.16e-05)
 GIB = (0.71, 4.92e-06, 1.53e-07, 1.44e-07)
-LARGE = 50_000  # nodes from which on `nodenova discover` says it
+LARGE = 50_000  # nodes from which on `nodenova discover` prints the estimate
 
 
-def estimate(nodes: int, edges: int, entries: int) -> tuple[float, float]:
-    """Seconds of one core, and GB of memory at most, of `nodenova discover` with Prism.
-
-    Args:
-        nodes: How many.
-        edges: In both directions.
-        entries: Of the features, how many are not zero.
+def estimate_cost(nodes: int, edges: int, entries: int) -> tuple[float, float]:
+    """Seconds on one core and GB of memory that `nodenova discover` takes with Prism.
 
     Examples:
-        >>> seconds, gb = estimate(200_000, 1_600_000, 4_000_000)
+        >>> seconds, gb = estimate_cost(200_000, 1_600_000, 4_000_000)
         >>> round(seconds), round(gb, 1)
         (105, 2.7)
     """
@@ -304,22 +258,24 @@ def estimate(nodes: int, edges: int, entries: int) -> tuple[float, float]:
     return seconds, gib * 2**30 / 1e9
 
 
-def entries_of(graph: Graph) -> int:
-    """How many entries of the features are not zero; of dense ones, all count."""
-    sparse = getattr(graph.x, "nnz", None)
-    return int(graph.x.size if sparse is None else sparse)
+def graph_cost(graph: Graph) -> tuple[float, float]:
+    """`estimate_cost` of a graph; all entries of dense features count."""
+    entries = getattr(graph.x, "nnz", None)
+    return estimate_cost(
+        graph.num_nodes, graph.num_edges, int(graph.x.size if entries is None else entries)
+    )
 
 
-def sentence(graph: Graph) -> str:
-    """What `nodenova discover` will take, as one would say it.
+def cost_text(graph: Graph) -> str:
+    """`graph_cost` as text.
 
     Examples:
         >>> import nodenova as nova
-        >>> sentence(nova.synthetic(nodes=200, classes=4).graph)
+        >>> cost_text(nova.synthetic(nodes=200, classes=4).graph)
         'about 11 s on one core, 0.8 GB of memory'
     """
-    seconds, gb = estimate(graph.num_nodes, graph.num_edges, entries_of(graph))
-    said = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    seconds, gb = graph_cost(graph)
+    time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     if seconds >= 5_400:
-        said = f"{seconds / 3600:.1f} h"
-    return f"about {said} on one core, {gb:.1f} GB of memory"
+        time = f"{seconds / 3600:.1f} h"
+    return f"about {time} on one core, {gb:.1f} GB of memory"

@@ -1,7 +1,4 @@
-"""nodenova count: how many unknown classes there seem to be in a graph of one's own, if any.
-
-nodenova inspect: what was understood of a graph of one's own.
-"""
+"""nodenova inspect and nodenova count: what a graph holds, and how many unknown classes."""
 
 from __future__ import annotations
 
@@ -12,130 +9,61 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from nodenova.cli import graph_options
 from nodenova.cli.app import OWN, Quiet, Threads, app, fail, loading, out, print_notes
-from nodenova.cli.graph_options import entries_of, estimate, sentence
+from nodenova.cli.graph_options import (
+    AllNew,
+    GraphFiles,
+    cost_text,
+    graph_cost,
+    mixed_setting,
+    takes_graph,
+)
 from nodenova.display import percent
 
 if TYPE_CHECKING:
     from nodenova.open_world.count import ClassCountEstimate
 
-if TYPE_CHECKING:
-    pass
+JsonPath = Annotated[
+    Path | None, typer.Option("--json", help="Also write the result to this JSON file.")
+]
 
 
 @app.command(rich_help_panel=OWN)
-def inspect(
-    graph: graph_options.GraphPath = None,
-    nodes: graph_options.NodesPath = None,
-    edges: graph_options.EdgesPath = None,
-    id_column: graph_options.IdColumn = None,
-    label_column: graph_options.LabelColumn = None,
-    text_columns: graph_options.TextColumns = None,
-    features: graph_options.Features = None,
-    new_nodes: graph_options.NewNodes = None,
-    new_column: graph_options.NewColumn = None,
-    source_column: graph_options.SourceColumn = None,
-    target_column: graph_options.TargetColumn = None,
-    weight_column: graph_options.WeightColumn = None,
-    min_weight: graph_options.MinWeight = None,
-    weights: graph_options.Weights = None,
-    edge_type_column: graph_options.EdgeTypeColumn = None,
-    edge_types: graph_options.EdgeTypes = None,
-    drop_unknown_edges: graph_options.DropUnknown = False,
-    delimiter: graph_options.Delimiter = None,
-    encoding: graph_options.Encoding = None,
-    text_vectors: graph_options.TextVectors = None,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", help="Write the same as JSON.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """What was understood of a graph of your own, and what looks wrong with it.
-
-    Its nodes, edges, features and classes.
-    """
-    loaded = graph_options.load_files(
-        graph,
-        nodes,
-        edges,
-        id_column=id_column,
-        label_column=label_column,
-        text_columns=text_columns,
-        features=features,
-        new_nodes=new_nodes,
-        new_column=new_column,
-        source_column=source_column,
-        target_column=target_column,
-        weight_column=weight_column,
-        min_weight=min_weight,
-        weights=weights,
-        edge_type_column=edge_type_column,
-        edge_types=edge_types,
-        text_vectors=text_vectors,
-        drop_unknown_edges=drop_unknown_edges,
-        delimiter=delimiter,
-        encoding=encoding,
-        show=not quiet,
-    )
+@takes_graph()
+def inspect(files: GraphFiles, json_path: JsonPath = None, quiet: Quiet = False) -> None:
+    """Show how a graph of your own is read: nodes, edges, features, classes and likely problems."""
+    loaded = files.load(show=not quiet)
     from nodenova.io.describe import describe, lines_of
 
-    description, data = describe(loaded), loaded.graph
+    description = describe(loaded)
     if json_path is not None:
         from nodenova.files import to_json, write_atomically
 
-        seconds, gb = estimate(data.num_nodes, data.num_edges, entries_of(data))
-        takes_json = {"seconds_of_one_core": round(seconds), "gb_of_memory": round(gb, 2)}
-        write_atomically(json_path, to_json({**asdict(description), "discover_takes": takes_json}))
+        seconds, gb = graph_cost(loaded.graph)
+        cost = {"seconds_of_one_core": round(seconds), "gb_of_memory": round(gb, 2)}
+        write_atomically(json_path, to_json({**asdict(description), "discover_takes": cost}))
     if not quiet:
-        for line in lines_of(description):
+        for line in (*lines_of(description), f"nodenova discover takes {cost_text(loaded.graph)}"):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
-        takes = f"nodenova discover takes {sentence(data)}"
-        out.print(takes, markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel=OWN)
+@takes_graph()
 def count(
-    graph: graph_options.GraphPath = None,
-    nodes: graph_options.NodesPath = None,
-    edges: graph_options.EdgesPath = None,
-    id_column: graph_options.IdColumn = None,
-    label_column: graph_options.LabelColumn = None,
-    text_columns: graph_options.TextColumns = None,
-    features: graph_options.Features = None,
-    new_nodes: graph_options.NewNodes = None,
-    new_column: graph_options.NewColumn = None,
-    all_new: graph_options.AllNew = False,
-    source_column: graph_options.SourceColumn = None,
-    target_column: graph_options.TargetColumn = None,
-    weight_column: graph_options.WeightColumn = None,
-    min_weight: graph_options.MinWeight = None,
-    weights: graph_options.Weights = None,
-    edge_type_column: graph_options.EdgeTypeColumn = None,
-    edge_types: graph_options.EdgeTypes = None,
-    drop_unknown_edges: graph_options.DropUnknown = False,
-    delimiter: graph_options.Delimiter = None,
-    encoding: graph_options.Encoding = None,
-    text_vectors: graph_options.TextVectors = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the answer as JSON, for machines.")] = None,
+    files: GraphFiles,
+    all_new: AllNew = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
+    json_path: JsonPath = None,
     threads: Threads = "auto",
     quiet: Quiet = False,
-) -> None:  # fmt: skip
-    """Say how many unknown classes there seem to be in a graph of your own, and write no model.
+) -> None:
+    """Estimate the number of unknown classes in a graph of your own, without writing a model.
 
-    Takes what `nodenova discover` takes, and tells what that would look for by --num-new auto: the
-    likeliest number, and how likely its neighbors are. 0 means that all seems to be known.
+    Takes the input of `nodenova discover` and prints what --num-new auto would use there: the most
+    likely number, with the probability of the numbers around it. 0 means no unknown class.
     """
-    mixed = graph_options.is_mixed(all_new, new_nodes, new_column)
-    loaded = graph_options.load_files(
-        graph, nodes, edges, id_column=id_column, label_column=label_column,
-        text_columns=text_columns, features=features, new_nodes=new_nodes, new_column=new_column,
-        source_column=source_column, target_column=target_column, weight_column=weight_column,
-        min_weight=min_weight, weights=weights, edge_type_column=edge_type_column,
-        edge_types=edge_types, text_vectors=text_vectors, drop_unknown_edges=drop_unknown_edges,
-        delimiter=delimiter, encoding=encoding, show=not quiet,
-    )  # fmt: skip
+    mixed = mixed_setting(all_new, files.options)
+    loaded = files.load(show=not quiet)
     if not quiet:
         print_notes(loaded.notes)
     with loading(quiet):
@@ -149,22 +77,22 @@ def count(
     try:
         with shared_passes(), Bars(not quiet) as bars:
             model = fit(old, seed=seed, progress=bars)
-            found = count_new(model, new, seed=seed)
+            estimate = count_new(model, new, seed=seed)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if json_path is not None:
-        told = {"low": found.low, "high": found.high, "sentence": found.sentence()}
-        document = {**asdict(found), **told, "mixed": new.mixed, "seed": seed}
+        extra = {"low": estimate.low, "high": estimate.high, "sentence": estimate.sentence()}
+        document = {**asdict(estimate), **extra, "mixed": new.mixed, "seed": seed}
         write_atomically(json_path, to_json(document))
     if not quiet:
-        out.print(found.sentence(), markup=False, highlight=False, soft_wrap=True)
-        print_numbers(found)
+        out.print(estimate.sentence(), markup=False, highlight=False, soft_wrap=True)
+        _print_probabilities(estimate)
 
 
-def print_numbers(found: ClassCountEstimate) -> None:
-    """How likely each number is, from one below to one above those that are likely."""
+def _print_probabilities(estimate: ClassCountEstimate) -> None:
+    """Print the probability of each number, from one below to one above the likely ones."""
     table = Table("unknown classes", "probability", box=None, pad_edge=False)
-    most = len(found.probabilities) - 1
-    for number in range(max(found.low - 1, 0), min(found.high + 1, most) + 1):
-        table.add_row(str(number), percent(found.probabilities[number]))
+    last = min(estimate.high + 1, len(estimate.probabilities) - 1)
+    for number in range(max(estimate.low - 1, 0), last + 1):
+        table.add_row(str(number), percent(estimate.probabilities[number]))
     out.print(table)

@@ -5,7 +5,7 @@ What a run suggests, on the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from nodenova.cli.app import OUTPUT, err, out, print_notes, program
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError
+from nodenova.io.table_options import TableOptions
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
@@ -110,14 +111,14 @@ class PageOptions:
             raise SettingError("--show names columns of the table of nodes: give --nodes FILE")
 
     def shown(
-        self, loaded: UserGraph, nodes: Path | None, reading: Mapping[str, object]
+        self, loaded: UserGraph, nodes: Path | None, options: TableOptions
     ) -> dict[str, list[str]]:
         """What the page shows of the nodes of a graph: the columns asked for, else their texts.
 
         Args:
             loaded: The graph.
             nodes: The table that its nodes came from, if it was one.
-            reading: Options by which it was read.
+            options: Options by which it was read.
 
         Raises:
             SettingError: The table has no such column.
@@ -129,7 +130,7 @@ class PageOptions:
         from nodenova.review.node_text import shown_columns
 
         names = ("id_column", "delimiter", "encoding")
-        given = {name: str(reading[name]) for name in names if reading.get(name)}
+        given = {name: str(getattr(options, name)) for name in names if getattr(options, name)}
         return shown_columns(nodes, columns, loaded.graph.node_ids.tolist(), **given)
 
 
@@ -149,7 +150,7 @@ def write(
     keep_graph: bool,
     overwrite: bool,
     quiet: bool,
-    reading: Mapping[str, object] | None = None,
+    options: TableOptions | None = None,
     report: bool = True,
 ) -> None:
     """Write a run and say what was found and where it is.
@@ -160,7 +161,7 @@ def write(
         keep_graph: Whether the graph is kept.
         overwrite: Whether an earlier run may be there.
         quiet: Whether nothing is said.
-        reading: Options by which its files were read: those that say something are kept.
+        options: Options by which its files were read.
         report: Whether the page is made now.
     """
     from nodenova.runs.folder import DiscoveryFolder
@@ -171,7 +172,7 @@ def write(
             run,
             keep_graph=keep_graph,
             overwrite=overwrite,
-            reading={name: value for name, value in (reading or {}).items() if value},
+            reading=None if options is None else options.to_json(),
             report=report,
             progress=bars,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -38,6 +38,7 @@ from nodenova.cli.output import one_line_table
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import GraphError, SettingError
+from nodenova.io.table_options import TableOptions
 from nodenova.model.classes import kind_read
 from nodenova.runs.drift import Drift, Shares, kept_predictions
 from nodenova.runs.run_dir import is_discovery
@@ -334,18 +335,14 @@ def given_graph(
     seed: int | None,
     dataset: str | None,
     data_root: Path | None,
-    graph: Path | None,
-    nodes: Path | None,
-    edges: Path | None,
+    files: graph_options.GraphFiles,
     quiet: bool,
     relabel: bool,
     add: bool = False,
-    **options: Unpack[graph_options.FileOptions],
 ) -> PredictInput:
     """The saved model and the graph to use it on: of the run, of a dataset or of files."""
     check_saved(run_path)
-    files_given = graph is not None or nodes is not None or edges is not None
-    if dataset is not None and files_given:
+    if dataset is not None and files.is_given:
         raise SettingError("give either --dataset or files of your own, not both")
     with loading(quiet):
         from nodenova.bench.folder import RunFolder
@@ -369,7 +366,7 @@ def given_graph(
     called = model.class_names if own is None else own.names(model)
     if dataset is not None:
         return PredictInput(model, load_dataset(dataset, data_root).graph, called)
-    if not files_given:
+    if not files.is_given:
         if own is None:
             raise SettingError(
                 f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, "
@@ -384,18 +381,17 @@ def given_graph(
     asked = None
     if add:
         assert own is not None
-        reading = {**own.document.get("reading", {}), **_said(options)}
-        if not options.get("label_column"):
-            reading.pop("label_column", None)
+        remembered = TableOptions.from_json(own.document.get("reading", {}))
+        options = remembered.merged_with(files.options, needs_labels=False)
+        reading = {**options.to_json(), "text_vectors": options.text_vectors}
         with Bars(not quiet, "reading files"):
-            loaded, asked = with_added(own.graph(), nodes, edges, recipe, **reading)
+            loaded, asked = with_added(own.graph(), files.nodes, files.edges, recipe, **reading)
     else:
-        if recipe is not None and (graph is None or is_table(graph)):
-            options["recipe"] = recipe
-        loaded = graph_options.load_files(graph, nodes, edges, show=not quiet, **options)
+        is_tables = files.graph is None or is_table(files.graph)
+        loaded = files.load(not quiet, recipe=recipe if is_tables else None)
     earlier = own.run() if own is not None and own.keeps_graph else None
     # A model of `nodenova run` is graded by labels of the file; they are no user's word.
-    is_told = own is not None or options.get("label_column") is not None
+    is_told = own is not None or files.options.label_column is not None
     later = later_graph(
         model, called, loaded, features=known, earlier=earlier, relabel=relabel, is_told=is_told
     )
@@ -403,11 +399,6 @@ def given_graph(
     if not quiet:
         print_notes(notes)
     return PredictInput(model, later.graph, called, later.labels, notes, earlier, asked)
-
-
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that say something."""
-    return {name: value for name, value in options.items() if value}
 
 
 AnyRun = Annotated[
@@ -440,24 +431,10 @@ Seed = Annotated[
 
 
 @app.command(rich_help_panel=OWN)
+@graph_options.takes_graph(graph_options.LATER)
 def predict(
     run_path: AnyRun,
-    graph: graph_options.GraphPath = None,
-    nodes: graph_options.NodesPath = None,
-    edges: graph_options.EdgesPath = None,
-    id_column: graph_options.IdColumn = None,
-    label_column: graph_options.LabelColumn = None,
-    source_column: graph_options.SourceColumn = None,
-    target_column: graph_options.TargetColumn = None,
-    weight_column: graph_options.WeightColumn = None,
-    min_weight: graph_options.MinWeight = None,
-    weights: graph_options.Weights = None,
-    edge_type_column: graph_options.EdgeTypeColumn = None,
-    edge_types: graph_options.EdgeTypes = None,
-    drop_unknown_edges: graph_options.DropUnknown = False,
-    delimiter: graph_options.Delimiter = None,
-    encoding: graph_options.Encoding = None,
-    text_vectors: graph_options.TextVectors = None,
+    files: graph_options.GraphFiles,
     dataset: DatasetName = None,
     data_root: DataRoot = None,
     only: Only = None,
@@ -487,31 +464,24 @@ def predict(
 
     check_probability(min_confidence)
     ids = ids_of(only)
-    files_given = any(given is not None for given in (graph, nodes, edges, dataset))
+    files_given = files.is_given or dataset is not None
     shares = {"--max-unsure": max_unsure, "--max-drift": max_drift}
     check_shares(shares, some=ids is not None or add)
     if max_drift is not None:
         check_comparable(run_path, files_given, relabel)
-    if add and (not is_discovery(run_path) or graph is not None or nodes is None):
+    if add and (not is_discovery(run_path) or files.graph is not None or files.nodes is None):
         raise SettingError("--add takes a run, and --nodes FILE (and --edges FILE) that came")
     is_kept = not files_given and not relabel and not none_share and is_discovery(run_path)
     if ids is not None and not add and is_kept and (run_path / "graph.npz").is_file():
         columns = kept_rows(run_path, ids, min_confidence)
         write_asked(columns, path, json_path, min_confidence, "kept", (), quiet)
         return
-    given = given_graph(
-        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel, add,
-        id_column=id_column, label_column=label_column, source_column=source_column,
-        target_column=target_column, weight_column=weight_column, min_weight=min_weight,
-        weights=weights, edge_type_column=edge_type_column, edge_types=edge_types,
-        text_vectors=text_vectors, drop_unknown_edges=drop_unknown_edges, delimiter=delimiter,
-        encoding=encoding,
-    )  # fmt: skip
+    given = given_graph(run_path, seed, dataset, data_root, files, quiet, relabel, add)
     from nodenova.model.model import MAX_FEW
     from nodenova.runs.predictions import Predictions
 
     model, data, notes = given.model, given.graph, given.notes
-    use_cluster(ray, model.aligned(data), graph, model.frozen_encoder().spec.name)
+    use_cluster(ray, model.aligned(data), files.graph, model.frozen_encoder().spec.name)
     numbers = given.asked if ids is None else data.numbers_of(ids)
     found = Predictions.of(
         model, data, min_confidence, names=given.names, labels=given.labels,
@@ -575,16 +545,14 @@ def predict(
 
 
 @app.command(rich_help_panel=OWN)
+@graph_options.takes_graph(("graph", "nodes", "edges", "label_column"))
 def export(
     run_path: AnyRun,
     to: Annotated[str, typer.Option("--to", help="table (yours, with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv) or embeddings.")],
     path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
+    files: graph_options.GraphFiles,
     table: TablePath = None,
     settled: Settled = 0.0,
-    graph: graph_options.GraphPath = None,
-    nodes: graph_options.NodesPath = None,
-    edges: graph_options.EdgesPath = None,
-    label_column: graph_options.LabelColumn = None,
     dataset: DatasetName = None,
     data_root: DataRoot = None,
     seed: Seed = None,
@@ -593,12 +561,9 @@ def export(
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """The graph with its classes for other tools, or the embeddings of its nodes."""
-    table = table or nodes
+    table = table or files.nodes
     check_form(to, table, settled)
-    given = given_graph(
-        run_path, seed, dataset, data_root, graph, nodes, edges, quiet, relabel,
-        label_column=label_column,
-    )  # fmt: skip
+    given = given_graph(run_path, seed, dataset, data_root, files, quiet, relabel)
     from nodenova.runs.export import EXPORTS, Exported
 
     none = given.fits_none(none_share)
