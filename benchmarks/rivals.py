@@ -67,7 +67,7 @@ def measured(
 
     def one() -> None:
         for graph in (task.old.graph, task.new.graph, task.exam.graph):
-            graph.derived.clear()  # nobody finds operators that an earlier seed has built
+            graph.cache.clear()  # nobody finds operators that an earlier seed has built
         scores.append(way(len(scores)))
 
     with fixed_threads(threads):

@@ -136,6 +136,7 @@ def test_a_graph_has_no_field_for_a_label() -> None:
         "feature_names",
         "edge_weight",
         "vectors",
+        "recipe",
     ]
     assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))
 

@@ -34,7 +34,7 @@ from nodenova.cli import app
 from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import StorageError
 from nodenova.io.load import load_graph
-from nodenova.model.classes import kind_read
+from nodenova.model.classes import normalize_kind
 from nodenova.model.saving import weights_digest
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.runs.apply import apply_review
@@ -231,7 +231,8 @@ def test_a_discovery_says_of_its_classes_what_it_said(discovery: DiscoveryFolder
         *(line["auto_name"] for line in before[3:]),
     ]
     assert [[line[key] for key in told] for line in after] == [
-        [kind_read(line[key]) if key == "kind" else line[key] for key in told] for line in before
+        [normalize_kind(line[key]) if key == "kind" else line[key] for key in told]
+        for line in before
     ]
     assert {line["kind"] for line in before} == {"old", "new"}  # what the kinds were called then
     for a, b in zip(after, before, strict=True):

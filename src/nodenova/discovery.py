@@ -12,7 +12,7 @@ from nodenova.growth import change_of, check_refresh, check_refreshable, is_met,
 from nodenova.methods import METHODS, Method
 from nodenova.methods.prism import Prism
 from nodenova.model.model import Model, Refresh, Stage
-from nodenova.nn.encode_cache import encode_rows, passes_kept
+from nodenova.nn.encode_cache import encode_rows, shared_passes
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.open_world.count import MAX_COVERED, ClassCountEstimate, gather, judge
 from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
@@ -82,7 +82,7 @@ def discover(
     task = replace(task, graph=model.aligned(task.graph))
     count = None
     # One pass is kept for counting and for the method.
-    with passes_kept(task.graph, wanted=task.num_new is None), reporting_to(progress, DISCOVER):
+    with shared_passes(task.graph, wanted=task.num_new is None), reporting_to(progress, DISCOVER):
         if task.num_new is None:
             count = count_new(model, task, seed=seed, threads=threads)
             task = replace(task, num_new=count.number or None)
@@ -105,15 +105,15 @@ def _up_to_date(
 ) -> tuple[Model, Refresh | None]:
     """The model, its representation fitted anew where that is asked for or due; what was done."""
     check_refresh(refresh)
-    fitted_on = model.fitted_on
+    fit_signature = model.fit_signature
     if refresh is True:
         check_refreshable(model)
-    elif refresh is False or fitted_on is None or model.frozen_encoder().spec.trainable:
+    elif refresh is False or fit_signature is None or model.frozen_encoder().spec.trainable:
         return model, None
-    if fitted_on is None:
+    if fit_signature is None:
         why = "it was asked for"
     else:
-        change = change_of(fitted_on, task.graph, before)
+        change = change_of(fit_signature, task.graph, before)
         if refresh is not True and not change.is_much:
             return model, None
         why = change.why()

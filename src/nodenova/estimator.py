@@ -25,7 +25,7 @@ from nodenova.io.estimator_input import given_source, with_labels
 from nodenova.io.load import load_graph
 from nodenova.io.networkx_scipy import is_table
 from nodenova.methods import Method, choose_encoder, get_method
-from nodenova.model.classes import unused_names
+from nodenova.model.classes import make_unique
 from nodenova.model.info import ClassInfos
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
@@ -268,7 +268,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             loaded = drop_empty_classes(loaded)
             return loaded, loaded.class_names
         numbers, labels = number_labels(y, loaded.graph.num_nodes)
-        names = unused_names([str(label) for label in labels], ())
+        names = make_unique([str(label) for label in labels], ())
         marked = with_labels(loaded, numbers, names)
         as_given = dict(zip(names, labels, strict=True))
         return marked, tuple(as_given[name] for name in marked.class_names)

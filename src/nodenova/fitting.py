@@ -20,12 +20,12 @@ from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass
-from nodenova.model.model import FittedOn, Model, Stage
+from nodenova.model.model import FitSignature, Model, Stage
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
-from nodenova.nn.training import frozen, minimize
+from nodenova.nn.training import freeze, minimize
 from nodenova.open_world.novelty import MAX_NODES, Partition
 from nodenova.progress import FIT, Progress, no_progress, reporting_to
 from nodenova.settings import from_text
@@ -176,14 +176,14 @@ def _model(
     g: Encoder, h: Head, memory: Memory, old: OldTask, stage: Stage, cells: Partition | None = None
 ) -> Model:
     return Model(
-        _encoder=frozen(g),
-        _head=frozen(h),
+        _encoder=freeze(g),
+        _head=freeze(h),
         _novel_head=None,
         _memory=memory,
         _cells=cells,
         classes=tuple(NodeClass(i, name, 0) for i, name in enumerate(old.class_names)),
         stages=(stage,),
-        fitted_on=FittedOn.of(old.graph),
+        fit_signature=FitSignature.of(old.graph),
     )
 
 

@@ -7,10 +7,10 @@ The graph every phase sees: features, edges, names. There is no field for a labe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,7 @@ DENSE_FROM = 0.25
 MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of an edge: what float32 holds
 
 
-def features_of(x: object, dense: bool | None, source: str) -> Features:
+def check_features(x: object, dense: bool | None, source: str) -> Features:
     """(N, d) float32: a copy, dense or sparse."""
     if sp.issparse(x):
         matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
@@ -76,7 +76,7 @@ def _first_not_finite(matrix: Features) -> str:
     return f"x has {len(bad)} entries that are not finite numbers, first: {first}"
 
 
-def node_ids_of(node_ids: object, n: int, source: str) -> np.ndarray:
+def check_node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
     """(N,) different names."""
     if node_ids is None:
         return np.arange(n)
@@ -94,7 +94,7 @@ def node_ids_of(node_ids: object, n: int, source: str) -> np.ndarray:
     return names
 
 
-def edges_of(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
+def check_edges(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
     """(2, edges) numbers of nodes."""
     edges = np.asarray(edge_index)
     if edges.ndim != 2 or edges.shape[0] != 2:
@@ -146,7 +146,7 @@ def undirected(
     return np.stack([keys // n, keys % n]), (total / (2 if is_symmetric else 1)).astype(np.float32)
 
 
-def weights_of(edge_weight: object, edges: np.ndarray, source: str) -> np.ndarray | None:
+def check_edge_weights(edge_weight: object, edges: np.ndarray, source: str) -> np.ndarray | None:
     """(edges,) positive numbers, or None."""
     if edge_weight is None:
         return None
@@ -169,7 +169,7 @@ def weights_of(edge_weight: object, edges: np.ndarray, source: str) -> np.ndarra
     return weight
 
 
-def vectors_of(vectors: object, n: int, source: str) -> np.ndarray | None:
+def check_vectors(vectors: object, n: int, source: str) -> np.ndarray | None:
     """(N, k) float32 finite numbers, or None."""
     if vectors is None:
         return None
@@ -189,8 +189,7 @@ def vectors_of(vectors: object, n: int, source: str) -> np.ndarray | None:
     return found
 
 
-# Where `Graph.derived` has how columns of a table became the features, for models to keep.
-RECIPE = "recipe"
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +207,8 @@ class Graph:
             None where all edges count alike. How they count: `nodenova.nn.edge_weights`.
         vectors: (N, k) float32, what a language model makes of the texts of the nodes, beside
             their words in x; None where there are none.
+        recipe: How the columns of a table became x, as JSON values, for models to keep; None where
+            x did not come from a table, or was changed since.
 
     Examples:
         >>> import nodenova as nova
@@ -221,6 +222,7 @@ class Graph:
     feature_names: tuple[str, ...] | None = None
     edge_weight: np.ndarray | None = None
     vectors: np.ndarray | None = None
+    recipe: Mapping[str, Any] | None = None
     is_mapped: ClassVar[bool] = False  # arrays are on disk, as those of a graph folder are
 
     @classmethod
@@ -261,15 +263,15 @@ class Graph:
             >>> graph.edge_index.tolist()
             [[0, 1], [1, 0]]
         """
-        features = features_of(x, dense, source)
+        features = check_features(x, dense, source)
         n, d = features.shape
-        names = node_ids_of(node_ids, n, source)
+        names = check_node_ids(node_ids, n, source)
         words = None if feature_names is None else tuple(str(name) for name in feature_names)
         if words is not None and len(words) != d:
             raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
-        given = edges_of(edge_index, n, names, source)
-        edges, weight = undirected(given, n, weights_of(edge_weight, given, source))
-        return cls(features, edges, names, words, weight, vectors_of(vectors, n, source))
+        given = check_edges(edge_index, n, names, source)
+        edges, weight = undirected(given, n, check_edge_weights(edge_weight, given, source))
+        return cls(features, edges, names, words, weight, check_vectors(vectors, n, source))
 
     @property
     def num_nodes(self) -> int:
@@ -294,9 +296,19 @@ class Graph:
         return sp.csr_array((ones, places), shape=(self.num_nodes,) * 2)
 
     @cached_property
-    def derived(self) -> dict[object, object]:
-        """Where `nn.sparse.once` keeps the operators of this graph, so that each is built once."""
+    def cache(self) -> dict[object, Any]:
+        """What was computed from this graph, by key: operators, totals, where its rows are.
+
+        It is not part of the graph's value: no copy of the graph takes it along.
+        """
         return {}
+
+    def cached(self, key: object, build: Callable[[], Built]) -> Built:
+        """What `build` returns, called when `key` is first asked for and kept in `cache`."""
+        if key not in self.cache:
+            self.cache[key] = build()
+        built: Built = self.cache[key]
+        return built
 
     def numbers_of(self, node_ids: Iterable[object]) -> np.ndarray:
         """(n,) the numbers of nodes that are named.
@@ -311,10 +323,8 @@ class Graph:
             >>> Graph.of([[1], [2]], [[0], [1]], node_ids=["a", "b"]).numbers_of(["b"]).tolist()
             [1]
         """
-        place = self.derived.get("places of names")
-        if not isinstance(place, dict):
-            place = {str(name): number for number, name in enumerate(self.node_ids.tolist())}
-            self.derived["places of names"] = place
+        names = self.node_ids.tolist()
+        place = self.cached("places of names", lambda: {str(n): i for i, n in enumerate(names)})
         asked = [str(name) for name in node_ids]
         unknown = [name for name in asked if name not in place]
         if unknown:
@@ -325,7 +335,7 @@ class Graph:
     def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
         """The same nodes and edges with other features."""
         names = None if feature_names is None else tuple(feature_names)
-        return self._with(x=x, feature_names=names)
+        return self._with(x=x, feature_names=names, recipe=None)
 
     def with_vectors(self, vectors: object, source: str = "vectors") -> Graph:
         """The same graph with vectors of the texts of its nodes.
@@ -341,7 +351,7 @@ class Graph:
             >>> Graph.of([[1, 0], [0, 1]], [[0], [1]]).with_vectors([[0.5], [0.1]])
             Graph(2 nodes, 2 edges, 2 dense features, vectors of 1)
         """
-        return self._with(vectors=vectors_of(vectors, self.num_nodes, source))
+        return self._with(vectors=check_vectors(vectors, self.num_nodes, source), recipe=None)
 
     def _with(self, **parts: Any) -> Graph:
         return replace(self, **parts)

@@ -26,12 +26,12 @@ from nodenova.encoders.prism.lda import lda_head, refit_on_all_nodes, refit_rows
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass
-from nodenova.model.model import FittedOn, Model, Refresh, with_features
+from nodenova.model.model import FitSignature, Model, Refresh, with_features
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encode_cache import encode, encode_rows
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.seeding import Threads, repeatable, sample
-from nodenova.nn.training import frozen
+from nodenova.nn.training import freeze
 from nodenova.open_world.novelty import MAX_NODES, Partition, chance_of_new, coverages
 
 MAX_UNKNOWN = 0.05  # share of the features' mass in features the model does not know
@@ -83,7 +83,7 @@ class Change:
         return grown if share > MAX_NEW else f"it was asked for ({what}, {grown})"
 
 
-def change_of(shown: FittedOn, graph: Graph, before: Graph | None = None) -> Change:
+def change_of(shown: FitSignature, graph: Graph, before: Graph | None = None) -> Change:
     """How much a graph has changed.
 
     Args:
@@ -95,7 +95,7 @@ def change_of(shown: FittedOn, graph: Graph, before: Graph | None = None) -> Cha
         >>> import nodenova as nova
         >>> whole = nova.synthetic(nodes=200, classes=4, seed=0).graph
         >>> part = whole.subgraph(np.arange(150))
-        >>> change_of(FittedOn.of(part), whole, part).nodes
+        >>> change_of(FitSignature.of(part), whole, part).nodes
         0.25
     """
     mass = masses(graph)
@@ -115,7 +115,7 @@ def masses(graph: Graph) -> np.ndarray:
     return np.asarray(abs(graph.x).sum(axis=1), dtype=np.float64).ravel()
 
 
-def unknown_shares(shown: FittedOn, graph: Graph) -> np.ndarray:
+def unknown_shares(shown: FitSignature, graph: Graph) -> np.ndarray:
     """(N,) what share of a node's features an encoder does not know; 0 where they have no names."""
     if shown.feature_names is None or graph.feature_names is None:
         return np.zeros(graph.num_nodes)
@@ -263,8 +263,8 @@ def _columns(model: Model, logits: Tensor, of: np.ndarray) -> np.ndarray:
 def _may_carry(model: Model, graph: Graph, met: np.ndarray | None) -> np.ndarray:
     """(N,) nodes that are of a known class, as far as that can be told without a label."""
     may = np.ones(graph.num_nodes, dtype=bool) if met is None else met.copy()
-    if model.fitted_on is not None:
-        unknown = unknown_shares(model.fitted_on, graph)
+    if model.fit_signature is not None:
+        unknown = unknown_shares(model.fit_signature, graph)
         may &= unknown <= unknown.mean() + 1e-9
     cells, known = model.cells, model.memory.classes
     if met is None and cells is not None:
@@ -334,7 +334,7 @@ def refit_encoder(
         ...     whole.graph.subgraph(early), whole.y[early], whole.class_names)
         >>> model = nova.fit(nova.split(part, [0, 1])[0])
         >>> again, done = refit_encoder(model, whole.graph, "100 nodes came")
-        >>> again.fitted_on.nodes, again.class_names == model.class_names
+        >>> again.fit_signature.nodes, again.class_names == model.class_names
         (300, True)
     """
     check_refreshable(model)
@@ -353,14 +353,14 @@ def refit_encoder(
     classes = tuple(sorted((*model.classes, *further), key=lambda c: (c.stage, c.id)))
     done = replace(
         model,
-        _encoder=frozen(encoder),
-        _head=frozen(head),
+        _encoder=freeze(encoder),
+        _head=freeze(head),
         _novel_head=None,
         _memory=memory,
         _cells=cells,
         classes=classes,
         column_class_ids=owner,
-        fitted_on=FittedOn.of(graph),
+        fit_signature=FitSignature.of(graph),
     )
     each = {c.id: int(counts[[of == c.id for of in owner]].sum()) for c in classes}
     num_told = 0 if told is None else int((told >= 0).sum())
@@ -402,7 +402,7 @@ def _fitted(
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
     at, of = (torch.from_numpy(a).to(device) for a in (carriers.sample, carriers.sample_columns))
     some = sample(graph.num_nodes, MAX_NODES, device)
-    z_all, every, z_at = encode_rows(frozen(encoder), graph, refit_rows(graph), some, at)
+    z_all, every, z_at = encode_rows(freeze(encoder), graph, refit_rows(graph), some, at)
     head = refit_on_all_nodes(
         [lda_head(multirank, classes, classes, temperature, lda)], z_all, scale
     )

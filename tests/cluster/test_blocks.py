@@ -89,7 +89,7 @@ def test_sums_over_blocks_are_sums_over_nodes(split: tuple[Graph, HereSplit]) ->
 def test_weights_of_words_do_not_depend_on_the_split(split: tuple[Graph, HereSplit]) -> None:
     graph, here = split
     alone = word_weights(graph)
-    graph.derived[GraphSplit] = here
+    graph.cache[GraphSplit] = here
     np.testing.assert_allclose(word_weights(graph), alone, rtol=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_views_are_those_of_the_whole_graph(split: tuple[Graph, HereSplit]) -> N
     alone, z_alone = PrismEncoder.fit_rows(graph, ids, CPU)
     rows = alone.rows(graph, ids)
     everywhere = alone(graph)
-    graph.derived[GraphSplit] = here
+    graph.cache[GraphSplit] = here
     found, z = PrismEncoder.fit_rows(graph, ids, CPU)
     largest = float(z_alone.abs().max())
     # A direction may come with the other sign, and directions that count alike may be mixed.

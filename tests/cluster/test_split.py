@@ -115,7 +115,7 @@ def test_views_do_not_depend_on_the_machines_or_on_how_many_columns_go_at_a_time
     machines: Machines, folder: Path
 ) -> None:
     graph, ids, cpu = load_graph(folder).graph, torch.arange(0, 400, 7), torch.device("cpu")
-    graph.derived[GraphSplit] = HereSplit(folder, graph, at_once=25)
+    graph.cache[GraphSplit] = HereSplit(folder, graph, at_once=25)
     with fixed_threads(1):
         _, here = PrismEncoder.fit_rows(graph, ids, cpu)
     with split_graph(graph, folder), fixed_threads(1):

@@ -8,7 +8,7 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.growth import MAX_NEW, MAX_UNKNOWN, Change, change_of, check_refresh
-from nodenova.model.model import FittedOn
+from nodenova.model.model import FitSignature
 
 
 def graph(nodes: str, edges: list[tuple[str, str]], words: str, x: object) -> nova.Graph:
@@ -25,7 +25,7 @@ def before() -> nova.Graph:
 def test_shares_of_features_nodes_and_edges_are_counted(before: nova.Graph) -> None:
     edges = [("c", "b"), ("a", "b"), ("a", "c"), ("d", "a")]
     now = graph("d c b a", edges, "ash elm oak", [[3, 0, 1], [0, 2, 0], [0, 1, 1], [1, 0, 1]])
-    change = change_of(FittedOn.of(before), now, before)
+    change = change_of(FitSignature.of(before), now, before)
     assert change == Change(unknown=4 / 10, nodes=1 / 4, edges=2 / 4, matched=True)
     assert change.is_much
     assert change.why() == "40% of what the nodes have is in features the model did not know"
@@ -34,18 +34,18 @@ def test_shares_of_features_nodes_and_edges_are_counted(before: nova.Graph) -> N
 def test_without_the_earlier_graph_growth_is_by_size(before: nova.Graph) -> None:
     edges = [("a", "b"), ("b", "c"), ("d", "a"), ("d", "b"), ("d", "c"), ("e", "a")]
     now = graph("a b c d e f", edges, "oak elm", np.ones((6, 2)))
-    change = change_of(FittedOn.of(before), now)
+    change = change_of(FitSignature.of(before), now)
     assert change == Change(unknown=0.0, nodes=0.5, edges=1 - 4 / 12, matched=False)
     assert change.why() == "the graph has 200% more edges"
     other = graph("x y", [("x", "y")], "oak elm", np.ones((2, 2)))
-    smaller = change_of(FittedOn.of(before), other, before)  # no id in common
+    smaller = change_of(FitSignature.of(before), other, before)  # no id in common
     assert smaller == Change(unknown=0.0, nodes=0.0, edges=0.0, matched=False)
 
 
 def test_features_without_names_are_all_known(before: nova.Graph) -> None:
     nameless = nova.Graph.of(np.ones((3, 2)), [[0], [1]])
-    assert change_of(FittedOn.of(nameless), before).unknown == 0
-    assert change_of(FittedOn.of(before), nameless).unknown == 0
+    assert change_of(FitSignature.of(nameless), before).unknown == 0
+    assert change_of(FitSignature.of(before), nameless).unknown == 0
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_class_told_by_new_words_alone_is_found_after_a_refresh_and_not_withou
     assert done.why == "16% of what the nodes have is in features the model did not know"
     assert [c for c, _ in done.carried] == [0, 1, 2, 3]
     assert all(20 <= count <= 40 for _, count in done.carried)
-    assert anew.fitted_on == nova.fit(_labelled(grown)).fitted_on
+    assert anew.fit_signature == nova.fit(_labelled(grown)).fit_signature
 
 
 def _labelled(grown: Seasons) -> nova.OldTask:
@@ -153,8 +153,8 @@ def test_a_class_that_is_gone_is_named_and_its_words_are_news_when_they_come_bac
     assert [note for note in done.notes if f"class {class_id} (new-{class_id}): no node" in note]
     assert (after.predict(away) == class_id).mean() < 0.02
     # Its words are gone from the representation, and so they are news when they come back.
-    assert after.fitted_on is not None
-    back = change_of(after.fitted_on, grown.autumn.subgraph(np.flatnonzero(grown.y != LATE)))
+    assert after.fit_signature is not None
+    back = change_of(after.fit_signature, grown.autumn.subgraph(np.flatnonzero(grown.y != LATE)))
     assert back.unknown > 0.1
 
 
@@ -194,7 +194,7 @@ def test_refreshed_models_are_saved_whole_and_come_back_the_same(
     after.save(tmp_path / "m")
     again = load_model(tmp_path / "m")
     assert again.stages[-1].refresh == after.stages[-1].refresh
-    assert again.fitted_on == after.fitted_on
+    assert again.fit_signature == after.fit_signature
     assert np.array_equal(again.predict_proba(grown.autumn), after.predict_proba(grown.autumn))
     twice = nova.discover(model, task, ONE, refresh=True)
     assert weights_digest(twice) == weights_digest(after)
@@ -207,7 +207,7 @@ def test_a_model_that_does_not_know_its_graph_is_refreshed_when_asked_alone(
     grown: Seasons, model: nova.Model
 ) -> None:
     """As models were saved before they kept what they were fitted on."""
-    old = replace(model, fitted_on=None)
+    old = replace(model, fit_signature=None)
     narrow = grown.autumn.aligned(grown.spring.feature_names or ())[0]
     task = nova.NewTask(narrow, grown.came, 1, mixed=True)
     assert nova.discover(old, task, ONE).stages[-1].refresh is None

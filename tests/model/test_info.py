@@ -7,9 +7,9 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import NodenovaError
-from nodenova.model.classes import shown_names
+from nodenova.model.classes import display_names
 from nodenova.model.info import ClassInfo, class_info
-from nodenova.nn.seeding import some_of
+from nodenova.nn.seeding import fixed_sample
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -111,13 +111,13 @@ def test_names_where_some_are_missing_or_taken() -> None:
         nova.NodeClass(1, "new-1", 1),
         nova.NodeClass(2, "new-2 (2)", 1),
     ]
-    assert shown_names(classes, {}) == ["fish", "new-1", "new-2 (2)"]
-    assert shown_names(classes, {0: "water", 1: "fish", 2: "fish"}) == [
+    assert display_names(classes, {}) == ["fish", "new-1", "new-2 (2)"]
+    assert display_names(classes, {0: "water", 1: "fish", 2: "fish"}) == [
         "fish",
         "fish (2)",
         "fish (3)",
     ]
-    assert shown_names(classes, {1: "", 2: "birds"}) == ["fish", "new-1", "birds"]
+    assert display_names(classes, {1: "", 2: "birds"}) == ["fish", "new-1", "birds"]
 
 
 def test_as_a_table_it_has_a_row_a_class(case) -> None:
@@ -228,7 +228,7 @@ def test_of_a_large_graph_typical_nodes_are_looked_for_among_some(
     monkeypatch.setattr("nodenova.model.info.MAX_SEEN", 40)
     infos = nova.class_info(model, graph)
     said = model.predict(graph)
-    seen = set(some_of(graph.num_nodes, 40).tolist())
+    seen = set(fixed_sample(graph.num_nodes, 40).tolist())
     for info, full in zip(infos, whole, strict=True):
         assert (info.size, info.confidence, info.features) == (
             full.size,

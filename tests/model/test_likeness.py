@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.model.similarity import Likeness, class_likeness, evidence
+from nodenova.model.similarity import MergeSplit, estimate_merge_split, evidence
 
 
 class Made(NamedTuple):
@@ -24,8 +24,8 @@ def made() -> Made:
     return Made(data, nova.fit(old), task)
 
 
-def likeness(model: nova.Model, graph: nova.Graph) -> Likeness:
-    found = class_likeness(model, *model.embed_and_predict(graph))
+def likeness(model: nova.Model, graph: nova.Graph) -> MergeSplit:
+    found = estimate_merge_split(model, *model.embed_and_predict(graph))
     assert found is not None
     return found
 
@@ -94,7 +94,7 @@ def test_it_is_the_same_each_time_whatever_was_drawn_before(made: Made, found: n
 def test_trained_encoders_are_not_judged(
     discovered: nova.Model, labelled: nova.LabelledGraph
 ) -> None:
-    assert class_likeness(discovered, *discovered.embed_and_predict(labelled.graph)) is None
+    assert estimate_merge_split(discovered, *discovered.embed_and_predict(labelled.graph)) is None
     assert {info.two for info in discovered.class_info(labelled.graph)} == {None}
 
 

@@ -10,7 +10,7 @@ import nodenova as nova
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.model.model import Model
-from nodenova.nn.training import frozen
+from nodenova.nn.training import freeze
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def test_what_is_handed_out_for_training_learns_and_the_frozen_one_does_not(
 
 def test_frozen_is_a_copy_without_gradient_or_dropout() -> None:
     module = torch.nn.Linear(2, 2)
-    copy = frozen(module)
+    copy = freeze(module)
     assert not copy.training
     assert not copy.weight.requires_grad
     assert module.training

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn.attention import Neighborhoods, neighborhoods
+from nodenova.nn.attention import EdgeSegments, edge_segments
 
 CPU = torch.device("cpu")
 
@@ -19,8 +19,8 @@ def graph(make_graph) -> Graph:
 
 
 @pytest.fixture
-def edges(graph: Graph) -> Neighborhoods:
-    return neighborhoods(graph, CPU)
+def edges(graph: Graph) -> EdgeSegments:
+    return edge_segments(graph, CPU)
 
 
 def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
@@ -28,6 +28,6 @@ def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
     return (scale * torch.randn(*shape, generator=generator, dtype=torch.float64)).requires_grad_()
 
 
-def pairs(edges: Neighborhoods) -> list[tuple[int, int]]:
+def pairs(edges: EdgeSegments) -> list[tuple[int, int]]:
     """(source, target) of every edge."""
     return list(zip(edges.source.tolist(), edges.target.tolist(), strict=True))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nodenova.graph import Graph
 from nodenova.nn import attention as module
-from nodenova.nn.attention import Neighborhoods, attend, attend_v1, score_v2
+from nodenova.nn.attention import EdgeSegments, attend, attend_v1, score_v2
 from nodenova.nn.seeding import fixed_threads
 from tests.nn.small_edges import edges, graph, pairs, random
 
@@ -32,7 +32,7 @@ def assert_twins(ours: Tensor, twin: Tensor, inputs: tuple[Tensor, ...]) -> None
 # Loops that say what is meant.
 
 
-def naive_attend(edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:
+def naive_attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
     heads = []
     for k in range(len(h)):
         rows = []
@@ -54,7 +54,7 @@ def naive_leaky(t: Tensor) -> Tensor:
     return t if float(t.detach()) > 0 else SLOPE * t
 
 
-def naive_score_v1(edges: Neighborhoods, source: Tensor, target: Tensor) -> Tensor:
+def naive_score_v1(edges: EdgeSegments, source: Tensor, target: Tensor) -> Tensor:
     heads = range(len(source))
     return torch.stack(
         [
@@ -64,7 +64,7 @@ def naive_score_v1(edges: Neighborhoods, source: Tensor, target: Tensor) -> Tens
     )
 
 
-def naive_score_v2(edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor) -> Tensor:
+def naive_score_v2(edges: EdgeSegments, source: Tensor, target: Tensor, att: Tensor) -> Tensor:
     heads = []
     for k in range(len(att)):
         row = []
@@ -81,7 +81,7 @@ def naive_score_v2(edges: Neighborhoods, source: Tensor, target: Tensor, att: Te
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])  # within SAME_SHIFT of each other, and beyond
 def test_attend_value_and_gradient_are_the_loops(
-    graph: Graph, edges: Neighborhoods, scale: float
+    graph: Graph, edges: EdgeSegments, scale: float
 ) -> None:
     score = random(HEADS, len(edges.source), scale=scale)
     h = random(HEADS, graph.num_nodes, SIZE, seed=1)
@@ -90,14 +90,14 @@ def test_attend_value_and_gradient_are_the_loops(
     assert_twins(attend(edges, score, h), naive_attend(edges, score, h), (score, h))
 
 
-def test_attend_has_the_gradient_of_small_differences(graph: Graph, edges: Neighborhoods) -> None:
+def test_attend_has_the_gradient_of_small_differences(graph: Graph, edges: EdgeSegments) -> None:
     inputs = (random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1))
     assert torch.autograd.gradcheck(partial(attend, edges), inputs)
 
 
 @pytest.mark.parametrize("shift", [1e3, -1e3, 1e6])
 def test_a_shift_of_all_scores_changes_nothing(
-    graph: Graph, edges: Neighborhoods, shift: float
+    graph: Graph, edges: EdgeSegments, shift: float
 ) -> None:
     """e^1000 is infinite and e^-1000 is 0: neither may show."""
     score, h = random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1)
@@ -107,7 +107,7 @@ def test_a_shift_of_all_scores_changes_nothing(
     assert torch.allclose(ours, theirs, rtol=1e-5, atol=1e-8)
 
 
-def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: Neighborhoods) -> None:
+def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: EdgeSegments) -> None:
     """Scores of targets lie thousands apart: one shift for all would leave some without weight."""
     score, h = random(HEADS, len(edges.source)), random(HEADS, graph.num_nodes, SIZE, seed=1)
     shift = torch.linspace(-5e3, 5e3, graph.num_nodes, dtype=torch.float64)[edges.target]
@@ -119,7 +119,7 @@ def test_a_shift_for_each_target_changes_nothing(graph: Graph, edges: Neighborho
 
 @pytest.mark.parametrize("size", [1e3, 1e30])
 def test_scores_far_apart_at_one_target_give_all_the_weight_to_the_highest(
-    edges: Neighborhoods, size: float
+    edges: EdgeSegments, size: float
 ) -> None:
     # Everybody to itself.
     score = torch.where(edges.source == edges.target, size, -size).float()[None]
@@ -128,7 +128,7 @@ def test_scores_far_apart_at_one_target_give_all_the_weight_to_the_highest(
 
 
 def test_a_target_with_one_edge_takes_what_is_at_its_other_end(
-    graph: Graph, edges: Neighborhoods
+    graph: Graph, edges: EdgeSegments
 ) -> None:
     last = graph.num_nodes - 1
     assert int(edges.start[last + 1] - edges.start[last]) == 1
@@ -141,7 +141,7 @@ def test_a_target_with_one_edge_takes_what_is_at_its_other_end(
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])  # scores within SAME_SHIFT, and beyond
 def test_attend_v1_value_and_gradient_are_the_loops(
-    graph: Graph, edges: Neighborhoods, scale: float
+    graph: Graph, edges: EdgeSegments, scale: float
 ) -> None:
     h = random(HEADS, graph.num_nodes, SIZE)
     ends = tuple(random(HEADS, SIZE, seed=seed, scale=scale) for seed in (1, 2))
@@ -156,7 +156,7 @@ def test_attend_v1_value_and_gradient_are_the_loops(
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_a_head_a_thread_gives_the_same_bits(
-    graph: Graph, edges: Neighborhoods, version: str, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, edges: EdgeSegments, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MIN_DIVIDED", 0)
     h, other = (random(5, graph.num_nodes, SIZE, seed=seed) for seed in (0, 1))
@@ -175,7 +175,7 @@ def test_a_head_a_thread_gives_the_same_bits(
     assert all(map(torch.equal, run(1), run(3)))
 
 
-def test_score_v2_value_and_gradient_are_the_loops(graph: Graph, edges: Neighborhoods) -> None:
+def test_score_v2_value_and_gradient_are_the_loops(graph: Graph, edges: EdgeSegments) -> None:
     source, target = (random(HEADS, graph.num_nodes, SIZE, seed=seed) for seed in (0, 1))
     att = random(HEADS, SIZE, seed=2)
     ours = score_v2(edges, source, target, att, SLOPE)
@@ -187,7 +187,7 @@ def test_score_v2_value_and_gradient_are_the_loops(graph: Graph, edges: Neighbor
 
 @pytest.mark.parametrize("block", [1, SIZE, 4 * SIZE, 10 * SIZE])
 def test_score_v2_by_blocks_is_score_v2_at_once(
-    graph: Graph, edges: Neighborhoods, block: int, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, edges: EdgeSegments, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a block is smaller than the edges of one node, or than a single edge."""
     source, target = (random(HEADS, graph.num_nodes, SIZE, seed=seed) for seed in (0, 1))

@@ -97,8 +97,8 @@ def test_a_described_head_is_built_again(kind: str, head: Head) -> None:
     empty.load_state_dict(head.state_dict())
     z = torch.randn(6, 4)
     assert torch.equal(empty(z), head(z))
-    assert head.resized(7).num_classes == 7
-    assert head.resized(7).description() == head.description() | {"classes": 7}
+    assert head.with_num_classes(7).num_classes == 7
+    assert head.with_num_classes(7).description() == head.description() | {"classes": 7}
 
 
 @pytest.mark.parametrize("kind", [LinearHead, UnitLinearHead.on_sphere])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nodenova.graph import Graph
 from nodenova.nn import attention as module
-from nodenova.nn.attention import Neighborhoods, neighborhoods
+from nodenova.nn.attention import EdgeSegments, edge_segments
 from tests.nn.small_edges import CPU, edges, graph, pairs, random
 
 __all__ = ["edges", "graph"]  # fixtures
@@ -21,7 +21,7 @@ SIZE = 3
 
 
 def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(
-    graph: Graph, edges: Neighborhoods
+    graph: Graph, edges: EdgeSegments
 ) -> None:
     expected = {(int(a), int(b)) for a, b in graph.edge_index.T} | {
         (i, i) for i in range(graph.num_nodes)
@@ -37,16 +37,16 @@ def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(
 
 def test_neighbourhoods_of_a_graph_without_edges_are_its_nodes() -> None:
     graph = Graph.of(np.ones((3, 2)), np.empty((2, 0)))
-    assert pairs(neighborhoods(graph, CPU)) == [(0, 0), (1, 1), (2, 2)]
+    assert pairs(edge_segments(graph, CPU)) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_neighbourhoods_are_built_once_a_graph(graph: Graph, edges: Neighborhoods) -> None:
-    assert neighborhoods(graph, CPU) is edges
+def test_neighbourhoods_are_built_once_a_graph(graph: Graph, edges: EdgeSegments) -> None:
+    assert edge_segments(graph, CPU) is edges
 
 
 @pytest.mark.parametrize("block", [1, 4, 9, 30, 10_000])
 def test_blocks_are_all_edges_once_and_no_larger_than_asked_for(
-    edges: Neighborhoods, block: int, monkeypatch: pytest.MonkeyPatch
+    edges: EdgeSegments, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BLOCK", block)
     found = edges.blocks(2)
@@ -62,7 +62,7 @@ def test_blocks_are_all_edges_once_and_no_larger_than_asked_for(
 
 
 def test_exponentials_are_the_exponentials_up_to_a_factor_that_a_target_has(
-    edges: Neighborhoods,
+    edges: EdgeSegments,
 ) -> None:
     for scale in (1.0, 200.0):
         score = random(len(edges.source), scale=scale).detach()
@@ -76,14 +76,14 @@ def test_exponentials_are_the_exponentials_up_to_a_factor_that_a_target_has(
             )
 
 
-def test_exponentials_leave_the_scores_alone(edges: Neighborhoods) -> None:
+def test_exponentials_leave_the_scores_alone(edges: EdgeSegments) -> None:
     score = random(len(edges.source)).detach()
     kept = score.clone()
     edges.exponentials(score)
     assert torch.equal(score, kept)
 
 
-def looped(edges: Neighborhoods, values: Callable[[int, int, int], Tensor]) -> Tensor:
+def looped(edges: EdgeSegments, values: Callable[[int, int, int], Tensor]) -> Tensor:
     """sum over each target's edges of values(edge, source, target)."""
     rows = [torch.zeros_like(values(0, *pairs(edges)[0])) for _ in range(len(edges.start) - 1)]
     for e, (j, i) in enumerate(pairs(edges)):
@@ -91,7 +91,7 @@ def looped(edges: Neighborhoods, values: Callable[[int, int, int], Tensor]) -> T
     return torch.stack(rows)
 
 
-def test_sums_totals_and_products_are_the_loops(graph: Graph, edges: Neighborhoods) -> None:
+def test_sums_totals_and_products_are_the_loops(graph: Graph, edges: EdgeSegments) -> None:
     weight = random(len(edges.source)).detach()
     h, other = (random(graph.num_nodes, SIZE, seed=seed).detach() for seed in (1, 2))
     assert torch.allclose(edges.sums(weight, h), looped(edges, lambda e, j, i: weight[e] * h[j]))
@@ -102,7 +102,7 @@ def test_sums_totals_and_products_are_the_loops(graph: Graph, edges: Neighborhoo
     assert torch.allclose(edges.products(other, h), expected)
 
 
-def test_the_matrix_of_turned_values_is_the_transpose(edges: Neighborhoods) -> None:
+def test_the_matrix_of_turned_values_is_the_transpose(edges: EdgeSegments) -> None:
     values = random(len(edges.source)).detach()
     whole = edges.matrix(values).to_dense()
     for e, (j, i) in enumerate(pairs(edges)):

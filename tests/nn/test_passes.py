@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import nodenova as nova
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.graph import Graph
-from nodenova.nn.encode_cache import encode, encode_rows, last_pass, passes_kept, shared_passes
+from nodenova.nn.encode_cache import encode, encode_rows, last_pass, shared_passes
 
 
 class Counting(nn.Module):
@@ -76,15 +76,6 @@ def test_an_encoder_that_is_being_trained_is_never_shared(g: Counting, graph: Gr
     assert Counting.passes == 2
 
 
-def test_a_block_within_a_block_has_its_own(g: Counting, graph: Graph) -> None:
-    with shared_passes():
-        encode(g, graph)
-        with shared_passes():
-            encode(g, graph)
-        encode(g, graph)
-    assert Counting.passes == 2
-
-
 def test_rows_are_those_of_a_whole_pass_and_come_from_it_where_there_is_one() -> None:
     graph = nova.synthetic(nodes=120, classes=3, words=60).graph
     g = PrismEncoder.fit(graph, torch.device("cpu")).eval()
@@ -100,16 +91,16 @@ def test_rows_are_those_of_a_whole_pass_and_come_from_it_where_there_is_one() ->
 def test_passes_are_kept_for_small_graphs_where_more_than_one_is_wanted(
     g: Counting, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with shared_passes(), passes_kept(graph):  # the block around it is the one
+    with shared_passes(), shared_passes(graph):  # the block around it is the one
         encode(g, graph)
         encode(g, graph)
     assert Counting.passes == 1
-    with passes_kept(graph):
+    with shared_passes(graph):
         encode(g, graph)
         encode(g, graph)
     assert Counting.passes == 2
-    with passes_kept(graph, wanted=False):
+    with shared_passes(graph, wanted=False):
         assert last_pass(g, graph) is None
     monkeypatch.setattr("nodenova.nn.encode_cache.MAX_KEPT", 3)
-    with passes_kept(graph):
+    with shared_passes(graph):
         assert last_pass(g, graph) is None

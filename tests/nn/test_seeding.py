@@ -9,7 +9,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.nn import seeding
-from nodenova.nn.seeding import fixed_threads, num_threads, some_of, threads_by_rows
+from nodenova.nn.seeding import fixed_sample, fixed_threads, num_threads, threads_by_rows
 from nodenova.nn.sparse import gcn_operator
 
 
@@ -87,12 +87,12 @@ def test_some_nodes_do_not_fall_in_step_with_their_order() -> None:
     """Classes that come in turn are all among them; every so-manieth node would miss most."""
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    some = some_of(2000, 500)
+    some = fixed_sample(2000, 500)
     assert torch.equal(torch.get_rng_state(), before)  # no other draw moves
     assert isinstance(some, torch.Tensor)
-    assert torch.equal(some, some_of(2000, 500))
+    assert torch.equal(some, fixed_sample(2000, 500))
     assert (some.diff() > 0).all()
     for period in (2, 4, 20):
         count = torch.bincount(some % period, minlength=period)
         assert (count > 0.6 * 500 / period).all()
-    assert some_of(500, 500) == slice(None)
+    assert fixed_sample(500, 500) == slice(None)

@@ -44,7 +44,7 @@ def test_views_of_any_width_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) 
 def test_freed_memory_is_used_again_and_given_back_at_the_end() -> None:
     code = """
 import resource, torch
-from nodenova.nn.spill import memory_kept
+from nodenova.nn.spill import reuse_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -57,7 +57,7 @@ def resident():
 
 torch.empty(2**24)
 apart = faults()
-with memory_kept():
+with reuse_freed_memory():
     faults()  # until there is a free piece of the right size
     kept = faults()
     held = resident()
@@ -76,8 +76,8 @@ def test_where_the_c_library_is_another_one_nothing_is_asked_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(spill, "_of_glibc", lambda name: None)
-    with spill.memory_kept():
-        spill.give_back()
+    with spill.reuse_freed_memory():
+        spill.release_freed_memory()
 
 
 def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
@@ -85,6 +85,6 @@ def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
 ) -> None:
     said: list[tuple[int, ...]] = []
     monkeypatch.setattr(spill, "_of_glibc", lambda name: lambda *given: said.append(given))
-    with pytest.raises(ZeroDivisionError), spill.memory_kept():
+    with pytest.raises(ZeroDivisionError), spill.reuse_freed_memory():
         raise ZeroDivisionError
     assert said == [*spill.KEEPING.items(), *spill.AS_USUAL.items(), (0,)]

@@ -201,7 +201,7 @@ def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None
     before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
     shutil.copytree(before, tmp_path / "run")
     folder = DiscoveryFolder(tmp_path / "run")
-    assert folder.model().fitted_on is None
+    assert folder.model().fit_signature is None
     graph = folder.graph()
     wide = graph.aligned([*(graph.feature_names or ()), "further"])[0]
     loaded = nova.load_graph(nova.LabelledGraph(wide, np.full(wide.num_nodes, -1), ()))

@@ -39,7 +39,7 @@ from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import GraphError, SettingError
 from nodenova.io.table_options import TableOptions
-from nodenova.model.classes import kind_read
+from nodenova.model.classes import normalize_kind
 from nodenova.runs.drift import Drift, Shares, kept_predictions
 from nodenova.runs.run_dir import is_discovery
 
@@ -158,7 +158,7 @@ def kept_rows(run: Path, ids: Sequence[str], min_confidence: float) -> dict[str,
     columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in rows[0]}
     sure = [float(row["probability"]) for row in rows]
     columns["class"] = [int(row["class"]) for row in rows]
-    columns["kind"] = [kind_read(row["kind"]) for row in rows]
+    columns["kind"] = [normalize_kind(row["kind"]) for row in rows]
     columns["probability"] = list(sure)
     columns["unsure"] = ["yes" if p < min_confidence else "no" for p in sure]
     return columns

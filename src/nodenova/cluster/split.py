@@ -184,8 +184,8 @@ def split_graph(graph: Graph, folder: Path) -> Iterator[None]:
             f"--ray: {folder} has other features than the model knows; "
             "leave --ray out, or prepare the folder from the same columns"
         )
-    graph.derived[GraphSplit] = RaySplit(folder, graph)
+    graph.cache[GraphSplit] = RaySplit(folder, graph)
     try:
         yield
     finally:
-        del graph.derived[GraphSplit]
+        del graph.cache[GraphSplit]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
-from nodenova.nn.attention import attend, attend_v1, neighborhoods, score_v2
+from nodenova.nn.attention import attend, attend_v1, edge_segments, score_v2
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
@@ -50,7 +50,7 @@ def gat_layer(
 ) -> Tensor:
     """Attention over neighbors and the node itself (Velickovic et al. 2018), heads concatenated."""
     h = _heads_first(_times(x, conv.lin.weight), conv.heads)
-    edges = neighborhoods(graph, device)
+    edges = edge_segments(graph, device)
     out = attend_v1(edges, h, conv.att_src[0], conv.att_dst[0], conv.negative_slope)
     return out.transpose(0, 1).flatten(1) + conv.bias
 
@@ -60,7 +60,7 @@ def gatv2_layer(
 ) -> Tensor:
     """The same with the score of Brody et al. 2022: each node may rank neighbors in its own way."""
     source, target = gatv2_ends(conv, x)
-    edges = neighborhoods(graph, device)
+    edges = edge_segments(graph, device)
     score = score_v2(edges, source, target, conv.att[0], conv.negative_slope)
     return attend(edges, score, source).transpose(0, 1).flatten(1) + conv.bias
 

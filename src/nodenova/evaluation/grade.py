@@ -15,7 +15,7 @@ from nodenova.evaluation import metrics
 from nodenova.model.decisions import Split
 from nodenova.model.model import Model
 from nodenova.model.similarity import NODES_AT_ONCE
-from nodenova.nn.encode_cache import encode_rows, passes_kept
+from nodenova.nn.encode_cache import encode_rows, shared_passes
 from nodenova.nn.seeding import fixed_threads
 
 
@@ -170,7 +170,7 @@ def grade(model: Model, exam: Exam) -> Grade:
         >>> graded.confusion.shape, graded.collapse["new_used"]
         ((4, 4), 2)
     """
-    with passes_kept(exam.graph):
+    with shared_passes(exam.graph):
         return _graded(model, exam)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.errors import GraphError, SettingError
-from nodenova.graph import RECIPE, Graph
+from nodenova.graph import Graph
 from nodenova.io import networkx_scipy, npz
 from nodenova.io.edges import first_ids, read_edges
 from nodenova.io.frames import is_frame
@@ -340,7 +340,7 @@ def _from_tables(
         edge_weight=weight,
         vectors=vectors,
     )
-    graph.derived[RECIPE] = recipe.as_json()
+    graph = replace(graph, recipe=recipe.as_json())
     labelled = LabelledGraph(
         graph, table.y, table.class_names, name=name or short_name(source, nodes, source_name)
     )

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nodenova.errors import GraphError, SettingError
-from nodenova.graph import vectors_of
+from nodenova.graph import check_vectors
 from nodenova.io.tables import is_missing, quote
 from nodenova.progress import Progress
 
@@ -402,6 +402,6 @@ def _by_id(
 def _checked(found: Any, n: int, name: str) -> np.ndarray:
     """(N, k) float32."""
     array = found.detach().cpu().numpy() if hasattr(found, "detach") else np.asarray(found)
-    vectors = vectors_of(array, n, name)
+    vectors = check_vectors(array, n, name)
     assert vectors is not None
     return vectors

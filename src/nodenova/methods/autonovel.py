@@ -12,7 +12,7 @@ from nodenova.graph import NewTask
 from nodenova.losses import l_pairs, l_perturb, perturbed, top_k_sets
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
@@ -89,7 +89,7 @@ class AutoNovel:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "autonovel")
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         h_u = head_for_new(head, task.number)
 

@@ -13,7 +13,7 @@ from nodenova.losses import l_cluster, l_perturb, perturbed
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
 
@@ -96,7 +96,7 @@ class DTC:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head = model.encoder(), trained_head(model, "dtc")
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             centers = start_centers(g(task.graph)[ids], task.number, self.restarts, self.alpha)

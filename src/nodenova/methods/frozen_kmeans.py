@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from nodenova.graph import NewTask
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.kmeans import cluster
 from nodenova.settings import check_settings, choice, setting
 
@@ -53,7 +53,7 @@ class FrozenKMeans:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head, g = trained_head(model, "frozen_kmeans"), model.frozen_encoder()
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)

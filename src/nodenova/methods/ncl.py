@@ -25,7 +25,7 @@ from nodenova.losses import (
 from nodenova.methods._two_heads import head_for_new, joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import ReplayStatistics
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
@@ -124,7 +124,7 @@ class NCL:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         h_u = head_for_new(head, task.number)
 

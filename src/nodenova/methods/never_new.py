@@ -10,7 +10,7 @@ import torch
 from nodenova.graph import NewTask
 from nodenova.model.model import Model, linear_head
 from nodenova.nn.class_memory import Memory
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.heads import grow
 
 
@@ -34,7 +34,7 @@ class NeverNew:
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, h_a = model.encoder(), grow(linear_head(model, "never_new"), task.number)
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             h_a.linear.weight[model.num_columns :] = 0.0

@@ -14,7 +14,7 @@ from nodenova.losses import l_cluster, l_perturb, l_pseudo, l_soft_targets, near
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
-from nodenova.nn.encoder import in_receptive_field
+from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
@@ -116,7 +116,7 @@ class ResTune:
         last = [p.requires_grad_() for p in own]  # W, b: no attention
         basic = [p.detach().clone() for p in last]
         unseen = orthogonal(head.linear.weight)  # (hidden, hidden)
-        task = in_receptive_field(task, g)
+        task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
         with torch.no_grad():
             z_b = g(task.graph)  # (nodes of the subgraph, hidden): the residual is still zero

@@ -40,17 +40,17 @@ class NodeClass:
         return DISCOVERED if self.is_new else KNOWN
 
 
-def kind_read(word: str) -> str:
+def normalize_kind(word: str) -> str:
     """The kind of a class as tables say it now; those of earlier versions said old and new.
 
     Examples:
-        >>> kind_read("old"), kind_read("new"), kind_read("known")
+        >>> normalize_kind("old"), normalize_kind("new"), normalize_kind("known")
         ('known', 'discovered', 'known')
     """
     return {"old": KNOWN, "new": DISCOVERED}.get(word, word)
 
 
-def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+def make_unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
     """The names, made different from those taken and from each other where they are not.
 
     Args:
@@ -58,7 +58,7 @@ def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
         taken: What is there already.
 
     Examples:
-        >>> unused_names(["a", "a", "b"], taken=["a"])
+        >>> make_unique(["a", "a", "b"], taken=["a"])
         ['a (2)', 'a (3)', 'b']
     """
     result: list[str] = []
@@ -70,7 +70,7 @@ def unused_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
     return result
 
 
-def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> list[str]:
+def display_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> list[str]:
     """What classes are called before people: by the name that was given, else by the automatic one.
 
     No two classes are called alike; a name that was given stays as it is.
@@ -85,7 +85,7 @@ def shown_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> 
     ]
     taken = [name for name in given if name is not None]
     wanted = [auto_names[c.id] for c, name in zip(classes, given, strict=True) if name is None]
-    automatic = iter(unused_names(wanted, taken))
+    automatic = iter(make_unique(wanted, taken))
     return [next(automatic) if name is None else name for name in given]
 
 

@@ -19,13 +19,13 @@ from torch import Tensor
 from nodenova.encoders.prism.lda import scaled_features
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
-from nodenova.model.classes import NodeClass, unused_names
+from nodenova.model.classes import NodeClass, make_unique
 from nodenova.model.decisions import Decision, Edit, Merge, Reject, Relabel, Rename, Split
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
 from nodenova.nn.seeding import repeatable, sample
-from nodenova.nn.training import frozen
+from nodenova.nn.training import freeze
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -154,14 +154,14 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         f"new-{i}" if default else f"{whole.name} {number}" for number, i in enumerate(new, start=1)
     ]
     rest = tuple(c for c in model.classes if c != whole)
-    names = unused_names(wanted, [c.name for c in rest])
+    names = make_unique(wanted, [c.name for c in rest])
     found = [NodeClass(i, name, whole.stage) for i, name in zip(new, names, strict=True)]
     return _edited(
         model,
         Split(whole.id, into, parts=tuple(new), names=tuple(c.name for c in found), was=whole.name),
         classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
         column_class_ids=(*(model.column_class_ids[i] for i in keep), *new),
-        _head=frozen(head),
+        _head=freeze(head),
         _novel_head=None,
         _memory=model.memory.select(keep).with_parts(parts),
         _cells=cells,
@@ -194,11 +194,11 @@ def _with_rows(
     w, b = head.linear.weight[keep], head.linear.bias[keep]
     if weight is not None and bias is not None:
         w, b = torch.cat([w, weight.to(w.dtype)]), torch.cat([b, bias.to(b.dtype)])
-    changed = head.resized(len(w)).to(w.device)
+    changed = head.with_num_classes(len(w)).to(w.device)
     with torch.no_grad():
         changed.linear.weight.copy_(w)
         changed.linear.bias.copy_(b)
-    return frozen(changed)
+    return freeze(changed)
 
 
 def _part_rows(

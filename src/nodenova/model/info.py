@@ -23,9 +23,14 @@ from torch import Tensor
 from nodenova.display import html_table, percent
 from nodenova.errors import SettingError
 from nodenova.graph import Graph
-from nodenova.model.classes import shown_names, unused_names
-from nodenova.model.similarity import Likeness, class_likeness, cosines_to_means, remembered_means
-from nodenova.nn.seeding import fixed_threads, some_of
+from nodenova.model.classes import display_names, make_unique
+from nodenova.model.similarity import (
+    MergeSplit,
+    cosines_to_means,
+    estimate_merge_split,
+    remembered_means,
+)
+from nodenova.nn.seeding import fixed_sample, fixed_threads
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -110,7 +115,7 @@ def name_of(features: Iterable[tuple[int, str]], taken: Sequence[str]) -> str:
         name = ", ".join(different[:length])
         if name not in taken:
             return name
-    return unused_names([name], taken)[0]
+    return make_unique([name], taken)[0]
 
 
 PRIOR_NODES = 10.0  # nodes with average features that are added to either side
@@ -448,7 +453,7 @@ def class_info(
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     labelled: np.ndarray | None = None,
     fits_none: np.ndarray | None = None,
-    likeness: Likeness | None = None,
+    likeness: MergeSplit | None = None,
     min_confidence: float = 0.5,
     representatives: int = 8,
     features: int = 10,
@@ -462,7 +467,7 @@ def class_info(
         outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
         labelled: (N,) which nodes the user has labelled, where that is known; not with what.
         fits_none: (N,) which nodes fit none of the classes, where that was asked.
-        likeness: What `class_likeness` gave, where that is known already.
+        likeness: What `estimate_merge_split` gave, where that is known already.
         min_confidence: Nodes whose class is less probable count as unsure.
         representatives: How many to give, as are the next two.
         features: The most characteristic ones of each class.
@@ -488,14 +493,14 @@ def class_info(
             return ClassInfos(_with_nearest(known, means))
         z, p = model.embed_and_predict(graph) if outputs is None else outputs
         groups, sure = p.argmax(axis=1), p.max(axis=1)
-        seen = np.arange(graph.num_nodes)[some_of(graph.num_nodes, MAX_SEEN)]
+        seen = np.arange(graph.num_nodes)[fixed_sample(graph.num_nodes, MAX_SEEN)]
         z_seen = torch.from_numpy(z if len(seen) == len(z) else z[seen])
         means, cosine = cosines_to_means(model, z_seen, groups[seen], means)
-    likeness = class_likeness(model, z, p) if likeness is None else likeness
+    likeness = estimate_merge_split(model, z, p) if likeness is None else likeness
     found, names = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
-    shown = shown_names(model.classes, automatic)
+    shown = display_names(model.classes, automatic)
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
         mine = np.flatnonzero(groups == i)
@@ -533,7 +538,7 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
     return [replace(info, nearest=other, nearest_similarity=s) for info, other, s in found]
 
 
-def _with_likeness(infos: Sequence[ClassInfo], likeness: Likeness) -> list[ClassInfo]:
+def _with_likeness(infos: Sequence[ClassInfo], likeness: MergeSplit) -> list[ClassInfo]:
     told = []
     for info, together, two in zip(infos, likeness.together, likeness.two, strict=True):
         if not np.isnan(together).all():

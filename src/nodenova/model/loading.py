@@ -19,11 +19,11 @@ from nodenova.errors import StorageError
 from nodenova.files import read_json
 from nodenova.model import decisions
 from nodenova.model.classes import NodeClass
-from nodenova.model.model import FittedOn, Model, Refresh, Stage
+from nodenova.model.model import FitSignature, Model, Refresh, Stage
 from nodenova.model.saving import read_document
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import build_head
-from nodenova.nn.training import frozen
+from nodenova.nn.training import freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
 
@@ -74,10 +74,10 @@ def load_model(folder: str | PathLike[str]) -> Model:
 
 def _with_recipe(model: Model, recipe: Mapping[str, Any] | None) -> Model:
     """The model of a run from before models kept the recipe, with that of the run."""
-    known = model.fitted_on
+    known = model.fit_signature
     if recipe is None or known is None or known.recipe is not None:
         return model
-    return replace(model, fitted_on=replace(known, recipe=recipe))
+    return replace(model, fit_signature=replace(known, recipe=recipe))
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
@@ -111,16 +111,16 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     cells = state("cells")
     edits, shown = document.get("edits", ()), document.get("fitted_on")
     return Model(
-        _encoder=frozen(encoder),
-        _head=frozen(head),
-        _novel_head=None if novel is None else frozen(novel),
+        _encoder=freeze(encoder),
+        _head=freeze(head),
+        _novel_head=None if novel is None else freeze(novel),
         _memory=Memory.from_tensors(alike | state("prototypes")),
         _cells=Partition(**cells) if cells else None,
         classes=classes,
         stages=tuple(stages),
         column_class_ids=columns,
         edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
-        fitted_on=None if shown is None else FittedOn.from_json(shown),
+        fit_signature=None if shown is None else FitSignature.from_json(shown),
     )
 
 

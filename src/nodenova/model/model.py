@@ -29,19 +29,18 @@ from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.encoders.prism.local_inference import few_rows
 from nodenova.errors import GraphError, SettingError, needs_training
-from nodenova.graph import RECIPE, Graph
+from nodenova.graph import Graph
 from nodenova.model import edits, info
-from nodenova.model.classes import NodeClass, unused_names
+from nodenova.model.classes import NodeClass, make_unique
 from nodenova.model.decisions import Decision
 from nodenova.model.saving import save_model
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.distributed import split_of
-from nodenova.nn.encode_cache import encode, last_pass, passes_kept
+from nodenova.nn.encode_cache import encode, last_pass, shared_passes
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, read_split
 from nodenova.nn.seeding import fixed_threads
-from nodenova.nn.sparse import once
-from nodenova.nn.training import History, frozen
+from nodenova.nn.training import History, freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FittedOn:
+class FitSignature:
     """The graph that an encoder was fitted on, without its nodes.
 
     Attributes:
@@ -62,8 +61,8 @@ class FittedOn:
 
     Examples:
         >>> import numpy as np
-        >>> FittedOn.of(Graph.of(np.eye(2), [[0], [1]], feature_names=["oak", "elm"]))
-        FittedOn(nodes=2, edges=2, feature_names=('oak', 'elm'))
+        >>> FitSignature.of(Graph.of(np.eye(2), [[0], [1]], feature_names=["oak", "elm"]))
+        FitSignature(nodes=2, edges=2, feature_names=('oak', 'elm'))
     """
 
     nodes: int
@@ -72,19 +71,18 @@ class FittedOn:
     recipe: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, graph: Graph) -> FittedOn:
+    def of(cls, graph: Graph) -> FitSignature:
         """What is kept of a graph."""
-        recipe = graph.derived.get(RECIPE)
-        known = dict(recipe) if isinstance(recipe, Mapping) else None
+        known = None if graph.recipe is None else dict(graph.recipe)
         return cls(graph.num_nodes, graph.num_edges, graph.feature_names, known)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for `FittedOn.from_json`; without a recipe as it was before there was."""
+        """JSON values; no key "recipe" where there is none, as in the first models."""
         document = {"nodes": self.nodes, "edges": self.edges, "feature_names": self.feature_names}
         return document if self.recipe is None else document | {"recipe": dict(self.recipe)}
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> FittedOn:
+    def from_json(cls, saved: Mapping[str, Any]) -> FitSignature:
         """From what `to_json` made of one."""
         names, recipe = saved["feature_names"], saved.get("recipe")
         known = None if names is None else tuple(names)
@@ -113,7 +111,7 @@ def with_features(graph: Graph, names: tuple[str, ...]) -> Graph:
             f"the graph has no feature that the model knows: the graph's begin with {theirs}, "
             f"the model's with {ours}"
         )
-    return once(graph, ("features", names), lambda: graph.aligned(names)[0])
+    return graph.cached(("features", names), lambda: graph.aligned(names)[0])
 
 
 @dataclass(frozen=True)
@@ -194,8 +192,8 @@ class ModelParts:
     All of them are copies, so that a method cannot damage the model it starts from.
 
     Attributes:
-        fitted_on: The graph that the encoder was fitted on, without its nodes; None in models saved
-            before it was kept.
+        fit_signature: Size and features of the graph that the encoder was fitted on; None in models
+            saved before it was kept.
     """
 
     _encoder: Encoder
@@ -203,7 +201,7 @@ class ModelParts:
     _novel_head: nn.Linear | None
     _memory: Memory
     _cells: Partition | None  # of the views of `prism`; trained encoders have none
-    fitted_on: FittedOn | None = field(default=None, kw_only=True)
+    fit_signature: FitSignature | None = field(default=None, kw_only=True)
 
     def encoder(self) -> Encoder:
         """A copy of g, to be trained further."""
@@ -238,7 +236,7 @@ class ModelParts:
     @property
     def recipe(self) -> Mapping[str, Any] | None:
         """How columns of a table become its features, for `load_graph`; None if nobody knows."""
-        return None if self.fitted_on is None else self.fitted_on.recipe
+        return None if self.fit_signature is None else self.fit_signature.recipe
 
     @property
     def device(self) -> torch.device:
@@ -270,7 +268,7 @@ class ModelParts:
         Raises:
             GraphError: It has none of the features, or no names and another number of them.
         """
-        names = None if self.fitted_on is None else self.fitted_on.feature_names
+        names = None if self.fit_signature is None else self.fit_signature.feature_names
         if names is not None:
             graph = with_features(graph, names)
         expected = self._encoder.spec.num_features
@@ -409,7 +407,7 @@ class ModelOutputs(ModelParts):
 
     def embed_and_predict(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         """`embed` and `predict_proba` for the price of one."""
-        with passes_kept():
+        with shared_passes():
             return self.embed(graph), self.predict_proba(graph)
 
     def predict(
@@ -561,13 +559,13 @@ class Model(ModelOutputs):
             cells = self._cells
         stage = max(len(self.stages), 1 + max(c.stage for c in self.classes))
         ids = range(self.next_id, self.next_id + head.num_classes - self.num_columns)
-        names = unused_names([f"new-{i}" for i in ids], self.class_names)
+        names = make_unique([f"new-{i}" for i in ids], self.class_names)
         found_in = dict(zip(ids, times_found, strict=False))  # some methods do not tell
         found = tuple(NodeClass(i, name, stage) for i, name in zip(ids, names, strict=True))
         return Model(
-            _encoder=frozen(encoder),
-            _head=frozen(head),
-            _novel_head=None if novel_head is None else frozen(novel_head),
+            _encoder=freeze(encoder),
+            _head=freeze(head),
+            _novel_head=None if novel_head is None else freeze(novel_head),
             _memory=memory,
             classes=self.classes + found,
             # `discover` knows the method, its settings and the seed; it replaces this placeholder.
@@ -575,7 +573,7 @@ class Model(ModelOutputs):
             column_class_ids=self.column_class_ids + tuple(ids),
             edits=self.edits,
             _cells=cells,
-            fitted_on=self.fitted_on,
+            fit_signature=self.fit_signature,
         )
 
     def with_last_stage(self, stage: Stage) -> Model:

@@ -68,8 +68,8 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         "columns": list(model.column_class_ids),
         "edits": [decisions.to_json(edit) for edit in model.edits],
     }
-    if model.fitted_on is not None:
-        document["fitted_on"] = model.fitted_on.to_json()
+    if model.fit_signature is not None:
+        document["fitted_on"] = model.fit_signature.to_json()
     content = to_json(document)
     try:
         write_atomically(weights_path, weights)

@@ -88,7 +88,7 @@ MIN_CONFUSED = 1e-4  # probability of the other class, below which it says no mo
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class MergeSplit:
     """How likely classes are one, or two, in the order of `model.classes`.
 
     Attributes:
@@ -103,7 +103,7 @@ class Likeness:
         >>> data = nova.synthetic(nodes=200, classes=4, seed=0)
         >>> old, new, exam = nova.split(data, [0, 1])
         >>> model = nova.discover(nova.fit(old), new)
-        >>> found = class_likeness(model, *model.embed_and_predict(data.graph))
+        >>> found = estimate_merge_split(model, *model.embed_and_predict(data.graph))
         >>> found.together.shape, bool(np.isnan(found.together[0, 1])), found.two.shape
         ((4, 4), True, (4,))
     """
@@ -112,7 +112,7 @@ class Likeness:
     two: np.ndarray
 
 
-def class_likeness(model: Model, z: np.ndarray, p: np.ndarray) -> Likeness | None:
+def estimate_merge_split(model: Model, z: np.ndarray, p: np.ndarray) -> MergeSplit | None:
     """How alike the classes of a model are on the nodes of a graph.
 
     Args:
@@ -126,7 +126,7 @@ def class_likeness(model: Model, z: np.ndarray, p: np.ndarray) -> Likeness | Non
     if model.frozen_encoder().spec.trainable:
         return None
     found = evidence(model, z, p)
-    return Likeness(_probability(found.pairs, PAIRS), _probability(found.halves, HALVES))
+    return MergeSplit(_probability(found.pairs, PAIRS), _probability(found.halves, HALVES))
 
 
 def _probability(features: np.ndarray, weights: tuple[float, ...]) -> np.ndarray:

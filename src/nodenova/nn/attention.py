@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from nodenova.graph import Graph
 from nodenova.nn.seeding import MIN_DIVIDED, on_threads
-from nodenova.nn.sparse import once, quiet
+from nodenova.nn.sparse import quiet
 
 BLOCK = 2**17  # numbers in a block of attention v2: half a MiB
 # Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
@@ -28,7 +28,7 @@ SAME_SHIFT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class Neighborhoods:
+class EdgeSegments:
     """Edges with one self-loop a node, sorted by target: what attention runs over.
 
     For every edge its opposite is there. Everything here is heads first and works on one head at a
@@ -118,10 +118,10 @@ class Neighborhoods:
         return source.index_select(0, self.source[edges]).add_(here)
 
 
-def neighborhoods(graph: Graph, device: torch.device) -> Neighborhoods:
+def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
     """The graph's edges and self-loops for attention, built once for a graph and a device."""
 
-    def build() -> Neighborhoods:
+    def build() -> EdgeSegments:
         loops = sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr")
         pattern = sp.csr_array(graph.adjacency + loops)
         pattern.sort_indices()
@@ -131,14 +131,12 @@ def neighborhoods(graph: Graph, device: torch.device) -> Neighborhoods:
         turned.sort_indices()
         target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
         parts = (pattern.indices, target, pattern.indptr, turned.data)
-        return Neighborhoods(
-            *(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts)
-        )
+        return EdgeSegments(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
 
-    return once(graph, ("neighbourhoods", device), build)
+    return graph.cached(("neighbourhoods", device), build)
 
 
-def attend(edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:
+def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
     """Sum over each target's edges of softmax(score) times h at the source.
 
     Args:
@@ -153,7 +151,7 @@ def attend(edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:
 
 
 def attend_v1(
-    edges: Neighborhoods, h: Tensor, source: Tensor, target: Tensor, slope: float
+    edges: EdgeSegments, h: Tensor, source: Tensor, target: Tensor, slope: float
 ) -> Tensor:
     """`attend` by LeakyReLU(source . h_j + target . h_i) of j -> i (Velickovic et al. 2018).
 
@@ -171,7 +169,7 @@ def attend_v1(
 
 
 def score_v2(
-    edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
+    edges: EdgeSegments, source: Tensor, target: Tensor, att: Tensor, slope: float
 ) -> Tensor:
     """att . LeakyReLU(source_j + target_i) of every edge j -> i (Brody et al. 2022).
 
@@ -188,14 +186,14 @@ def score_v2(
     return _ScoreV2.apply(edges, source, target, att, slope)  # type: ignore[no-untyped-call]
 
 
-def _weigh(edges: Neighborhoods, score: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+def _weigh(edges: EdgeSegments, score: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
     """(E,) a = softmax(score) over each target's edges, and (N, size) sum_j a_ij h_j. One head."""
     a = edges.exponentials(score)
     a.div_(edges.totals(a).index_select(0, edges.target))
     return a, edges.sums(a, h)
 
 
-def _weigh_back(edges: Neighborhoods, a: Tensor, h: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def _weigh_back(edges: EdgeSegments, a: Tensor, h: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of `_weigh` for score (E,) and h (N, size), given that of its sums:
 
     d score_ij = a_ij (grad_i . h_j - sum_j a_ij grad_i . h_j)
@@ -217,7 +215,7 @@ def _side_by_side(h: Tensor) -> Tensor:
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, edges: Neighborhoods, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         a, out = torch.empty_like(score), _side_by_side(h)
 
         def head(k: int) -> None:
@@ -247,7 +245,7 @@ class _AttendV1(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx, edges: Neighborhoods, h: Tensor, source: Tensor, target: Tensor, slope: float
+        ctx, edges: EdgeSegments, h: Tensor, source: Tensor, target: Tensor, slope: float
     ) -> Tensor:
         a = h.new_empty(len(h), len(edges.source))
         rising = torch.empty_like(a, dtype=torch.bool)
@@ -299,7 +297,7 @@ class _ScoreV2(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx, edges: Neighborhoods, source: Tensor, target: Tensor, att: Tensor, slope: float
+        ctx, edges: EdgeSegments, source: Tensor, target: Tensor, att: Tensor, slope: float
     ) -> Tensor:
         score = source.new_empty(len(source), len(edges.source))
         blocks = edges.blocks(source.shape[2])
@@ -337,7 +335,7 @@ class _ScoreV2(torch.autograd.Function):
         return None, pull_source * att[:, None], pull_target * att[:, None], d_att, None
 
 
-def _pull(edges: Neighborhoods, source: Tensor, target: Tensor, d: Tensor, slope: float) -> Tensor:
+def _pull(edges: EdgeSegments, source: Tensor, target: Tensor, d: Tensor, slope: float) -> Tensor:
     """(N, size) sum over each target's edges of d (E,) times LeakyReLU'(source_j + target_i)."""
     pull = torch.empty_like(target)
     for targets, mine in edges.blocks(target.shape[1]):

@@ -147,7 +147,7 @@ class SplitSmoothing:
 
 def split_of(graph: Graph) -> GraphSplit | None:
     """The machines that have the rows of a graph; None for one that is worked on here."""
-    found = graph.derived.get(GraphSplit)
+    found = graph.cache.get(GraphSplit)
     return found if isinstance(found, GraphSplit) else None
 
 

@@ -75,7 +75,7 @@ def weighted_links(graph: Graph) -> sp.csr_array:
 
 def _total(graph: Graph) -> np.ndarray:
     """(N,) what the edges of each node weigh together, added up once in double precision."""
-    known = graph.derived.get("total weight")
+    known = graph.cache.get("total weight")
     if isinstance(known, np.ndarray):
         return known
     assert graph.edge_weight is not None
@@ -84,5 +84,5 @@ def _total(graph: Graph) -> np.ndarray:
     total = np.zeros(graph.num_nodes)
     if len(linked):
         total[linked] = np.add.reduceat(graph.edge_weight, indptr[linked], dtype=np.float64)
-    graph.derived["total weight"] = total
+    graph.cache["total weight"] = total
     return total

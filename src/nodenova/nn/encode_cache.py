@@ -30,32 +30,22 @@ _LAST: ContextVar[_Last | None] = ContextVar("last pass", default=None)
 
 
 @contextmanager
-def shared_passes() -> Iterator[None]:
-    """Within this block `encode` gives its last result again while encoder and graph are the same.
+def shared_passes(graph: Graph | None = None, wanted: bool = True) -> Iterator[None]:
+    """Within this block `encode` returns its last result while encoder and graph are the same.
 
-    Outside of such a block nothing is kept: a model holds no node.
-    """
-    token = _LAST.set(_Last())
-    try:
-        yield
-    finally:
-        _LAST.reset(token)
-
-
-@contextmanager
-def passes_kept(graph: Graph | None = None, wanted: bool = True) -> Iterator[None]:
-    """`shared_passes`, unless it is within such a block already.
-
-    Args:
-        graph: Of more than MAX_KEPT nodes nothing is kept: a pass more costs less than the memory.
-        wanted: Whether there will be more than one pass.
+    Nothing is kept outside of such a block: a model holds no node. Nor where `wanted` is False, or
+    where `graph` has more than MAX_KEPT nodes: one more pass costs less than the memory. Within
+    another such block, that one is shared.
     """
     large = graph is not None and graph.num_nodes > MAX_KEPT
     if _LAST.get() is not None or large or not wanted:
         yield
         return
-    with shared_passes():
+    token = _LAST.set(_Last())
+    try:
         yield
+    finally:
+        _LAST.reset(token)
 
 
 @torch.no_grad()

@@ -73,7 +73,7 @@ class Encoder(nn.Module, ABC):
         return z
 
 
-def nodes_around(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.ndarray]:
+def receptive_subgraph(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.ndarray]:
     """The k-hop subgraph that z of the nodes `ids` depends on, and where they are in it.
 
     Args:
@@ -90,7 +90,7 @@ def nodes_around(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.n
     return (graph, ids) if field is None else graph.k_hop_subgraph(ids, field + 1)
 
 
-def in_receptive_field(task: NewTask, g: Encoder) -> NewTask:
+def restrict_to_receptive_field(task: NewTask, g: Encoder) -> NewTask:
     """The same task on the part of its graph that z of the new nodes depends on.
 
     z at `ids` is that of the whole graph. A method that trains on nothing but z of the new nodes
@@ -100,5 +100,5 @@ def in_receptive_field(task: NewTask, g: Encoder) -> NewTask:
         task: The task as it was given.
         g: The encoder.
     """
-    graph, ids = nodes_around(task.graph, task.ids, g)
+    graph, ids = receptive_subgraph(task.graph, task.ids, g)
     return NewTask(graph, ids, task.number)

@@ -54,7 +54,7 @@ class LinearHead(nn.Module):
         """What `build_head` needs to make an empty one like it."""
         return {"kind": "linear", "hidden": self.linear.in_features, "classes": self.num_classes}
 
-    def resized(self, classes: int) -> Self:
+    def with_num_classes(self, classes: int) -> Self:
         """A fresh one like it, for so many classes."""
         return type(self)(self.linear.in_features, classes)
 
@@ -136,7 +136,7 @@ class UnitLinearHead(nn.Module):
         shape = {"views": self.multirank.views, "view_size": self.multirank.view_size}
         return {"kind": "ladder", **shape, "rungs": list(self.multirank.ranks), **rest}
 
-    def resized(self, classes: int) -> Self:
+    def with_num_classes(self, classes: int) -> Self:
         """A fresh one like it, for so many classes."""
         return type(self)(self.multirank, classes, self.temperature)
 
@@ -156,7 +156,7 @@ def grow(head: TrainedHead, num_new: int) -> TrainedHead:
         h^a, on the device of `head`. New rows are drawn by PyTorch's generator.
     """
     n_old = head.num_classes
-    grown: TrainedHead = head.resized(n_old + num_new)  # type: ignore[assignment]
+    grown: TrainedHead = head.with_num_classes(n_old + num_new)  # type: ignore[assignment]
     grown.to(head.linear.weight.device)
     grown.linear.weight[:n_old] = head.linear.weight
     grown.linear.bias[:n_old] = head.linear.bias

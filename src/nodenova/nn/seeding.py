@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.nn.spill import memory_kept
+from nodenova.nn.spill import reuse_freed_memory
 
 Threads: TypeAlias = 'int | Literal["auto"]'
 MIN_DIVIDED = 2_000_000  # multiplications from which on threads are worth being woken
@@ -72,7 +72,7 @@ def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
     torch.set_num_threads(1)
     try:
         # NumPy, SciPy and scikit-learn have one thread as well.
-        with threadpool_limits(1), memory_kept() if outermost else nullcontext():
+        with threadpool_limits(1), reuse_freed_memory() if outermost else nullcontext():
             yield
     finally:
         torch.set_num_threads(before)
@@ -155,14 +155,14 @@ def sample(n: int, most: int, device: torch.device) -> Tensor:
     return torch.arange(n, device=device) if n <= most else torch.randperm(n, device=device)[:most]
 
 
-def some_of(n: int, most: int) -> Tensor | slice:
+def fixed_sample(n: int, most: int) -> Tensor | slice:
     """All of n, or `most` of them where they are more: numbers, ascending, the same every time.
 
     They are drawn: every so-manieth could fall in step with the order that nodes come in, and miss
     whole classes. The draw is its own and moves no other.
 
     Examples:
-        >>> some_of(3, 5), len(some_of(9, 5))
+        >>> fixed_sample(3, 5), len(fixed_sample(9, 5))
         (slice(None, None, None), 5)
     """
     if n <= most:

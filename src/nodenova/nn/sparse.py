@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -285,7 +285,7 @@ def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseM
         with quiet():
             return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32)).to(device)
 
-    return once(graph, ("features", device, row_normalize), build)
+    return graph.cached(("features", device, row_normalize), build)
 
 
 def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
@@ -324,7 +324,7 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
             weigh(graph, smooth.data[first:last], start, end, is_other)
         return SparseMatrix.of(smooth, device, symmetric=True, graph=graph)
 
-    return once(graph, ("gcn", device), build)
+    return graph.cached(("gcn", device), build)
 
 
 def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
@@ -335,23 +335,7 @@ def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
         scale = np.divide(1.0, degree, out=np.zeros(graph.num_nodes), where=degree > 0)
         return SparseMatrix.of(sp.csr_array(sp.diags_array(scale) @ weighted_links(graph)), device)
 
-    return once(graph, ("mean", device), build)
-
-
-Built = TypeVar("Built")
-
-
-def once(graph: Graph, key: object, build: Callable[[], Built]) -> Built:
-    """What `build` makes of a graph, made when it is first asked for and kept with the graph.
-
-    Args:
-        graph: With which it is kept.
-        key: By what it is known.
-        build: Makes it.
-    """
-    if key not in graph.derived:
-        graph.derived[key] = build()
-    return graph.derived[key]  # type: ignore[return-value]
+    return graph.cached(("mean", device), build)
 
 
 class BagMatrix(SparseMatrix):
@@ -393,7 +377,7 @@ def smooth_operator(graph: Graph, device: torch.device) -> BagMatrix:
         csr = gcn_operator(graph, device).csr
         return BagMatrix(csr, lambda: csr)
 
-    return once(graph, ("smooth", device), build)
+    return graph.cached(("smooth", device), build)
 
 
 def weighted_sums(csr: Tensor, dense: Tensor) -> Tensor:

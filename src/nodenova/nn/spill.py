@@ -24,7 +24,7 @@ AS_USUAL = {TRIM_THRESHOLD: 2**26, MMAP_THRESHOLD: 2**25}
 
 
 @contextmanager
-def memory_kept() -> Iterator[None]:
+def reuse_freed_memory() -> Iterator[None]:
     """Within this block memory that is freed is used again, and given back at its end.
 
     A large array is asked of the system and given back each time, which clears every page of it
@@ -36,10 +36,10 @@ def memory_kept() -> Iterator[None]:
         yield
     finally:
         _tell(AS_USUAL)
-        give_back()
+        release_freed_memory()
 
 
-def give_back() -> None:
+def release_freed_memory() -> None:
     """Have the C library return freed memory to the system; glibc keeps what threads have used."""
     trim = _of_glibc("malloc_trim")
     if trim is not None:

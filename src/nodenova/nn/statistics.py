@@ -12,7 +12,7 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.seeding import some_of
+from nodenova.nn.seeding import fixed_sample
 from nodenova.nn.threaded_matmul import cross_products
 
 # Rows of a matrix from which on some of its eigenvectors are found faster than all.
@@ -76,7 +76,7 @@ class ClassStatistics:
         cls, center: Tensor, read: Callable[[Tensor | slice], Tensor], y: Tensor, views: int
     ) -> ClassStatistics:
         """With u of nodes by `read`."""
-        some = some_of(len(y), MAX_SCATTER)
+        some = fixed_sample(len(y), MAX_SCATTER)
         rows = read(some) - center[y[some]]
         factor, diag = low_rank(rows)
         share = len(y) / max(len(rows), 1)  # 1 where all of them are taken

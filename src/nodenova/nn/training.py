@@ -110,6 +110,6 @@ def minimize(
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
-def frozen(module: AnyModule) -> AnyModule:
+def freeze(module: AnyModule) -> AnyModule:
     """A copy that is done learning: no dropout, no gradient."""
     return copy.deepcopy(module).eval().requires_grad_(False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nodenova.graph import Graph
 from nodenova.model.model import Model
-from nodenova.model.similarity import Likeness, class_likeness
+from nodenova.model.similarity import MergeSplit, estimate_merge_split
 from nodenova.review.cross_validation import HeldOut, held_out, spare_fit
 from nodenova.review.suggestions import (
     LabelSuggestion,
@@ -61,13 +61,13 @@ def suggest(
         user = UserLabels(np.asarray(labels), called)
     judged = None if user is None else held_out(model, z, user.said_rows(model, p))
     fit = spare_fit(model, z, judged, none_share)
-    likeness = class_likeness(model, z, p)
+    likeness = estimate_merge_split(model, z, p)
     return suggestions(model, likeness, judged, user, graph.node_ids, fit, none_share)
 
 
 def suggestions(
     model: Model,
-    likeness: Likeness | None,
+    likeness: MergeSplit | None,
     judged: HeldOut | None,
     labels: UserLabels | None,
     node_ids: np.ndarray,
@@ -78,7 +78,7 @@ def suggestions(
 
     Args:
         model: Whose classes are looked at.
-        likeness: What `class_likeness` gave.
+        likeness: What `estimate_merge_split` gave.
         judged: What `held_out` gave.
         labels: The user's.
         node_ids: (N,) names of the nodes.

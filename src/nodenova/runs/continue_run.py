@@ -22,7 +22,7 @@ from nodenova.growth import (
 )
 from nodenova.methods import Method
 from nodenova.methods.prism import Prism
-from nodenova.model.model import FittedOn, Model, Refresh
+from nodenova.model.model import FitSignature, Model, Refresh
 from nodenova.model.saving import weights_digest
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
@@ -109,7 +109,7 @@ def continue_run(
     if mixed:
         check_mixed(method)
     before = earlier.graph() if earlier.keeps_graph else None
-    change = None if model.fitted_on is None else change_of(model.fitted_on, graph, before)
+    change = None if model.fit_signature is None else change_of(model.fit_signature, graph, before)
     why = _why_refresh(model, change, refresh, further)
     done = None
     with shared_passes():
@@ -162,8 +162,8 @@ def _with_shown_names(earlier: DiscoveryFolder) -> Model:
     Models of the version before do not know what they were fitted on; their folder does.
     """
     model = earlier.model()
-    if model.fitted_on is None and earlier.keeps_graph:
-        model = replace(model, fitted_on=FittedOn.of(earlier.graph()))
+    if model.fit_signature is None and earlier.keeps_graph:
+        model = replace(model, fit_signature=FitSignature.of(earlier.graph()))
     named = zip(model.classes, earlier.names(model), strict=True)
     return replace(model, classes=tuple(replace(c, name=name) for c, name in named))
 

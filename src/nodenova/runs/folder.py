@@ -41,7 +41,7 @@ from nodenova.files import read_json, table_content, to_json, umask, write_atomi
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.recipe import TableEncoder
-from nodenova.model.classes import shown_names
+from nodenova.model.classes import display_names
 from nodenova.model.info import ClassInfo
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
@@ -239,7 +239,7 @@ class DiscoveryFolder:
                 automatic = {int(line["id"]): line["auto_name"] for line in csv.DictReader(file)}
         except OSError:  # a run without its tables
             automatic = {}
-        return shown_names(model.classes, automatic)
+        return display_names(model.classes, automatic)
 
     def class_of_nodes(self) -> dict[str, int]:
         """The id of the class that predictions.csv puts each node in, by the node's id as a text.

@@ -25,7 +25,7 @@ from nodenova.io.recipe import TableEncoder
 from nodenova.model.info import ClassInfos, class_info
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
-from nodenova.model.similarity import Likeness, class_likeness
+from nodenova.model.similarity import MergeSplit, estimate_merge_split
 from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import HeldOut, held_out, spare_fit
 from nodenova.review.page_data import Layout, PageData, collect
@@ -196,9 +196,9 @@ class DiscoveryRun:
         return SettledLabels(self.given, names, self.keep_labels, self.before)
 
     @cached_property
-    def likeness(self) -> Likeness | None:
+    def likeness(self) -> MergeSplit | None:
         """Which classes look like one, and which like two."""
-        return class_likeness(self.model, *self.outputs)
+        return estimate_merge_split(self.model, *self.outputs)
 
     @cached_property
     def held_out(self) -> HeldOut | None:

@@ -15,7 +15,7 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.graph import Graph, NewTask
 from nodenova.model.model import Model
 from nodenova.nn.class_memory import Memory, ReplayStatistics
-from nodenova.nn.encoder import Encoder, nodes_around
+from nodenova.nn.encoder import Encoder, receptive_subgraph
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.training import History
 
@@ -43,7 +43,7 @@ def old_and_new(model: Model, given: LabelledNewTask) -> OldAndNew:
     assert given.old_y is not None
     n = len(given.ids)
     wanted = np.concatenate([given.ids, given.old_ids])
-    graph, at = nodes_around(given.graph, wanted, model.frozen_encoder())
+    graph, at = receptive_subgraph(given.graph, wanted, model.frozen_encoder())
     parts = (torch.from_numpy(part).to(model.device) for part in (at[:n], at[n:], given.old_y))
     return OldAndNew(NewTask(graph, at[:n], given.num_new), *parts)
 
@@ -102,7 +102,7 @@ def training_subgraph(
         old, y_old = given.old_ids[keep], given.old_y[keep]
     new = len(given.ids)
     wanted = np.concatenate([given.ids, old])
-    graph, at = nodes_around(given.graph, wanted, model.frozen_encoder())
+    graph, at = receptive_subgraph(given.graph, wanted, model.frozen_encoder())
     parts = (at[:new], len(model.classes) + given.y, at[new:], y_old)
     return TrainingSubgraph(graph, *(torch.from_numpy(part).to(model.device) for part in parts))
 

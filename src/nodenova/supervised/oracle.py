@@ -14,7 +14,7 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN
 from nodenova.model.model import Model, trained_encoder
 from nodenova.nn.class_memory import Memory
-from nodenova.nn.encoder import nodes_around
+from nodenova.nn.encoder import receptive_subgraph
 from nodenova.nn.heads import LinearHead
 from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, setting
@@ -68,7 +68,7 @@ class Oracle:
         h = LinearHead(self.hidden, n_old + given.num_new).to(model.device)
         count = len(given.old_ids) + len(given.ids)
         wanted = np.concatenate([given.old_ids, given.ids, given.val_ids])
-        graph, at = nodes_around(given.graph, wanted, g)
+        graph, at = receptive_subgraph(given.graph, wanted, g)
         y_train = np.concatenate([given.old_y, n_old + given.y])
         parts = (at[:count], y_train, at[count:], given.val_y)
         ids, y, val, y_val = (torch.from_numpy(part).to(model.device) for part in parts)

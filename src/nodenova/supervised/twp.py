@@ -15,7 +15,7 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.encoders.gnn import GNN, gatv2_ends
 from nodenova.graph import Graph
 from nodenova.model.model import Model, trained_encoder, trained_head
-from nodenova.nn.attention import neighborhoods
+from nodenova.nn.attention import edge_segments
 from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.sparse import features
 from nodenova.nn.training import minimize
@@ -136,7 +136,7 @@ def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
     kind, device = g.spec.kind, ids.device
-    edges = neighborhoods(graph, device)
+    edges = edge_segments(graph, device)
     mine = torch.isin(edges.target, ids)
     source, target = edges.source[mine], edges.target[mine]
     x = features(graph, device, g.spec.row_normalize)

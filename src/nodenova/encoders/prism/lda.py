@@ -24,7 +24,7 @@ from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans, subsampled_kmeans
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.seeding import sample, some_of
+from nodenova.nn.seeding import fixed_sample, sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.settings import check_settings, setting
 
@@ -252,7 +252,7 @@ def refit_rows(graph: Graph) -> Tensor | slice:
         >>> refit_rows(nova.synthetic(nodes=60, classes=3).graph)
         slice(None, None, None)
     """
-    return some_of(graph.num_nodes, MAX_REFIT)
+    return fixed_sample(graph.num_nodes, MAX_REFIT)
 
 
 @torch.no_grad()
@@ -305,7 +305,7 @@ def refit_on_all_nodes(
     refitted = copy.deepcopy(head)
     refitted.linear.weight.copy_(weight.t() * scale)
     refitted.linear.bias.copy_(mean)
-    unit, p = read(z[some_of(len(z), MAX_SLOPE_NODES)])
+    unit, p = read(z[fixed_sample(len(z), MAX_SLOPE_NODES)])
     h = refitted.linear(unit)
 
     def loss(tau: float) -> float:

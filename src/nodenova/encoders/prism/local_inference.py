@@ -22,7 +22,7 @@ from nodenova.encoders.prism.svd import AVERAGED, DEPTHS
 from nodenova.graph import Graph
 from nodenova.nn.distributed import read_rows
 from nodenova.nn.edge_weights import inverse_root, loop_weight, weighted_links
-from nodenova.nn.sparse import BagMatrix, once, smooth_operator
+from nodenova.nn.sparse import BagMatrix, smooth_operator
 
 BLOCK = 32  # nodes whose rows of P are held at a time
 MAX_SHARE = 0.5  # of all nodes within reach, beyond which all of them are taken
@@ -107,7 +107,7 @@ def _scales(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     def build() -> tuple[np.ndarray, np.ndarray]:
         return inverse_root(graph), loop_weight(graph).astype(np.float32)
 
-    return once(graph, "scales of S", build)
+    return graph.cached("scales of S", build)
 
 
 def _block(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
@@ -153,7 +153,7 @@ def _words(encoder: PrismEncoder, graph: Graph, reach: Reach, depths: list[Tenso
     for p in rows:
         for kind, weight in zip(WEIGHTS, weights, strict=True):
             if isinstance(x, np.ndarray):
-                mean = once(graph, "mean of x", lambda: graph.x.mean(axis=0))
+                mean = graph.cached("mean of x", lambda: graph.x.mean(axis=0))
                 words = p.T @ x - p.sum(axis=0)[:, None] * mean
             else:
                 length = np.maximum(np.diff(x.indptr), 1) ** -0.5
@@ -169,7 +169,7 @@ def _having(graph: Graph, x: sp.csr_array, reach: Reach) -> sp.csr_array:
     def build() -> sp.csr_array:
         return sp.csr_array((np.ones(x.nnz, np.float32), x.indices, x.indptr), shape=x.shape)
 
-    return once(graph, "who has which word", build) if reach.nodes is None else build()
+    return graph.cached("who has which word", build) if reach.nodes is None else build()
 
 
 def _counts(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
@@ -181,6 +181,6 @@ def _counts(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
     """
     device = encoder.basis.device
     key = ("averaged counts", device)
-    number = once(graph, key, lambda: averaged_counts(graph, device))
+    number = graph.cached(key, lambda: averaged_counts(graph, device))
     bumps = encoder.counts.bumps(read_rows(number, torch.from_numpy(ids)))
     return bumps @ encoder.count_basis - encoder.shift[WORD_VIEWS]

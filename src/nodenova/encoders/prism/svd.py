@@ -28,7 +28,7 @@ from nodenova.nn.distributed import (
 )
 from nodenova.nn.seeding import on_threads, threads_by_rows
 from nodenova.nn.sparse import SparseMatrix
-from nodenova.nn.spill import give_back
+from nodenova.nn.spill import release_freed_memory
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
 AVERAGED = 2  # the depth at which every step up to it counts alike
@@ -201,5 +201,5 @@ def _by_columns(
     else:  # sums of a dense product: each on one thread
         on_threads(fill, range(len(parts)))
     if _shape(x)[0] > MANY_NODES:
-        give_back()
+        release_freed_memory()
     return made
