@@ -41,6 +41,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/prose.py
 
 # ONLY=rivals, layers, scaling or costs runs one part; large and largest have millions of nodes.
 # `python tools/performance.py` writes docs/performance.md from the rows.

@@ -1,22 +1,28 @@
-"""Settings where they enter: declared on a field, read from text, and checked."""
+"""Settings of methods, and the registries that list methods by name.
+
+A setting is declared on a field, read from text and checked here. A registry knows names, titles
+and settings as strings, before any class is imported.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import field, fields
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, one_of
 
 
 def setting(default: Any, *, at_least: float | None = None, above: float | None = None) -> Any:
-    """A field of a method's dataclass with what its value must be; see `check_settings`.
+    """Declare a field of a method's dataclass together with its bounds; see `check_settings`.
 
     Args:
-        default: What it is unless given.
-        at_least: The lowest value that is possible.
-        above: What every possible value lies above.
+        default: Default value.
+        at_least: Lowest possible value.
+        above: Exclusive lower bound.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -34,23 +40,23 @@ def setting(default: Any, *, at_least: float | None = None, above: float | None 
 
 
 def choice(default: str, *others: str) -> Any:
-    """A field that is one of several words.
+    """Declare a field that holds one of several words.
 
     Args:
-        default: What it is unless given.
-        *others: What else it may be.
+        default: Default word.
+        *others: Other possible words.
     """
     return field(default=default, metadata={"one_of": (default, *others)})
 
 
 def check_settings(method: object) -> None:
-    """Raise unless int fields are whole numbers and every field is what its `setting` says.
+    """Raise unless int fields are whole numbers and every field is within its bounds.
 
     Args:
-        method: A dataclass whose fields were made by `setting` and `choice`.
+        method: Dataclass whose fields were declared by `setting` and `choice`.
 
     Raises:
-        SettingError: A field is not what it must be.
+        SettingError: If a field has an impossible value.
     """
     for each in fields(method):  # type: ignore[arg-type]
         name, value = each.name, getattr(method, each.name)
@@ -58,25 +64,25 @@ def check_settings(method: object) -> None:
         if each.type == "int" and (isinstance(value, bool) or not isinstance(value, Integral)):
             raise SettingError(f"{name} must be a whole number, it is {value!r}")
         if above is not None and not above < value < math.inf:
-            said = "positive" if above == 0 else f"above {above:g}"
-            raise SettingError(f"{name} must be {said}, it is {value}")
+            bound = "positive" if above == 0 else f"above {above:g}"
+            raise SettingError(f"{name} must be {bound}, it is {value}")
         if at_least is not None and not at_least <= value < math.inf:
-            said = "not be negative" if at_least == 0 else f"be at least {at_least:g}"
-            raise SettingError(f"{name} must {said}, it is {value}")
+            bound = "not be negative" if at_least == 0 else f"be at least {at_least:g}"
+            raise SettingError(f"{name} must {bound}, it is {value}")
         if known is not None and value not in known:
             raise SettingError(f"{name} must be one of {', '.join(known)}, it is {value!r}")
 
 
 def from_text(key: str, text: str, default: object) -> object:
-    """A setting given as text, as on the command line, in the type of its default.
+    """Convert the text of a setting to the type of its default.
 
     Args:
-        key: Its name, for the error.
-        text: What was given.
-        default: Of the type that is wanted.
+        key: Name of the setting, for the error message.
+        text: Text from the command line.
+        default: Any value of the wanted type.
 
     Raises:
-        SettingError: The text is no such value.
+        SettingError: If the text cannot be converted.
 
     Examples:
         >>> from_text("lr", "0.1", default=0.01), from_text("refit", "False", default=True)
@@ -91,3 +97,72 @@ def from_text(key: str, text: str, default: object) -> object:
         raise SettingError(
             f"{key} must be {kind.__name__} (like {default}), it is {text!r}"
         ) from None
+
+
+class Entry:
+    """One method of a registry.
+
+    Args:
+        path: Module and class, `package.module:Class`.
+        title: Name in tables.
+        **settings: Default of every setting of the class.
+    """
+
+    def __init__(self, path: str, title: str, /, **settings: Any) -> None:
+        self.path, self.title, self.settings = path, title, settings
+
+
+class Registry(Mapping[str, type[Any]]):
+    """A mapping from names to classes that imports a class when it is first looked up.
+
+    Args:
+        entries: Entry of every name.
+
+    Examples:
+        >>> methods = Registry({"sword": Entry("nodenova.methods.sword:Sword", "SWORD")})
+        >>> list(methods), methods.titles
+        (['sword'], {'sword': 'SWORD'})
+        >>> methods["sword"]
+        <class 'nodenova.methods.sword.Sword'>
+    """
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self.entries = dict(entries)
+
+    def __getitem__(self, name: str) -> type[Any]:
+        module, _, class_name = self.entries[name].path.partition(":")
+        return getattr(import_module(module), class_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __or__(self, other: Registry) -> Registry:
+        return Registry(self.entries | other.entries)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Title of every name."""
+        return {name: entry.title for name, entry in self.entries.items()}
+
+    def name_of(self, kind: type) -> str | None:
+        """Return the name of a class, None if it is not registered."""
+        path = f"{kind.__module__}:{kind.__qualname__}"
+        return next((name for name, entry in self.entries.items() if entry.path == path), None)
+
+    def check_settings(self, name: str, settings: Mapping[str, str]) -> None:
+        """Validate the names and types of settings given as text, without importing the class.
+
+        Raises:
+            SettingError: If a setting is unknown or its text has another type.
+        """
+        known = self.entries[name].settings
+        for key, text in settings.items():
+            if key not in known:
+                raise one_of(f"setting of {name}", key, known)
+            from_text(key, text, known[key])

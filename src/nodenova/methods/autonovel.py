@@ -112,5 +112,5 @@ class AutoNovel:
         )
         novel_head, rows = h_u.linear, h_u.linear.weight
         return joined_model(
-            model, task, g, head, self.new_rows, novel_head=novel_head, rows=rows, history=history
+            model, task, g, head, self.new_rows, novel_head, rows=rows, history=history
         )

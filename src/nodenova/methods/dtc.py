@@ -122,6 +122,4 @@ class DTC:
         history = minimize(
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        return joined_model(
-            model, task, g, head, self.new_rows, novel_head=centers.decided(), history=history
-        )
+        return joined_model(model, task, g, head, self.new_rows, centers.decided(), history=history)

@@ -58,4 +58,4 @@ class FrozenKMeans:
         with torch.no_grad():
             z_u = F.normalize(g(task.graph)[ids], dim=1)  # (n, hidden)
         groups = cluster(z_u, task.number, self.restarts)
-        return joined_model(model, task, g, head, self.new_rows, groups=groups)
+        return joined_model(model, task, g, head, self.new_rows, groups)

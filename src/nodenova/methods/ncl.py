@@ -151,7 +151,7 @@ class NCL:
         )
         novel_head, rows = h_u.linear, h_u.linear.weight
         return joined_model(
-            model, task, g, head, self.new_rows, novel_head=novel_head, rows=rows, history=history
+            model, task, g, head, self.new_rows, novel_head, rows=rows, history=history
         )
 
     def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: ReplayStatistics) -> Tensor:

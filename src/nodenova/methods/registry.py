@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from nodenova.errors import needs_training, one_of
 from nodenova.methods._plugin import is_own, origin_of, own_method
-from nodenova.registry import Entry, Registry
-from nodenova.settings import from_text
+from nodenova.settings import Entry, Registry, from_text
 
 if TYPE_CHECKING:
     from nodenova.graph import NewTask

@@ -161,9 +161,7 @@ class ResTune:
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )
         keep_unseen()
-        return joined_model(
-            model, task, g, head, self.new_rows, novel_head=centers.decided(), history=history
-        )
+        return joined_model(model, task, g, head, self.new_rows, centers.decided(), history=history)
 
 
 def orthogonal(rows: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from nodenova.registry import Entry, Registry
+from nodenova.settings import Entry, Registry
 
 if TYPE_CHECKING:
     from nodenova.data.labels import LabelledNewTask

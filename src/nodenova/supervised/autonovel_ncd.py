@@ -130,7 +130,7 @@ class AutoNovelNCD:
         if not self.incremental:
             rows = h.weight
             return joined_model(
-                model, nodes.task, g, h_l, "concatenated", novel_head=h, rows=rows, history=history
+                model, nodes.task, g, h_l, "concatenated", h, rows=rows, history=history
             )
         with torch.no_grad():
             groups = h_u(g(nodes.task.graph)[nodes.new]).argmax(dim=1)

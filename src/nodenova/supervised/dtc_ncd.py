@@ -124,6 +124,4 @@ class DTCNCD:
             terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
         model = remembered_anew(model, g, nodes)
-        return joined_model(
-            model, task, g, h_l, self.new_rows, novel_head=centers.decided(), history=history
-        )
+        return joined_model(model, task, g, h_l, self.new_rows, centers.decided(), history=history)

@@ -154,5 +154,5 @@ class NCLNCD:
         model = remembered_anew(model, g, nodes)
         h = h_u.linear
         return joined_model(
-            model, nodes.task, g, h_l, self.new_rows, novel_head=h, rows=h.weight, history=history
+            model, nodes.task, g, h_l, self.new_rows, h, rows=h.weight, history=history
         )
