@@ -1,4 +1,4 @@
-"""Which column is what: as the user says, else by the names that such columns usually have."""
+"""Which column holds ids, labels, or the ends of edges: as given, else by its name and cells."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from nodenova.errors import GraphError, MissingColumnError
 from nodenova.io.columns import YES_NO, summarize_plain
-from nodenova.io.frames import TypedColumn, ValueColumn
-from nodenova.io.tables import Table, quote
+from nodenova.io.frames import TypedColumn, ValueColumn, quote
+from nodenova.io.tables import Table
 
 ID_NAMES = ("id", "node_id", "node", "nodeid")
 LABEL_NAMES = ("label", "class", "category", "y")
@@ -19,16 +19,16 @@ NEW_NAMES = ("is_new", "new")
 SOURCE_NAMES = ("source", "src", "from", "u", "head", "citing", "node1")
 TARGET_NAMES = ("target", "dst", "to", "v", "tail", "cited", "node2")
 
-# Further names, without signs and in lower case. They count where the cells are such as well.
-FURTHER_IDS = {"package", "key", "uuid", "guid", "uid", "pid", "doi", "identifier", "vertex"}
-# Names that ids have as well, where edges speak of what is in the column.
-RARE_IDS = {"name", "title", "word", "term", "url", "uri", "page", "paper", "user", "username",
-            "item", "product", "author", "entity", "gene", "protein", "index"}  # fmt: skip
-FURTHER_LABELS = ("labels", "target", "topic", "type", "classes", "categories", "topics")
+# Normalized names that count only where the cells fit as well.
+OTHER_ID_NAMES = {"package", "key", "uuid", "guid", "uid", "pid", "doi", "identifier", "vertex"}
+# Normalized names that count only where edges name the column's cells.
+RARE_ID_NAMES = {"name", "title", "word", "term", "url", "uri", "page", "paper", "user", "username",
+                 "item", "product", "author", "entity", "gene", "protein", "index"}  # fmt: skip
+OTHER_LABEL_NAMES = ("labels", "target", "topic", "type", "classes", "categories", "topics")
 MAX_CLASSES = 100  # values of a column that is taken for labels by such a name
-MAX_CANDIDATES = 3  # columns that are named where none is taken for labels
+MAX_CANDIDATES = 3  # columns that are suggested where none is taken for labels
 
-# One end and the other: what their names begin with, and what may follow in both.
+# The starts of the names of an edge's two ends, and what may follow in both.
 END_PAIRS = (
     ("source", "target"), ("src", "dst"), ("src", "dest"), ("src", "tgt"), ("from", "to"),
     ("u", "v"), ("head", "tail"), ("citing", "cited"), ("start", "end"), ("parent", "child"),
@@ -39,85 +39,79 @@ END_RESTS = {"node", "vertex", "paper", "page", "user", "item", "product", "name
 
 
 def normalize_name(name: str) -> str:
-    """A name without signs between its words: 'paperId' and 'paper_id' are the same."""
+    """Drop signs and case: 'paperId' and 'paper_id' are the same."""
     return re.sub(r"[\W_]", "", name.lower())
 
 
 def pick_column(
     table: Any,
-    given: str | None,
+    column: str | None,
     usual: Sequence[str],
     option: str,
     notes: list[str],
     excluded: Collection[str | None] = (),
 ) -> str | None:
-    """The column that was asked for, or one by its usual name (which is noted), or None."""
+    """Return the given column, else one with a usual name (with a note), else None."""
     names = list(table.columns if isinstance(table, Table) else table.header)
-    if given is not None:
-        if given not in names:
+    if column is not None:
+        if column not in names:
             hint = ""
             if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
                 hint = "; is the delimiter another one?"
             listed = ", ".join(map(quote, names[:20]))
             raise MissingColumnError(
-                f"{table.source}: no column {given!r}; it has {listed}{hint}", given
+                f"{table.source}: no column {column!r}; it has {listed}{hint}", column
             )
-        return given
-    for name in usual:
-        for column in names:
-            if column.lower() == name and column not in excluded:
-                notes.append(f"{table.source}: column {column!r} is taken as {option}")
-                return column
+        return column
+    for usual_name in usual:
+        for name in names:
+            if name.lower() == usual_name and name not in excluded:
+                notes.append(f"{table.source}: column {name!r} is taken as {option}")
+                return name
     return None
 
 
 def guess_id(
     table: Table, excluded: Collection[str | None], linked: Sequence[str], notes: list[str]
 ) -> str:
-    """The column of ids where none has the usual name.
+    """Guess the id column where none has a usual name; `linked` are ids that some edges name.
 
-    One whose name is often that of ids, or the first; of these, one with a value of its own in
-    every row, and the one that most edges speak of.
-
-    Args:
-        table: Of nodes.
-        excluded: Columns that are something else.
-        linked: Ids that some edges name.
-        notes: Gets a sentence on what was taken.
+    Candidates are columns whose names ids often have, and the first column. Of those with a
+    distinct value in every row, the one that most edges name wins.
     """
     first = next(iter(table.columns))
     free = [name for name in table.columns if name not in excluded]
     named = [name for name in free if _is_id_name(name)]
-    rare = [name for name in free if normalize_name(name) in RARE_IDS]
+    rare = [name for name in free if normalize_name(name) in RARE_ID_NAMES]
     keys: dict[str, int] = {}
     for name in dict.fromkeys([*named, first, *rare]):
-        found = summarize_plain(table.columns[name])
-        if len(found.counts) == found.present == len(table) and not found.blank:
-            keys[name] = sum(node in found.counts for node in linked)
-    taken = max(keys, key=lambda name: keys[name]) if keys else first
-    how = f"column {taken!r}, the first," if taken == first else f"column {taken!r}"
-    notes.append(f"{table.source}: {how} is taken as id_column")
-    return taken
+        summary = summarize_plain(table.columns[name])
+        if len(summary.counts) == summary.present == len(table) and not summary.blank:
+            keys[name] = sum(node in summary.counts for node in linked)
+    best = max(keys, key=lambda name: keys[name]) if keys else first
+    which = f"column {best!r}, the first," if best == first else f"column {best!r}"
+    notes.append(f"{table.source}: {which} is taken as id_column")
+    return best
 
 
 def guess_label(table: Table, excluded: Collection[str | None], notes: list[str]) -> str | None:
-    """The column of classes where none has the usual name, if there is one; else what could be."""
+    """Guess the label column where none has a usual name; if there is none, note candidates."""
     free = [name for name in table.columns if name not in excluded]
-    for wanted in FURTHER_LABELS:
+    for wanted in OTHER_LABEL_NAMES:
         for name in free:
             if normalize_name(name) == wanted and _num_classes(table.columns[name]):
                 notes.append(f"{table.source}: column {name!r} is taken as label_column")
                 return name
     sizes = {name: _num_classes(table.columns[name], texts_only=True) for name in free}
-    found = [f"{name!r} ({count} values)" for name, count in sizes.items() if count]
-    if found:
-        said = "no column is taken as label_column; it could be "
-        notes.append(f"{table.source}: {said}{', '.join(found[:MAX_CANDIDATES])}")
+    candidates = [f"{name!r} ({count} values)" for name, count in sizes.items() if count]
+    if candidates:
+        listed = ", ".join(candidates[:MAX_CANDIDATES])
+        notes.append(f"{table.source}: no column is taken as label_column; it could be {listed}")
     return None
 
 
 def guess_ends(header: Sequence[str]) -> tuple[str, str] | None:
-    """The two columns of a table of edges whose names belong together.
+    """Find the two columns of a table of edges whose names belong together.
 
     Examples:
         >>> guess_ends(["weight", "fromNode", "toNode"]), guess_ends(["id_1", "id_2"])
@@ -146,11 +140,11 @@ def _is_end_rest(rest: str) -> bool:
 def _is_id_name(name: str) -> bool:
     # paperId, paper_id and paper-ID, not "valid"
     ends = re.search(r"(?:[\W_]|(?<=[a-z]))I[dD]$|[\W_]id$", name)
-    return bool(ends) or normalize_name(name) in FURTHER_IDS
+    return bool(ends) or normalize_name(name) in OTHER_ID_NAMES
 
 
 def plain_texts(cells: Sequence[str]) -> list[str]:
-    """TypedColumn as text without spaces around it; nothing where they hold several values."""
+    """Cells without spaces around them; [""] for a column whose cells hold several values."""
     try:
         return [cell.strip() for cell in cells]
     except GraphError:
@@ -158,26 +152,27 @@ def plain_texts(cells: Sequence[str]) -> list[str]:
 
 
 def drop_point_zero(cell: str) -> str:
-    """'12.0', as pandas writes a whole number in a column with gaps, is 12."""
+    """Read '12.0', as pandas writes a whole number in a column with gaps, as 12."""
     return cell[:-2] if cell.endswith(".0") and cell[:-2].isdecimal() else cell
 
 
 def _num_classes(cells: Sequence[str], texts_only: bool = False) -> int:
-    """How many classes a column would be of; 0 where it does not look like classes."""
+    """Number of classes that a column would give; 0 where it does not look like classes."""
     if isinstance(cells, ValueColumn):
         return 0
     if isinstance(cells, TypedColumn) and (
         cells.series.dtype.is_nested() or cells.values is not None
     ):
-        values = cells.values
-        if texts_only or values is None or (values[~np.isnan(values)] % 1).any():
+        numbers = cells.values
+        if texts_only or numbers is None or (numbers[~np.isnan(numbers)] % 1).any():
             return 0
-    found = summarize_plain(cells)
-    size = len(found.counts) - len(found.blank)
-    few = 2 <= size <= min(MAX_CLASSES, (found.present - found.blank.total()) / 2)
-    values_ = {value for value in found.counts if value not in found.blank} if few else set()
-    if not few or (texts_only and any({v.lower() for v in values_} <= pair for pair in YES_NO)):
+    summary = summarize_plain(cells)
+    size = len(summary.counts) - len(summary.blank)
+    if not 2 <= size <= min(MAX_CLASSES, (summary.present - summary.blank.total()) / 2):
         return 0
-    if texts_only and all(re.fullmatch(r"[+-]?[\d.,]+", value) for value in values_):
+    values = {value for value in summary.counts if value not in summary.blank}
+    if texts_only and any({value.lower() for value in values} <= pair for pair in YES_NO):
         return 0
-    return len(values_) if all(len(value) <= MAX_CLASSES for value in values_) else 0
+    if texts_only and all(re.fullmatch(r"[+-]?[\d.,]+", value) for value in values):
+        return 0
+    return len(values) if all(len(value) <= MAX_CLASSES for value in values) else 0

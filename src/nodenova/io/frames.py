@@ -1,11 +1,8 @@
-"""Columns of values as JSON and NetworkX have them: text to whoever reads them as a sequence.
+"""Columns with types: from pandas, polars, Arrow and Parquet (through narwhals), JSON and NetworkX.
 
-A column that is text to whoever reads it as a sequence, whatever its cells hold.
-
-Tables with types (pandas, polars, Arrow, Parquet), through narwhals: numbers stay numbers.
-
-Ids, labels, categories and words are text wherever they come from, so that a data frame gives the
-same graph as the CSV file with the same content. A cell becomes text only when it is asked for.
+Numbers stay numbers. Ids, labels, categories and words are text wherever they come from, so that a
+data frame gives the same graph as the CSV file with the same content; a cell becomes text only when
+its text is read.
 """
 
 from __future__ import annotations
@@ -22,12 +19,66 @@ from typing import Any, TypeAlias, overload
 import narwhals as nw
 import numpy as np
 
+from nodenova.display import plural
 from nodenova.errors import GraphError
 from nodenova.progress import Progress
 
+Series: TypeAlias = "nw.Series[Any]"
+
+BATCH_ROWS = 20_000  # of a table that is read piece by piece
+MAX_COLUMNS = 100_000  # of a table; a file with more is something else
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>"})  # spreadsheets' empty cells
+EMPTY_TYPES = ("NAType", "NaTType")  # types of pandas' empty cells, besides NaN and None
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell is empty, or holds what spreadsheets write for an empty cell."""
+    return len(cell) <= 4 and cell.strip().lower() in MISSING
+
+
+def quote(text: str, most: int = 40) -> str:
+    """Quote a cell in a message; long ones are cut."""
+    return repr(text if len(text) <= most else text[: most - 3] + "...")
+
+
+def to_text(value: object) -> str:
+    """Return a value as text; None, NaN and pandas.NA become "".
+
+    Examples:
+        >>> [to_text(value) for value in (12, True, "a", None, float("nan"))]
+        ['12', 'True', 'a', '', '']
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or type(value).__name__ in EMPTY_TYPES:
+        return ""
+    is_number = isinstance(value, (float, Decimal, np.generic))
+    return "" if is_number and value != value else str(value)
+
+
+def is_nested(value: object) -> bool:
+    """Whether a value is a list, a vector or a record."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+def check_single_values(
+    values: Sequence[object], source: str, name: str, *, unit: str = "row", before: int = 0
+) -> None:
+    """Raise if a cell of a column that is read as text holds several values."""
+    for row, value in enumerate(values, start=before + 1):
+        if is_nested(value):
+            raise _nested_error(source, name, f"{unit} {row} has a {type(value).__name__}")
+
+
+def _nested_error(source: str, name: str, what: str) -> GraphError:
+    return GraphError(
+        f"{source}: column {name!r} has several values in a cell ({what}); "
+        "spread them over columns of their own, or leave the column out"
+    )
+
 
 class TextColumn(Sequence[str]):
-    """TypedColumn as text; how many there are is known before any of them becomes one."""
+    """A column whose cells read as text, whatever they hold; its length is known before that."""
 
     @property
     @abstractmethod
@@ -45,22 +96,9 @@ class TextColumn(Sequence[str]):
         return iter(self.texts)
 
 
-Series: TypeAlias = "nw.Series[Any]"
-
-BATCH_ROWS = 20_000  # of a table that is read piece by piece
-MAX_COLUMNS = 100_000  # of a table; what has more is none
-EMPTY_TYPES = ("NAType", "NaTType")  # of what pandas puts into empty cells, next to NaN and None
-
-
 @dataclass(frozen=True, eq=False)
 class TypedColumn(TextColumn):
-    """A column with a type: text to whoever reads it as a sequence, numbers where it has numbers.
-
-    Attributes:
-        series: The column.
-        source: What messages call the table.
-        name: What messages call the column.
-    """
+    """A column with a type, of a table called `source` in messages."""
 
     series: Series
     source: str
@@ -71,24 +109,28 @@ class TypedColumn(TextColumn):
 
     @cached_property
     def texts(self) -> list[str]:
-        """(N,) cells as text, empty where there is nothing."""
-        return _texts(self.series, self.source, self.name)
+        """(N,) cells as text, "" where empty."""
+        return _series_texts(self.series, self.source, self.name)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the type is numeric or boolean."""
+        return self.series.dtype == nw.Boolean or self.series.dtype.is_numeric()
 
     @cached_property
     def values(self) -> np.ndarray | None:
-        """(N,) numbers, truth values as 0 and 1, NaN for empty cells; None for other types."""
-        dtype = self.series.dtype
-        if dtype != nw.Boolean and not dtype.is_numeric():
+        """(N,) numbers, booleans as 0 and 1, NaN for empty cells; None for other types."""
+        if not self.has_numbers:
             return None
-        # No cast of types: Arrow's refuses whole numbers above 2^53, which a text's are rounded to.
-        filled = self.series.fill_null(False if dtype == nw.Boolean else 0)
+        # No cast of types: Arrow's refuses whole numbers above 2^53, which text rounds.
+        filled = self.series.fill_null(False if self.series.dtype == nw.Boolean else 0)
         values = np.array(filled.to_numpy(), dtype=np.float64)
         values[self.series.is_null().to_numpy()] = np.nan
         return values
 
     @property
     def is_category(self) -> bool:
-        """Whether the column's type says that it is a category, whatever its values look like."""
+        """Whether the type is categorical, whatever the values look like."""
         return self.series.dtype in (nw.Categorical, nw.Enum)
 
     @property
@@ -98,43 +140,69 @@ class TypedColumn(TextColumn):
 
 
 @dataclass(frozen=True, eq=False)
+class ValueColumn(TextColumn):
+    """A column of Python values (None where empty), some of them lists or records."""
+
+    values: Sequence[object]
+    source: str
+    name: str
+    unit: str = "row"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """(N,) cells as text."""
+        check_single_values(self.values, self.source, self.name, unit=self.unit)
+        return [to_text(value) for value in self.values]
+
+
+def make_column(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
+    """Return the column as texts, or as a `ValueColumn` if a cell holds a list or a record."""
+    if any(map(is_nested, values)):
+        return ValueColumn(values, source, name, unit)
+    return [to_text(value) for value in values]
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A table with types, in memory or in a file.
 
     Attributes:
-        source: What messages call it.
+        source: The table's name in messages.
         header: Names of its columns.
-        notes: What was repaired.
-        whole: Reads all columns.
-        pieces: Reads the columns at these places, a number of rows at a time.
-        is_numbered: Columns are called 0, 1, ... for want of names, as pandas does.
+        notes: Repairs.
+        read_columns: Reads all columns.
+        pieces: Reads the columns at these positions, `BATCH_ROWS` rows at a time.
+        is_numbered: Whether columns are called 0, 1, ..., as pandas calls columns without names.
     """
 
     source: str
     header: list[str]
     notes: list[str]
-    whole: Callable[[], list[Series]]
+    read_columns: Callable[[], list[Series]]
     pieces: Callable[[Sequence[int]], Iterator[list[Series]]]
     is_numbered: bool = False
 
     def rows(self, places: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
-        """Each row's number, from 1 on, and its cells in the columns at these places, as text."""
+        """Yield each row's number, from 1 on, and its cells in these columns, as text."""
         before = 0
         for piece in self.pieces(places):
             named = zip((self.header[place] for place in places), piece, strict=True)
-            columns = [_texts(series, self.source, name, before) for name, series in named]
+            columns = [_series_texts(series, self.source, name, before) for name, series in named]
             for cells in zip(*columns, strict=True):
                 before += 1
                 yield before, list(cells)
 
 
 def is_frame(table: object) -> bool:
-    """Whether this is a data frame: of pandas, polars, Arrow, or another that narwhals knows."""
+    """Whether this is a data frame of pandas, polars, Arrow, or another that narwhals knows."""
     return nw.dependencies.is_into_dataframe(table)
 
 
 def open_frame(table: Any, source: str, progress: Progress) -> Frame:
-    """A data frame in memory."""
+    """Open a data frame in memory."""
     is_arrow = nw.dependencies.is_pyarrow_table(table)
     notes: list[str] = []
     names = table.column_names if is_arrow else table.columns
@@ -151,7 +219,7 @@ def open_frame(table: Any, source: str, progress: Progress) -> Frame:
 
 
 def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
-    """A Parquet file, of which only the columns that are asked for are read."""
+    """Open a Parquet file; only the columns that are needed are read."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -178,7 +246,7 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
             what = str(error).splitlines()[0]
             raise GraphError(f"{source}: damaged after row {done} ({what})") from None
 
-    def whole() -> list[Series]:
+    def read_columns() -> list[Series]:
         parts = list(batches(names))
         table = pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
         return list(nw.from_native(table, eager_only=True).iter_columns())
@@ -189,16 +257,16 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
             frame = nw.from_native(batch, eager_only=True)
             yield [frame.get_column(name) for name in wanted]
 
-    return Frame(source, header, notes, whole, pieces)
+    return Frame(source, header, notes, read_columns, pieces)
 
 
 def clean_header(cells: Sequence[str], source: str, notes: list[str]) -> list[str]:
-    """Names of columns without the spaces around them; a column without a name gets one."""
+    """Strip the names of columns, name those without one, and raise if a name appears twice."""
     if not cells:
         raise GraphError(f"{source}: a table without columns")
     if len(cells) > MAX_COLUMNS:
-        said = f"a header of {len(cells):,} columns, first: {cells[0][:40]!r}; is this a table?"
-        raise GraphError(f"{source}: {said}")
+        what = f"a header of {len(cells):,} columns, first: {cells[0][:40]!r}; is this a table?"
+        raise GraphError(f"{source}: {what}")
     names = [cell.strip() for cell in cells]
     times = Counter(names)
     unnamed = times.pop("", 0)
@@ -206,102 +274,16 @@ def clean_header(cells: Sequence[str], source: str, notes: list[str]) -> list[st
     if twice is not None:
         raise GraphError(f"{source}: the header names column {twice!r} {times[twice]} times")
     if unnamed:
-        said = "columns without a name are called column-1, column-2, ... by place"
-        notes.append(f"{source}: {unnamed} {said}")
+        columns = plural(unnamed, "column without a name is", "columns without a name are")
+        notes.append(f"{source}: {columns} called column-1, column-2, ... by position")
     return [name or f"column-{place}" for place, name in enumerate(names, start=1)]
 
 
-def to_text(value: object) -> str:
-    """A value as text; what libraries put where there is nothing is empty.
-
-    Examples:
-        >>> [to_text(value) for value in (12, True, "a", None, float("nan"))]
-        ['12', 'True', 'a', '', '']
-    """
-    if isinstance(value, str):
-        return value
-    if value is None or type(value).__name__ in EMPTY_TYPES:
-        return ""
-    is_number = isinstance(value, (float, Decimal, np.generic))
-    return "" if is_number and value != value else str(value)
-
-
-def _texts(series: Series, source: str, name: str, before: int = 0) -> list[str]:
-    """(N,) the cells of a column as text; one that holds several values is refused."""
+def _series_texts(series: Series, source: str, name: str, before: int = 0) -> list[str]:
+    """(N,) cells as text; `before` rows of the table precede them in messages."""
     if series.dtype.is_nested():
-        raise _several(source, name, f"its type is {series.dtype}")
+        raise _nested_error(source, name, f"its type is {series.dtype}")
     values = series.to_list()
     if series.dtype == nw.Object:
         check_single_values(values, source, name, before=before)
-    return [to_text(value) for value in values]
-
-
-def is_nested(value: object) -> bool:
-    """Whether a value is a list, a vector or a record, and not one value."""
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-
-
-def check_single_values(
-    values: Sequence[object], source: str, name: str, *, unit: str = "row", before: int = 0
-) -> None:
-    """Raise if a cell of a column that is to be read as text holds several values."""
-    for row, value in enumerate(values, start=before + 1):
-        if is_nested(value):
-            raise _several(source, name, f"{unit} {row} has a {type(value).__name__}")
-
-
-def _several(source: str, name: str, what: str) -> GraphError:
-    return GraphError(
-        f"{source}: column {name!r} has several values in a cell ({what}); "
-        "spread them over columns of their own, or leave the column out"
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class ValueColumn(TextColumn):
-    """A column in which some cells hold lists or records.
-
-    Attributes:
-        values: (N,) what the cells hold, None where there is nothing.
-        source: What messages call the table.
-        name: What messages call the column.
-        unit: What messages count the cells in.
-    """
-
-    values: Sequence[object]
-    source: str
-    name: str
-    unit: str = "row"
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @cached_property
-    def texts(self) -> list[str]:
-        """(N,) cells as text.
-
-        Raises:
-            GraphError: A cell holds several values.
-        """
-        check_single_values(self.values, self.source, self.name, unit=self.unit)
-        return [to_text(value) for value in self.values]
-
-
-def make_column(values: Sequence[object], source: str, name: str, unit: str) -> Sequence[str]:
-    """A column as text; as `ValueColumn` where a cell holds a list or a record.
-
-    Args:
-        values: (N,) what the cells hold, None where there is nothing.
-        source: What messages call the table.
-        name: What messages call the column.
-        unit: What messages count the cells in.
-
-    Examples:
-        >>> make_column([1, None, "a"], "nodes", "kind", "row")
-        ['1', '', 'a']
-        >>> type(make_column([[0.5, 1.5], None], "nodes", "v", "row")).__name__
-        'ValueColumn'
-    """
-    if any(map(is_nested, values)):
-        return ValueColumn(values, source, name, unit)
     return [to_text(value) for value in values]

@@ -1,25 +1,23 @@
-"""Columns that are not in memory: read piece by piece whenever somebody goes through them."""
+"""Columns that are not in memory: each pass over a column reads it piece by piece."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any, overload
 
-import narwhals as nw
 import numpy as np
 
-from nodenova.io.frames import Series, TypedColumn
-from nodenova.io.tables import is_missing
+from nodenova.io.frames import Series, TypedColumn, is_missing
 
 WITH_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
 THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*")
-LONGEST_VALUE = 100  # characters; what is longer is counted by its hash
+MAX_VALUE_LENGTH = 100  # characters; a longer value is counted by its hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +25,11 @@ class StreamColumn(TypedColumn):
     """A column that is read piece by piece.
 
     Attributes:
-        series: None of its cells, with its type.
+        series: An empty series of the column's type.
         size: N.
-        read: All cells, a piece at a time, as often as it is called.
-        room: Makes an array of N numbers that need not be in memory.
-        tally: Makes something that counts texts, and need not hold them in memory.
+        read: Yields the whole column, a piece at a time, at every call.
+        room: Makes an array of N numbers, which may lie on disk.
+        tally: Makes a counter of texts, which may lie on disk.
     """
 
     size: int = 0
@@ -57,19 +55,18 @@ class StreamColumn(TypedColumn):
             yield from piece.texts
 
     def pieces(self) -> Iterator[TypedColumn]:
-        """The column as columns in memory, one after the other."""
+        """Yield the column as consecutive columns in memory."""
         return (TypedColumn(series, self.source, self.name) for series in self.read())
 
     @property
     def texts(self) -> list[str]:
-        """(N,) all cells in memory."""
+        """(N,) all cells, in memory."""
         return list(self)
 
     @cached_property
     def values(self) -> np.ndarray | None:
         """(N,) numbers, as of a column in memory."""
-        dtype = self.series.dtype
-        if dtype != nw.Boolean and not dtype.is_numeric():
+        if not self.has_numbers:
             return None
         values, done = self.room(self.size), 0
         for piece in self.pieces():
@@ -89,48 +86,51 @@ class StreamColumn(TypedColumn):
 
     @cached_property
     def summary(self) -> tuple[int, Any, Counter[str], int]:
-        """What `summaries.summarize` says: cells that are not empty, values, blanks, words."""
+        """The fields of `columns.Summary`: non-empty cells, values, blank values, words."""
         tally, blank = self.tally(), Counter[str]()
         present = words = 0
         for piece in self.pieces():
             texts = [cell.strip() for cell in piece if not is_missing(cell)]
             present += len(texts)
             words += sum(len(cell.split()) for cell in texts)
-            tally.add(map(short_form, texts))
+            tally.add(map(shorten, texts))
             blank.update(filter(is_missing, texts))
         return present, tally, blank, words
 
     @cached_property
     def numbers(self) -> tuple[np.ndarray, int, str]:
-        """As `columns.numbers` reads a column in memory; a second time where there are commas."""
-        values, odd = self.room(self.size), 0
-        commas = thousands = single = True
-        for row, cell in enumerate(self):
-            values[row] = np.nan
-            if not is_missing(cell):
-                try:
-                    values[row] = float(cell)
-                except ValueError:
-                    odd += 1
-                    commas = commas and bool(WITH_COMMAS.fullmatch(cell))
-                    thousands = thousands and bool(THOUSANDS.fullmatch(cell))
-                    single = single and cell.count(",") == 1
-        if not odd or not commas or not (thousands or single):
-            return values, odd, ""
-        for row, cell in enumerate(self):
-            if np.isnan(values[row]) and WITH_COMMAS.fullmatch(cell):
-                values[row] = float(cell.replace(",", "" if thousands else "."))
-        return values, 0, "commas between thousands" if thousands else "decimal commas"
+        """What `parse_numbers` returns."""
+        return parse_numbers(self, self.room(self.size))
 
 
-def short_form(value: str) -> str:
-    """A value, or its hash where it is long: as long as such, for it is no name of a category.
+def parse_numbers(cells: Sequence[str], values: np.ndarray) -> tuple[np.ndarray, int, str]:
+    """Fill (N,) `values` with the numbers in cells, NaN for others.
 
-    Examples:
-        >>> short_form("oak"), len(short_form("oak " * 100)) > LONGEST_VALUE
-        ('oak', True)
+    Returns the values, how many cells are no numbers, and how commas were read, if there are any.
     """
-    if len(value) <= LONGEST_VALUE:
+    odd = 0
+    commas = thousands = single = True
+    for row, cell in enumerate(cells):
+        values[row] = np.nan
+        if not is_missing(cell):
+            try:
+                values[row] = float(cell)
+            except ValueError:
+                odd += 1
+                commas = commas and bool(WITH_COMMAS.fullmatch(cell))
+                thousands = thousands and bool(THOUSANDS.fullmatch(cell))
+                single = single and cell.count(",") == 1
+    if not odd or not commas or not (thousands or single):
+        return values, odd, ""
+    for row, cell in enumerate(cells):
+        if np.isnan(values[row]) and WITH_COMMAS.fullmatch(cell):
+            values[row] = float(cell.replace(",", "" if thousands else "."))
+    return values, 0, "commas between thousands" if thousands else "decimal commas"
+
+
+def shorten(value: str) -> str:
+    """Return a value, or its hash where it is long; the hash is too long for a category as well."""
+    if len(value) <= MAX_VALUE_LENGTH:
         return value
     digest = hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest()
-    return f"{digest:->{LONGEST_VALUE + 1}}"
+    return f"{digest:->{MAX_VALUE_LENGTH + 1}}"

@@ -1,4 +1,4 @@
-"""Files as text: unpacked when gzipped, decoded in the encoding that fits; notes say so."""
+"""Text files: unpacked when gzipped, and decoded in the encoding that fits, with a note."""
 
 from __future__ import annotations
 
@@ -13,23 +13,19 @@ from typing import IO, Any
 
 from nodenova.errors import GraphError
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
+NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
 def file_ending(path: Path) -> str:
-    """What a name ends in, whether the file is gzipped or not.
-
-    Examples:
-        >>> file_ending(Path("nodes.CSV.gz"))
-        '.csv'
-    """
+    """Return the ending of a file's name, in lower case and without .gz: '.csv'."""
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     return endings[-1] if endings else ""
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is no file, or cannot be read, with a sentence."""
+    """Raise unless this is a file that can be read."""
     if path.is_dir():
         raise GraphError(f"{path}: a folder, not a file")
     if not path.exists():
@@ -45,21 +41,9 @@ def check_file(path: Path) -> None:
 def text_file(
     path: Path, encoding: str | None, notes: list[str]
 ) -> Iterator[tuple[IO[str], Callable[[], float]]]:
-    """Open a file as text, unpacked and decoded.
-
-    Args:
-        path: The file.
-        encoding: Found by default.
-        notes: Gets a sentence on what was done.
-
-    Yields:
-        The text, and a function that says which share of the file has been read.
-
-    Raises:
-        GraphError: The encoding is unknown, or the file is damaged or not a text.
-    """
-    packed = _is_gzip(path, notes)
-    chosen = encoding or _encoding(path, packed, notes)
+    """Open a file as text; yield the text and a function that returns the share read so far."""
+    is_packed = _is_gzip(path, notes)
+    chosen = encoding or _find_encoding(path, is_packed, notes)
     try:
         codecs.lookup(chosen)
     except LookupError:
@@ -68,64 +52,62 @@ def text_file(
         ) from None
     size = max(path.stat().st_size, 1)
     with path.open("rb") as raw:
-        stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        stream: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
         with io.TextIOWrapper(stream, encoding=chosen, newline="") as text:
             yield text, lambda: raw.tell() / size
 
 
 def _is_gzip(path: Path, notes: list[str]) -> bool:
     with path.open("rb") as file:
-        packed = file.read(2) == GZIP_MAGIC
-    if path.suffix.lower() == ".gz" and not packed and path.stat().st_size:
+        is_packed = file.read(2) == GZIP_MAGIC
+    if path.suffix.lower() == ".gz" and not is_packed and path.stat().st_size:
         raise GraphError(f"{path.name}: its name ends in .gz, but it is not a gzip file")
-    if packed and path.suffix.lower() != ".gz":
-        notes.append(f"{path.name}: gzipped, although its name does not say so; unpacked")
-    return packed
+    if is_packed and path.suffix.lower() != ".gz":
+        notes.append(f"{path.name}: gzipped despite its name; unpacked")
+    return is_packed
 
 
-def _encoding(path: Path, packed: bool, notes: list[str]) -> str:
-    """utf-8 if the whole file is, else by its byte order mark, else Windows' Western encoding."""
+def _find_encoding(path: Path, is_packed: bool, notes: list[str]) -> str:
+    """Return utf-8 if the whole file is, else utf-16 by its mark, else Windows' Western one."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    line, first, is_utf8, western = 1, True, True, True
-    with gzip.open(path) if packed else path.open("rb") as file:
-        for block in iter(lambda: _read(file, path), b""):
-            if first and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    line, is_first, is_utf8, is_cp1252 = 1, True, True, True
+    with gzip.open(path) if is_packed else path.open("rb") as file:
+        for block in iter(lambda: _read_block(file, path), b""):
+            if is_first and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 notes.append(f"{path.name}: decoded as UTF-16")
                 return "utf-16"
-            if first and block.startswith(codecs.BOM_UTF8):
+            if is_first and block.startswith(codecs.BOM_UTF8):
                 notes.append(f"{path.name}: a byte order mark was removed")
-            first = False
+            is_first = False
             if b"\0" in block:
                 line += block[: block.index(b"\0")].count(b"\n")
                 raise GraphError(
                     f"{path.name}: line {line} holds a NUL byte; this is not a text file"
                 )
             line += block.count(b"\n")
-            if is_utf8:
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    is_utf8 = False
-            western = western and not any(
-                byte in block for byte in b"\x81\x8d\x8f\x90\x9d"
-            )  # not in cp1252
-        if is_utf8:
-            try:
-                decoder.decode(b"", final=True)
-            except UnicodeDecodeError:
-                is_utf8 = False
+            is_utf8 = is_utf8 and _decodes(decoder, block)
+            is_cp1252 = is_cp1252 and not any(byte in block for byte in NOT_IN_CP1252)
+        is_utf8 = is_utf8 and _decodes(decoder, b"", final=True)
     if is_utf8:
         return "utf-8-sig"
-    chosen = "cp1252" if western else "latin-1"
+    chosen = "cp1252" if is_cp1252 else "latin-1"
     notes.append(
-        f"{path.name}: not UTF-8; decoded as {chosen} (give the encoding if letters look wrong)"
+        f"{path.name}: not UTF-8; decoded as {chosen} (set the encoding if letters look wrong)"
     )
     return chosen
 
 
-def _read(file: Any, path: Path) -> bytes:
+def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, final: bool = False) -> bool:
     try:
-        return file.read(BLOCK)
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _read_block(file: Any, path: Path) -> bytes:
+    try:
+        return file.read(BLOCK_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise GraphError(
             f"{path.name}: damaged or cut off, cannot be unpacked ({error})"

@@ -1,4 +1,7 @@
-"""Words of texts as features: which are worth one, and who has which."""
+"""Words of texts as features: which words get one, and which node has which.
+
+TF-IDF only chooses the words; how much a word weighs is left to the encoder.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,13 @@ from nodenova.io.tables import Table
 from nodenova.progress import Progress
 
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
-COMMON = 0.5  # a word that more than this share of the nodes have says nothing
+COMMON = 0.5  # a word in more than this share of the nodes gets no feature
 
 
 def join_texts(table: Table, names: Sequence[str]) -> list[str]:
-    """(N,) the text of a node: its text columns, one after the other.
-
-    A word is the same word in any of them.
-    """
-    found = [table.columns[name] for name in names if name in table.columns]
-    columns = [cells.joined() if isinstance(cells, TextListColumn) else cells for cells in found]
+    """(N,) the text columns of each node joined; a word is the same word in any of them."""
+    present = [table.columns[name] for name in names if name in table.columns]
+    columns = [cells.join() if isinstance(cells, TextListColumn) else cells for cells in present]
     if len(columns) == 1:
         return list(columns[0])
     return [" ".join(cells) for cells in zip(*columns, strict=True)] or [""] * len(table)
@@ -30,7 +30,7 @@ def join_texts(table: Table, names: Sequence[str]) -> list[str]:
 def select_words(
     texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
 ) -> tuple[tuple[str, ...], sp.csr_array | None]:
-    """The words that become features, those of highest TF-IDF, and (N, words) who has which."""
+    """Return the words of highest TF-IDF, and (N, words) 1 where a node has a word."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     progress("choosing words", 0.0)
@@ -43,36 +43,36 @@ def select_words(
         return (), None
     df = np.bincount(weights.indices, minlength=weights.shape[1])
     total = np.asarray(weights.sum(axis=0)).ravel()
-    fit = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
-    kept = fit[np.argsort(-total[fit], kind="stable")[:most]]
+    usable = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
+    selected = usable[np.argsort(-total[usable], kind="stable")[:most]]
     rare = int((df < least).sum())
     common = int((df > COMMON * len(texts)).sum())
-    rest = len(fit) - len(kept)
-    note_words(len(kept), len(df), rare, common, rest, len(texts), source, notes)
-    kept = np.sort(kept)
-    bag = sp.csr_array(weights[:, kept])
+    rest = len(usable) - len(selected)
+    note_words(len(selected), len(df), rare, common, rest, len(texts), source, notes)
+    selected = np.sort(selected)
+    bag = sp.csr_array(weights[:, selected])
     bag.data[:] = 1.0
-    return tuple(vectorizer.get_feature_names_out()[kept].tolist()), bag
+    return tuple(vectorizer.get_feature_names_out()[selected].tolist()), bag
 
 
 def min_nodes(nodes: int) -> int:
-    """In how many of N nodes a word must be."""
+    """Number of nodes that must have a word, of N."""
     return 5 if nodes >= LARGE else 2
 
 
 def note_words(
-    kept: int, words: int, rare: int, common: int, rest: int, nodes: int, source: str,
+    selected: int, words: int, rare: int, common: int, rest: int, nodes: int, source: str,
     notes: list[str],
 ) -> None:  # fmt: skip
     """Note how many words have a feature, and why others have none."""
     reasons = [
         f"{rare:,} in fewer than {min_nodes(nodes)} nodes",
-        f"{common:,} in more than half of them",
-        f"{rest:,} of least weight",
+        f"{common:,} in more than half of the nodes",
+        f"{rest:,} of lowest weight",
     ]
     left = [reason for count, reason in zip((rare, common, rest), reasons, strict=True) if count]
     notes.append(
-        f"{source}: text gives {kept:,} words of {words:,}"
+        f"{source}: text gives {selected:,} words of {words:,}"
         + (f"; left out: {', '.join(left)}" if left else "")
     )
 
@@ -80,14 +80,14 @@ def note_words(
 def bag_of_words(
     texts: Sequence[str], words: Sequence[str], progress: Progress
 ) -> tuple[sp.csr_array, int]:
-    """(N, words) one where a node has a word, and how many different words are not among them."""
-    analyse = word_analyzer()
+    """(N, words) 1 where a node has a word, and the number of distinct words not among them."""
+    analyze = word_analyzer()
     place = {word: number for number, word in enumerate(words)}
     unknown: set[str] = set()
     columns: list[int] = []
     ends = [0]
     for row, text in enumerate(texts):
-        own = set(analyse(text))
+        own = set(analyze(text))
         known = own & place.keys()
         unknown |= own - known
         columns += sorted(place[word] for word in known)
@@ -103,7 +103,7 @@ def bag_of_words(
 
 
 def word_analyzer() -> Callable[[str], list[str]]:
-    """How a text is cut into words: scikit-learn's way, lower case, two letters or more."""
+    """Return scikit-learn's way to split a text into words: lower case, two letters or more."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer().build_analyzer()
