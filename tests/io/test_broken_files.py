@@ -154,9 +154,9 @@ REPAIRED: dict[str, tuple[str | bytes, str | bytes, dict[str, Any], str]] = {
         "nodes.csv: not UTF-8; decoded as cp1252"),
     "UTF-16": (NODES.encode("utf-16"), EDGES, {}, "nodes.csv: decoded as UTF-16"),
     "gzip without the name": (gzip.compress(NODES.encode()), EDGES, {},
-        "nodes.csv: gzipped, although its name does not say so"),
+        "nodes.csv: gzipped despite its name"),
     "ragged row, too short": (with_row("f,red"), EDGES, {},
-        "nodes.csv: 1 rows are shorter than the header"),
+        "nodes.csv: 1 row is shorter than the header"),
     "labels that say NaN": (NODES.replace(",red,", ",NaN,", 1), EDGES, {},
         "nodes.csv: 1 labels are 'NaN'; they count as unlabelled"),
     "labels that say -1": (NODES.replace("red", "0").replace("blue", "-1"), EDGES, {},
@@ -170,11 +170,11 @@ REPAIRED: dict[str, tuple[str | bytes, str | bytes, dict[str, Any], str]] = {
     "empty column": (NODES.replace("\n", ",\n").replace("year,", "year,k"), EDGES, {},
         "nodes.csv: column 'k' is empty; not used"),
     "column without a name": (NODES.replace("\n", ",7\n").replace("year,7", "year,"), EDGES, {},
-        "1 columns without a name are called column-1, column-2"),
+        "1 column without a name is called column-1, column-2"),
     "one cell is not a number": (NODES.replace("1999", "about 1999")
         + "".join(f"n{i},red,x y,{i * i}\n" for i in range(12)),
         EDGES, {},
-        "nodes.csv: column 'year': 1 cells are not numbers and count as missing, "
+        "nodes.csv: column 'year': 1 cell is not a number, treated as missing, "
         "first: 'about 1999'"),
     "decimal commas": (NODES.replace(",", ";").replace(";1999", ";19,5").replace(";2001", ";20,25"),
         EDGES, {},

@@ -153,7 +153,7 @@ def test_numbers_never_pass_through_text(monkeypatch: pytest.MonkeyPatch) -> Non
     plain = frames._texts
     monkeypatch.setattr(
         frames,
-        "_texts",
+        "_series_texts",
         lambda series, source, name, *rest: read.append(name) or plain(series, source, name, *rest),
     )
     loaded = nova.load_graph(nodes=pl.DataFrame(content()), text_columns=["title"])

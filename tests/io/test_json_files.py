@@ -93,7 +93,7 @@ def test_json_lines_that_are_called_json_are_read_and_said(tmp_path: Path) -> No
     path = write(tmp_path, "json", lines(NODES).encode())["nodes"]
     loaded = nova.load_graph(nodes=path)
     assert loaded.graph.num_nodes == 5
-    assert loaded.notes.count("nodes.json: a record a line, although its name does not say so") == 1
+    assert loaded.notes.count("nodes.json: read as one record per line (JSON lines)") == 1
 
 
 def test_progress_of_a_long_file_is_told(tmp_path: Path) -> None:

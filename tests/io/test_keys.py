@@ -29,7 +29,7 @@ KEYS: dict[str, tuple[str, list[Any], str]] = {
     "texts": ("x", [f"SKU-{i * 17}" for i in range(N)],
         "has another value in every row, as ids have"),
     "half of them different, called a key": ("author_id", [i % 25 * 1000 for i in range(N)],
-        "is called as ids are, and has many values"),
+        "has many values and a name that ids have"),
     "addresses": ("page", [f"https://a.org/{i % 30}" for i in range(N)], "holds addresses"),
     "mail": ("contact", [f"p{i % 30}@a.org" for i in range(N)], "holds addresses"),
 }  # fmt: skip

@@ -171,7 +171,7 @@ def test_a_vector_that_is_wrong_names_the_column_and_the_node(
         with pytest.raises(GraphError) as refused:
             nova.load_graph(**FORMS[form](table, tmp_path), **options)
         assert f"column 'v': {said}" in str(refused.value)
-        assert "mend it, or name in features the columns to use" in str(refused.value)
+        assert "name the columns to use in features" in str(refused.value)
         assert "\n" not in str(refused.value)
 
 
@@ -221,10 +221,12 @@ def test_a_later_file_has_the_very_same_features(tmp_path: Path, form: str) -> N
     none = nova.load_graph(**FORMS[form]({"id": ["a"], "v": [None]}, tmp_path), recipe=recipe)
     assert none.graph.x.tolist() == [[0, 0, 0]]
     other = FORMS[form](columns([[1.0, 2.0]] * 2), tmp_path)
-    with pytest.raises(GraphError, match="holds vectors of 2 numbers, where vectors of 3 are know"):
+    with pytest.raises(
+        GraphError, match="holds vectors of 2 numbers, but the model expects vectors of 3"
+    ):
         nova.load_graph(**other, recipe=recipe)
     words = {"nodes": pd.DataFrame({"id": ["a"], "v": ["some text"]})}
-    with pytest.raises(GraphError, match="holds 'some text', where vectors of 3 are known"):
+    with pytest.raises(GraphError, match="holds 'some text', but the model expects vectors of 3"):
         nova.load_graph(**words, recipe=recipe)
 
 

@@ -39,11 +39,11 @@ from nodenova.io.column_guessing import (
     pick_column,
     plain_texts,
 )
-from nodenova.io.frames import is_frame
+from nodenova.io.frames import is_frame, is_missing, quote
 from nodenova.io.networkx_scipy import is_edge_list, open_edge_list
 from nodenova.io.nodes import LONGEST_ID, Nodes, id_of
 from nodenova.io.table_options import TableOptions, parse_edge_types
-from nodenova.io.tables import ReadingOptions, Rows, Table, is_missing, open_rows, quote
+from nodenova.io.tables import ReadingOptions, Rows, Table, open_rows
 
 MAX_TYPES = 100  # more different values are no types of edges
 

@@ -25,7 +25,7 @@ from nodenova.io.nodes import check_columns, read_nodes
 from nodenova.io.pyg import from_hetero, is_hetero
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
-from nodenova.io.tables import ENDINGS as JSON_ENDINGS
+from nodenova.io.tables import JSON_ENDINGS
 from nodenova.io.text_files import check_file, file_ending, text_file
 from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
 from nodenova.io.words import join_texts

@@ -15,7 +15,7 @@ from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.io.frames import is_frame, make_column, to_text
 from nodenova.io.mmap_graph import is_prepared
-from nodenova.io.tables import DELIMITERS, Rows, Table, reading
+from nodenova.io.tables import DELIMITERS, Rows, Table, cell_reader
 from nodenova.io.text_files import check_file, file_ending, text_file
 
 EDGE_LISTS = (".edgelist", ".edges")
@@ -77,7 +77,7 @@ def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:
             yield number, [str(a), str(b), *(to_text(values.get(name)) for name in weights)]
 
     lines = list(range(1, graph.number_of_nodes() + 1))
-    ends = Rows(source, ["source", "target", *weights], reading(edges()), unit="edge")
+    ends = Rows(source, ["source", "target", *weights], cell_reader(edges()), unit="edge")
     return Table(source, columns, lines, unit="node"), ends
 
 
@@ -117,7 +117,7 @@ def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
                 if cells:
                     yield line, cells[:2]
 
-    return Rows(path.name, ["source", "target"], reading(rows()), notes)
+    return Rows(path.name, ["source", "target"], cell_reader(rows()), notes)
 
 
 def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGraph:

@@ -27,8 +27,8 @@ from nodenova.io.column_guessing import (
     plain_texts,
 )
 from nodenova.io.columns import YES, YES_NO, read_numbers
-from nodenova.io.frames import TypedColumn, ValueColumn, is_frame
-from nodenova.io.tables import ReadingOptions, Table, is_missing, quote, read_table
+from nodenova.io.frames import TypedColumn, ValueColumn, is_frame, is_missing, quote
+from nodenova.io.tables import ReadingOptions, Table, read_table
 
 ADDED = ("class", "name", "kind", "probability")
 FURTHER = ("unsure", "agrees", "fits_none")  # columns of predictions.csv

@@ -21,7 +21,7 @@ import numpy as np
 
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import check_vectors
-from nodenova.io.tables import is_missing, quote
+from nodenova.io.frames import is_missing, quote
 from nodenova.progress import Progress
 
 BATCH = 32  # texts that are read at a time

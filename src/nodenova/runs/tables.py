@@ -24,14 +24,14 @@ from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.frames import TypedColumn, ValueColumn, is_frame, is_nested, to_text
 from nodenova.io.nodes import ADDED, PREFIX, added_to, id_of
-from nodenova.io.tables import LINES, Table, is_json, open_json, read_table
+from nodenova.io.tables import JSON_LINES, Table, is_json, open_json, read_table
 from nodenova.model.model import Model
 from nodenova.progress import no_progress
 from nodenova.review.user_labels import UserLabels
 from nodenova.runs.predictions import Predictions
 
 PARQUET = (".parquet", ".pq")
-ENDINGS = (".csv", ".tsv", *PARQUET, *LINES)
+ENDINGS = (".csv", ".tsv", *PARQUET, *JSON_LINES)
 
 
 def file_content(columns: Mapping[str, Any], path: Path) -> bytes:
@@ -56,7 +56,7 @@ def file_content(columns: Mapping[str, Any], path: Path) -> bytes:
         for name, values in columns.items()
     }
     rows = zip(*lists.values(), strict=True)
-    if ending in LINES:
+    if ending in JSON_LINES:
         lines = (dict(zip(lists, map(_plain, row), strict=True)) for row in rows)
         made = [json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines]
         return "".join(made).encode()
