@@ -204,7 +204,7 @@ class Graph:
         node_ids: (N,) names of the nodes as the user knows them.
         feature_names: d names, or None.
         edge_weight: (E,) float32 positive weights of `edge_index`, the same in both directions;
-            None where all edges count alike. How they count: `nodenova.nn.edge_weights`.
+            None where all edges count alike. How they count: `nodenova.nn.sparse`.
         vectors: (N, k) float32, what a language model makes of the texts of the nodes, beside
             their words in x; None where there are none.
         recipe: How the columns of a table became x, as JSON values, for models to keep; None where

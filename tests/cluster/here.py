@@ -21,7 +21,7 @@ class HereSplit(GraphSplit):
         pairs = zip(self.starts[:-1], self.starts[1:], strict=True)
         self.places = [blocks.Place(str(folder), a, b) for a, b in pairs]
         root = self.rows(self.each(blocks.root_of), torch.arange(self.num_nodes)).numpy().ravel()
-        self.smooth = [blocks.smooth_rows(place, root, self.starts) for place in self.places]
+        self.rows_of_s = [blocks.smooth_rows(place, root, self.starts) for place in self.places]
 
     def _applied(self, function: OfBlock, columns: tuple[SplitColumns, ...]) -> list[np.ndarray]:
         return [
@@ -35,8 +35,8 @@ class HereSplit(GraphSplit):
     def total(self, function: OfBlock, *columns: SplitColumns) -> Tensor:
         return torch.from_numpy(blocks.add(*self._applied(function, columns)))
 
-    def smoothed(self, columns: SplitColumns) -> SplitColumns:
-        made = [blocks.multiply(part, self.starts, *columns.blocks) for part in self.smooth]
+    def smooth(self, columns: SplitColumns) -> SplitColumns:
+        made = [blocks.multiply(part, self.starts, *columns.blocks) for part in self.rows_of_s]
         return SplitColumns(self, tuple(made))
 
     def rows(self, columns: SplitColumns, ids: Tensor) -> Tensor:

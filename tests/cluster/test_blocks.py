@@ -15,7 +15,7 @@ from nodenova.encoders.prism.encoder import PrismEncoder, word_weights
 from nodenova.graph import Graph
 from nodenova.io.graph_folder.prepare import prepare_graph
 from nodenova.io.load import load_graph
-from nodenova.nn.distributed import GraphSplit, SplitColumns, centered_moments, gathered
+from nodenova.nn.distributed import GraphSplit, SplitColumns, centered_moments, gather_rows
 from nodenova.nn.sparse import gcn_operator
 from tests.cluster.here import HereSplit
 
@@ -70,7 +70,7 @@ def test_products_with_blocks_of_s_are_products_with_s(
     assert {len(rows.parts) for rows in here.smooth} == {num_parts}
     columns = torch.randn(150, 7, generator=torch.Generator().manual_seed(0))
     parts = [columns[place.start : place.end].numpy() for place in here.places]
-    made = gathered(here.smoothed(SplitColumns(here, tuple(parts))))
+    made = gather_rows(here.smooth(SplitColumns(here, tuple(parts))))
     torch.testing.assert_close(made, gcn_operator(graph, CPU) @ columns, rtol=1e-6, atol=1e-6)
 
 

@@ -153,7 +153,7 @@ def test_classes_are_those_of_one_machine_though_a_process_and_a_machine_are_los
     machines: Machines, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone, _ = discovered(folder)
-    smoothed, products = RaySplit.smoothed, []
+    smoothed, products = RaySplit.smooth, []
 
     def disturbed(self: RaySplit, columns: SplitColumns) -> SplitColumns:
         products.append(columns)
@@ -164,7 +164,7 @@ def test_classes_are_those_of_one_machine_though_a_process_and_a_machine_are_los
             machines.lose(machines.others[0])
         return made
 
-    monkeypatch.setattr(RaySplit, "smoothed", disturbed)
+    monkeypatch.setattr(RaySplit, "smooth", disturbed)
     labelled = load_graph(folder)
     old, new, _ = nova.split(labelled, [0, 1])
     try:

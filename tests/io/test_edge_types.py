@@ -12,7 +12,7 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.io.edges import EdgeType, combined
 from nodenova.io.table_options import parse_edge_types
-from nodenova.nn.edge_weights import weighted_links
+from nodenova.nn.sparse import weighted_links
 
 NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\ne,,4\n"
 EDGES = (

@@ -106,7 +106,7 @@ def test_products_by_blocks_of_rows_are_the_products(
     monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 40)
     mapped = nova.load_graph(folder).graph
     by_rows = sparse.gcn_operator(mapped, cpu)
-    assert isinstance(by_rows.csr, sparse.Blocks)
+    assert isinstance(by_rows.csr, sparse.BlockMatrix)
     assert len(by_rows.csr.blocks) > 5
     assert torch.equal(by_rows @ columns, whole @ columns)
     own = encoder.weighted_words(mapped, weights, "common", cpu)

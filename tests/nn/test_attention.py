@@ -195,7 +195,7 @@ def test_score_v2_by_blocks_is_score_v2_at_once(
     assert len(edges.blocks(SIZE)) == 1
     whole = score_v2(edges, source, target, att, SLOPE)
     expected = torch.autograd.grad(whole.square().sum(), (source, target, att))
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "BLOCK_SIZE", block)
     assert len(edges.blocks(SIZE)) > 1
     parts = score_v2(edges, source, target, att, SLOPE)
     assert torch.allclose(parts, whole)

@@ -73,7 +73,7 @@ def test_a_graph_is_smoothed_alike_with_and_without_a_gradient(
     convert(labelled, tmp_path / "graph")
     monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
     mapped = smooth_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
-    assert isinstance(mapped.csr, sparse.Blocks)
+    assert isinstance(mapped.csr, sparse.BlockMatrix)
     assert torch.equal(mapped @ column, smooth @ column)
 
 

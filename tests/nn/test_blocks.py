@@ -13,7 +13,7 @@ import torch
 import nodenova as nova
 from nodenova.io.graph_folder.prepare import convert
 from nodenova.nn import sparse
-from nodenova.nn.sparse import Blocks, SparseMatrix, gcn_operator, num_transposed
+from nodenova.nn.sparse import BlockMatrix, SparseMatrix, gcn_operator, num_transposed
 
 CPU = torch.device("cpu")
 
@@ -33,7 +33,7 @@ def test_blocks_of_a_transpose_are_the_transpose(
 ) -> None:
     monkeypatch.setattr(sparse, "BLOCK_COLUMNS", width)
     monkeypatch.setattr(sparse, "MIN_ENTRIES", 0)
-    split = Blocks.of_transpose(matrix, CPU, numpy_empty)
+    split = BlockMatrix.of_transpose(matrix, CPU, numpy_empty)
     assert len(split.blocks) == -(-30 // min(width, 30))
     assert split.nnz == matrix.nnz == sum(block.values().shape[0] for block in split.blocks)
     assert np.array_equal((split @ torch.eye(30)).numpy(), matrix.toarray().T)
@@ -60,7 +60,7 @@ def test_products_with_gradients_go_by_blocks_as_well(
     convert(labelled, tmp_path / "graph")
     monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
     split = gcn_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
-    assert isinstance(split.csr, Blocks)
+    assert isinstance(split.csr, BlockMatrix)
     dense = torch.rand(120, 4, requires_grad=True)
     other = dense.detach().clone().requires_grad_()
     (split @ dense).square().sum().backward()

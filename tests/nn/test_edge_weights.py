@@ -10,8 +10,7 @@ import nodenova as nova
 from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.encoders.prism.degree import averaged_counts
 from nodenova.graph import Graph
-from nodenova.nn.edge_weights import degree, loop_weight
-from nodenova.nn.sparse import gcn_operator, mean_operator
+from nodenova.nn.sparse import degree, gcn_operator, loop_weight, mean_operator
 
 CPU = torch.device("cpu")
 

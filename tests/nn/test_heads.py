@@ -119,7 +119,7 @@ def test_a_head_says_the_same_of_views_that_come_one_by_one(
 ) -> None:
     multirank = MultiRank(3, 8, (2, 5))
     head, z = UnitLinearHead(multirank, 4, temperature=0.5), torch.randn(50, 24)
-    monkeypatch.setattr("nodenova.nn.heads.BLOCK", 16)
+    monkeypatch.setattr("nodenova.nn.heads.NODES_AT_ONCE", 16)
     cut = [view[:, :5] for view in z.split(8, dim=1)]
     with torch.no_grad():
         assert torch.allclose(head.from_views(cut), head(z), atol=1e-5)

@@ -48,7 +48,7 @@ def test_neighbourhoods_are_built_once_a_graph(graph: Graph, edges: EdgeSegments
 def test_blocks_are_all_edges_once_and_no_larger_than_asked_for(
     edges: EdgeSegments, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "BLOCK_SIZE", block)
     found = edges.blocks(2)
     assert [i for targets, _ in found for i in range(targets.start, targets.stop)] == list(
         range(len(edges.start) - 1)

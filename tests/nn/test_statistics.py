@@ -119,7 +119,7 @@ def test_statistics_of_many_nodes_are_those_of_all_at_once(
     z, y = torch.randn(400, 12) + 1, torch.arange(400) % 3
     whole = ClassStatistics.estimate(multirank(z), y, 4, views=2)
     monkeypatch.setattr("nodenova.nn.statistics.MAX_SCATTER", 200)
-    monkeypatch.setattr("nodenova.nn.statistics.BLOCK", 64)
+    monkeypatch.setattr("nodenova.nn.statistics.SUMMED_ROWS", 64)
     parts = ClassStatistics.of_nodes(z, y, 4, multirank)
     assert torch.allclose(parts.center, whole.center, atol=1e-5)  # the last class has no nodes
     assert torch.equal(parts.count, whole.count)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova.nn import spill
+from nodenova.nn import seeding
 
 CPU = torch.device("cpu")
 
@@ -20,12 +20,12 @@ def test_a_file_holds_the_same_bits_as_memory(
     old, new, _ = nova.split(labelled, [0, 1])
     model = nova.discover(nova.fit(old), new)
     in_memory, p = model.embed_and_predict(labelled.graph)
-    monkeypatch.setattr(spill, "MAX_IN_MEMORY", 0)
-    monkeypatch.setattr(spill, "ROWS", 7)
+    monkeypatch.setattr(seeding, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(seeding, "ROWS", 7)
     opened = []
-    plain = spill.tempfile.TemporaryFile
+    plain = seeding.tempfile.TemporaryFile
     monkeypatch.setattr(
-        spill.tempfile, "TemporaryFile", lambda **given: opened.append(given) or plain(**given)
+        seeding.tempfile, "TemporaryFile", lambda **given: opened.append(given) or plain(**given)
     )
     in_file, p_again = model.embed_and_predict(labelled.graph)
     assert len(opened) == 1
@@ -36,15 +36,15 @@ def test_a_file_holds_the_same_bits_as_memory(
 def test_views_of_any_width_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     views = [torch.rand(10, 3), torch.rand(10, 1), torch.rand(10, 4)]
     for most in (10**9, 0):
-        monkeypatch.setattr(spill, "MAX_IN_MEMORY", most)
-        assert torch.equal(spill.side_by_side(views, (10, 8), CPU), torch.cat(views, dim=1))
+        monkeypatch.setattr(seeding, "MAX_IN_MEMORY", most)
+        assert torch.equal(seeding.join_views(views, (10, 8), CPU), torch.cat(views, dim=1))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_freed_memory_is_used_again_and_given_back_at_the_end() -> None:
     code = """
 import resource, torch
-from nodenova.nn.spill import reuse_freed_memory
+from nodenova.nn.seeding import reuse_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -65,7 +65,7 @@ print(apart, kept, held - resident(), faults())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     apart, kept, given_back, afterwards = map(int, done.stdout.split())
-    if spill._of_glibc("mallopt") is None:
+    if seeding._of_glibc("mallopt") is None:
         pytest.skip("the C library is another one")
     assert kept < apart / 10
     assert given_back > 8_000
@@ -75,16 +75,16 @@ print(apart, kept, held - resident(), faults())
 def test_where_the_c_library_is_another_one_nothing_is_asked_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spill, "_of_glibc", lambda name: None)
-    with spill.reuse_freed_memory():
-        spill.release_freed_memory()
+    monkeypatch.setattr(seeding, "_of_glibc", lambda name: None)
+    with seeding.reuse_freed_memory():
+        seeding.release_freed_memory()
 
 
 def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[tuple[int, ...]] = []
-    monkeypatch.setattr(spill, "_of_glibc", lambda name: lambda *given: said.append(given))
-    with pytest.raises(ZeroDivisionError), spill.reuse_freed_memory():
+    monkeypatch.setattr(seeding, "_of_glibc", lambda name: lambda *given: said.append(given))
+    with pytest.raises(ZeroDivisionError), seeding.reuse_freed_memory():
         raise ZeroDivisionError
-    assert said == [*spill.KEEPING.items(), *spill.AS_USUAL.items(), (0,)]
+    assert said == [*seeding.KEEPING.items(), *seeding.AS_USUAL.items(), (0,)]

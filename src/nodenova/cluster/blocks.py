@@ -16,8 +16,7 @@ from torch import Tensor
 from nodenova.graph import Features, Graph
 from nodenova.io.mmap_graph import MappedGraph, csr_over, read_prepared
 from nodenova.nn.distributed import OfBlock
-from nodenova.nn.edge_weights import inverse_root, weigh
-from nodenova.nn.sparse import quiet, weighted_sums
+from nodenova.nn.sparse import apply_edge_weights, inverse_root, quiet_torch, weighted_sums
 
 KEPT = 4  # blocks of a graph that a process keeps open
 
@@ -128,7 +127,7 @@ def smooth_rows(place: Place, root: np.ndarray, starts: Sequence[int]) -> Smooth
     columns[is_other] = links.indices
     columns[~is_other] = np.arange(place.start, place.end)
     data = root[np.repeat(np.arange(place.start, place.end), size)] * root[columns]
-    weigh(graph, data, 0, n, is_other)
+    apply_edge_weights(graph, data, 0, n, is_other)
     index = np.int32 if len(columns) < 2**31 else np.int64
     if len(columns) < n * (len(starts) - 1):
         needed, within = np.unique(columns, return_inverse=True)
@@ -165,7 +164,7 @@ def multiply(rows: SmoothRows, starts: Sequence[int], *operand: np.ndarray) -> n
             np.take(block, rows.needed[a:b] - start, axis=0, out=taken[a:b])
         operand = (taken,)
     product = torch.zeros(len(rows.parts[0].indptr) - 1, operand[0].shape[1])
-    with quiet():
+    with quiet_torch():
         for part, block in zip(rows.parts, operand, strict=True):
             shape = (len(product), len(block))
             indptr, columns, data = (torch.from_numpy(array) for array in part)
@@ -177,7 +176,7 @@ def multiply(rows: SmoothRows, starts: Sequence[int], *operand: np.ndarray) -> n
 @torch.no_grad()
 def apply(function: OfBlock, place: Place, *columns: np.ndarray) -> np.ndarray:
     """What a function makes of a block of the graph and of columns on it."""
-    with quiet():
+    with quiet_torch():
         made = function(block_of(place), *(torch.from_numpy(block) for block in columns))
     return made.numpy()
 

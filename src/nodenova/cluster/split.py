@@ -71,7 +71,7 @@ class RaySplit(GraphSplit):
             parts = [self._run(blocks.add, *group) for group in groups]
         return torch.from_numpy(self._get(parts)[0].astype(np.float64))
 
-    def smoothed(self, columns: SplitColumns) -> SplitColumns:
+    def smooth(self, columns: SplitColumns) -> SplitColumns:
         given = (self._starts, *columns.blocks)
         return self._columns([self._run(blocks.multiply, part, *given) for part in self._smooth])
 

@@ -1,4 +1,1 @@
-"""What learners are made of.
-
-Sparse products, heads, class statistics, k-means, the training loop, seeding.
-"""
+"""What learners are made of: sparse products, heads, class statistics, k-means, training."""

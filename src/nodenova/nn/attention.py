@@ -1,8 +1,6 @@
 """Attention over the edges of a graph: scores, softmax and weighted sum.
 
-No message of full size is made for every edge.
-
-The edges of a graph as attention runs over them: sums, products, blocks of one head's edges.
+No message of full size is stored per edge.
 """
 
 from __future__ import annotations
@@ -20,35 +18,35 @@ from torch.autograd.function import once_differentiable
 
 from nodenova.graph import Graph
 from nodenova.nn.seeding import MIN_DIVIDED, on_threads
-from nodenova.nn.sparse import quiet
+from nodenova.nn.sparse import quiet_torch
 
-BLOCK = 2**17  # numbers in a block of attention v2: half a MiB
+BLOCK_SIZE = 2**17  # numbers in a block of attention v2: half a MiB
 # Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
 SAME_SHIFT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeSegments:
-    """Edges with one self-loop a node, sorted by target: what attention runs over.
+    """Edges and one self-loop per node, sorted by target: what attention runs over.
 
-    For every edge its opposite is there. Everything here is heads first and works on one head at a
-    time: a vector of E numbers stays in the processor's cache.
+    Every edge has its opposite. Tensors are heads first, and one head is computed at a time: a
+    vector of E numbers stays in the processor's cache.
 
     Attributes:
         source: (E,) int64.
         target: (E,) int64, ascending.
         start: (N + 1,) where each target's edges begin.
-        turned: (E,) the number of each edge's opposite edge: edge (j, i) of edge (i, j).
+        opposite: (E,) index of the edge (j, i) of each edge (i, j).
     """
 
     source: Tensor
     target: Tensor
     start: Tensor
-    turned: Tensor
+    opposite: Tensor
 
     def each_head(self, work: Callable[[int], None], h: Tensor) -> None:
-        """Do `work` for every head of h (heads, N, size): on all threads, each head on one."""
-        self._short  # noqa: B018  made before two heads ask for it at once
+        """Call `work` for every head of h (heads, N, size), each head on one thread."""
+        self._int32  # noqa: B018  built before two threads need it
         if len(self.source) * h.shape[0] * h.shape[2] < MIN_DIVIDED:
             for k in range(len(h)):
                 work(k)
@@ -56,7 +54,7 @@ class EdgeSegments:
             on_threads(work, range(len(h)))
 
     def exponentials(self, score: Tensor) -> Tensor:
-        """(E,) exp(score - a shift that a target's edges share).
+        """(E,) exp(score - shift), with one shift for all edges of a target.
 
         No overflow, and no target whose edges are all zero.
         """
@@ -87,39 +85,36 @@ class EdgeSegments:
         return torch.sparse.sampled_addmm(empty, target, source.t(), beta=0.0).values()
 
     def matrix(self, values: Tensor) -> Tensor:
-        """(N, N) CSR with `values` on the edges. Its transpose is matrix(values[turned])."""
-        start, source = self._short
+        """(N, N) CSR with `values` on the edges. Its transpose is matrix(values[opposite])."""
+        start, source = self._int32
         n = len(start) - 1
-        with quiet():
+        with quiet_torch():
             return torch.sparse_csr_tensor(start, source, values, (n, n), check_invariants=False)
 
     @cached_property
-    def _short(self) -> tuple[Tensor, Tensor]:
+    def _int32(self) -> tuple[Tensor, Tensor]:
         return self.start.int(), self.source.int()
 
     def blocks(self, size: int) -> list[tuple[slice, slice]]:
-        """Targets and their edges, in parts whose (edges, size) tensor has at most BLOCK numbers.
-
-        A part has one target at least.
-        """
+        """Blocks of targets and their edges, (edges, size) at most BLOCK_SIZE numbers each."""
         start = self.start.cpu().numpy()
         found, first = [], 0
         while first < len(start) - 1:
-            full = int(np.searchsorted(start, start[first] + BLOCK // size, side="right")) - 1
+            full = int(np.searchsorted(start, start[first] + BLOCK_SIZE // size, side="right")) - 1
             last = max(full, first + 1)
             found.append((slice(first, last), slice(int(start[first]), int(start[last]))))
             first = last
         return found
 
     def both_ends(self, source: Tensor, target: Tensor, targets: slice, edges: slice) -> Tensor:
-        """(edges in it, size) source_j + target_i of the edges in a block; both are (N, size)."""
+        """(edges, size) source_j + target_i of the edges in a block; both are (N, size)."""
         place = self.target[edges] - targets.start
         here = target[targets].index_select(0, place)
         return source.index_select(0, self.source[edges]).add_(here)
 
 
 def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
-    """The graph's edges and self-loops for attention, built once for a graph and a device."""
+    """The graph's edges and self-loops, built once per graph and device."""
 
     def build() -> EdgeSegments:
         loops = sp.eye_array(graph.num_nodes, dtype=np.float32, format="csr")
@@ -127,10 +122,10 @@ def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
         pattern.sort_indices()
         numbers = (np.arange(pattern.nnz), pattern.indices, pattern.indptr)
         numbered = sp.csr_array(numbers, shape=pattern.shape)
-        turned = sp.csr_array(numbered.T)
-        turned.sort_indices()
+        opposite = sp.csr_array(numbered.T)
+        opposite.sort_indices()
         target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
-        parts = (pattern.indices, target, pattern.indptr, turned.data)
+        parts = (pattern.indices, target, pattern.indptr, opposite.data)
         return EdgeSegments(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
 
     return graph.cached(("neighbourhoods", device), build)
@@ -139,13 +134,7 @@ def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
 def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
     """Sum over each target's edges of softmax(score) times h at the source.
 
-    Args:
-        edges: Which.
-        score: (heads, E).
-        h: (heads, N, size).
-
-    Returns:
-        (heads, N, size), a node's heads side by side in memory.
+    score (heads, E), h (heads, N, size) -> (heads, N, size), a node's heads adjacent in memory.
     """
     return _Attend.apply(edges, score, h)  # type: ignore[no-untyped-call]
 
@@ -153,17 +142,9 @@ def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
 def attend_v1(
     edges: EdgeSegments, h: Tensor, source: Tensor, target: Tensor, slope: float
 ) -> Tensor:
-    """`attend` by LeakyReLU(source . h_j + target . h_i) of j -> i (Velickovic et al. 2018).
+    """`attend` with the score LeakyReLU(source . h_j + target . h_i) (Velickovic et al. 2018).
 
-    Args:
-        edges: Which.
-        h: (heads, N, size).
-        source: (heads, size).
-        target: (heads, size).
-        slope: Of LeakyReLU below zero.
-
-    Returns:
-        As `attend`.
+    h (heads, N, size), source and target (heads, size) -> (heads, N, size).
     """
     return _AttendV1.apply(edges, h, source, target, slope)  # type: ignore[no-untyped-call]
 
@@ -173,15 +154,7 @@ def score_v2(
 ) -> Tensor:
     """att . LeakyReLU(source_j + target_i) of every edge j -> i (Brody et al. 2022).
 
-    Args:
-        edges: Which.
-        source: (heads, N, size).
-        target: (heads, N, size).
-        att: (heads, size).
-        slope: Of LeakyReLU below zero.
-
-    Returns:
-        (heads, E).
+    source and target (heads, N, size), att (heads, size) -> (heads, E).
     """
     return _ScoreV2.apply(edges, source, target, att, slope)  # type: ignore[no-untyped-call]
 
@@ -201,13 +174,15 @@ def _weigh_back(edges: EdgeSegments, a: Tensor, h: Tensor, grad: Tensor) -> tupl
     """
     d_score = edges.products(grad, h).mul_(a)
     shared = edges.totals(d_score).index_select(0, edges.target)
-    return d_score.addcmul_(a, shared, value=-1), edges.sums(a.index_select(0, edges.turned), grad)
+    return d_score.addcmul_(a, shared, value=-1), edges.sums(
+        a.index_select(0, edges.opposite), grad
+    )
 
 
-def _side_by_side(h: Tensor) -> Tensor:
-    """An empty (heads, N, size) like h, each node's heads side by side in memory.
+def _empty_heads(h: Tensor) -> Tensor:
+    """An empty (heads, N, size) like h, a node's heads adjacent in memory.
 
-    What comes before and after attention is a product with all heads of a node.
+    The layers before and after attention multiply all heads of a node at once.
     """
     heads, n, size = h.shape
     return h.new_empty(n, heads, size).transpose(0, 1)
@@ -216,7 +191,7 @@ def _side_by_side(h: Tensor) -> Tensor:
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        a, out = torch.empty_like(score), _side_by_side(h)
+        a, out = torch.empty_like(score), _empty_heads(h)
 
         def head(k: int) -> None:
             a[k], out[k] = _weigh(edges, score[k], h[k].contiguous())
@@ -231,7 +206,7 @@ class _Attend(torch.autograd.Function):
     def backward(ctx, grad: Tensor) -> tuple[None, Tensor, Tensor]:  # type: ignore[no-untyped-def]
         a, h = ctx.saved_tensors
         edges = ctx.edges
-        d_score, d_h = torch.empty_like(a), _side_by_side(h)
+        d_score, d_h = torch.empty_like(a), _empty_heads(h)
 
         def head(k: int) -> None:
             d_score[k], d_h[k] = _weigh_back(edges, a[k], h[k].contiguous(), grad[k].contiguous())
@@ -241,7 +216,7 @@ class _Attend(torch.autograd.Function):
 
 
 class _AttendV1(torch.autograd.Function):
-    """Scores too are made within a head, while its (N, size) is in the processor's cache."""
+    """Also computes scores per head, while its (N, size) is in the processor's cache."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -249,7 +224,7 @@ class _AttendV1(torch.autograd.Function):
     ) -> Tensor:
         a = h.new_empty(len(h), len(edges.source))
         rising = torch.empty_like(a, dtype=torch.bool)
-        out = _side_by_side(h)
+        out = _empty_heads(h)
 
         def head(k: int) -> None:
             mine = h[k].contiguous()
@@ -271,7 +246,7 @@ class _AttendV1(torch.autograd.Function):
         a, rising, h, source, target = ctx.saved_tensors
         edges = ctx.edges
         d_h, d_source, d_target = (
-            _side_by_side(h),
+            _empty_heads(h),
             torch.empty_like(source),
             torch.empty_like(target),
         )
@@ -282,7 +257,7 @@ class _AttendV1(torch.autograd.Function):
             d = torch.where(rising[k], d, ctx.slope * d)
             for end, d_end, at in (
                 (target[k], d_target[k], edges.totals(d)),
-                (source[k], d_source[k], edges.totals(d.index_select(0, edges.turned))),
+                (source[k], d_source[k], edges.totals(d.index_select(0, edges.opposite))),
             ):
                 torch.mv(mine.t(), at, out=d_end)
                 d_mine.addr_(at, end)
@@ -293,7 +268,7 @@ class _AttendV1(torch.autograd.Function):
 
 
 class _ScoreV2(torch.autograd.Function):
-    """Block by block, so that no tensor of E x size is made; backward computes the blocks again."""
+    """Works in blocks, so that no (E, size) tensor exists; backward computes the blocks again."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -323,10 +298,9 @@ class _ScoreV2(torch.autograd.Function):
 
         def head(k: int) -> None:
             pull_target[k] = _pull(edges, source[k], target[k], grad[k], ctx.slope)
-            # What arrives at the sources is what would arrive at the targets if every edge were
-            # turned.
-            turned = grad[k].index_select(0, edges.turned)
-            pull_source[k] = _pull(edges, target[k], source[k], turned, ctx.slope)
+            # The gradient at the sources is that at the targets of the reversed edges.
+            opposite = grad[k].index_select(0, edges.opposite)
+            pull_source[k] = _pull(edges, target[k], source[k], opposite, ctx.slope)
 
         edges.each_head(head, source)
         # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs

@@ -1,4 +1,4 @@
-"""What is remembered of classes when their nodes are gone: no node, only sums over nodes."""
+"""What a model remembers of its classes: sums over their nodes, and no node."""
 
 from __future__ import annotations
 
@@ -28,24 +28,17 @@ class ReplayStatistics:
 
     @classmethod
     def estimate(cls, z: Tensor, y: Tensor, num_classes: int) -> ReplayStatistics:
-        """From the nodes z (n, hidden) with classes y (n,).
-
-        A class without nodes gets mean and variance of all nodes.
-        """
+        """From nodes z (n, hidden) of classes y (n,); an empty class gets those of all nodes."""
         z = z.detach()
         every = torch.ones_like(y, dtype=torch.bool)
         rows = [z[y == c if (y == c).any() else every] for c in range(num_classes)]
         return cls(means(z, y, num_classes), torch.stack([r.var(0, unbiased=False) for r in rows]))
 
     def draw(self, noise: Tensor, sigma: str = "class") -> tuple[Tensor, Tensor]:
-        """Replayed features and their classes.
+        """Draw features (draws * C, hidden) and their classes (draws * C,).
 
-        Args:
-            noise: (draws, C, hidden), standard normal.
-            sigma: "class" for each class its own spread, "shared" for the mean of them.
-
-        Returns:
-            (draws * C, hidden) features, and (draws * C,) the class of each.
+        `noise` is standard normal (draws, C, hidden); `sigma` is "class" for the spread of each
+        class or "shared" for the mean spread.
         """
         spread = self.var.sqrt() if sigma == "class" else self.var.sqrt().mean(dim=0)
         z = self.mean + spread * noise  # (draws, C, hidden)
@@ -58,8 +51,8 @@ class Memory:
     """What a model remembers of its classes.
 
     Attributes:
-        replay: To draw features of them.
-        classes: To classify by.
+        replay: Statistics to draw features from.
+        classes: Statistics to classify by.
     """
 
     replay: ReplayStatistics
@@ -67,7 +60,7 @@ class Memory:
 
     @classmethod
     def of(cls, z: Tensor, y: Tensor, num_classes: int, multirank: MultiRank) -> Memory:
-        """Of the nodes z (n, hidden) with classes y (n,)."""
+        """Estimate from nodes z (n, hidden) with classes y (n,)."""
         return cls(
             ReplayStatistics.estimate(z, y, num_classes),
             ClassStatistics.of_nodes(z.detach(), y, num_classes, multirank),
@@ -78,16 +71,11 @@ class Memory:
     def remember(
         cls, g: Encoder, graph: Graph, ids: Tensor, y: Tensor, num_classes: int, passes: int = 0
     ) -> Memory:
-        """Of the nodes `ids` with classes `y` as the encoder sees them (Eq. 9), without dropout.
+        """Estimate from the nodes `ids` (n,) with classes `y` (n,) as the encoder sees them (Eq.
+        9).
 
-        Args:
-            g: The encoder.
-            graph: What it sees.
-            ids: (n,) numbers of nodes.
-            y: (n,) their classes.
-            num_classes: C.
-            passes: So many times with dropout instead, all of them together: wider than the nodes
-                are.
+        With `passes` > 0, from that many passes with dropout together, which is wider than one
+        without.
         """
         was_training = g.training
         g.train(passes > 0)
@@ -97,19 +85,19 @@ class Memory:
         return cls.of(z, y.repeat(times), num_classes, g.spec.multirank)
 
     def __len__(self) -> int:
-        """How many classes."""
+        """Number of classes."""
         return len(self.replay.mean)
 
     def append(self, new: Memory) -> Memory:
-        """With the classes of a later stage behind these."""
-        return Memory(_joined(self.replay, new.replay), self.classes.append(new.classes))
+        """Add the classes of a later stage."""
+        return Memory(_join(self.replay, new.replay), self.classes.append(new.classes))
 
     def with_parts(self, parts: Memory) -> Memory:
-        """With parts of a class behind these; the scatter within classes has seen their nodes."""
-        return Memory(_joined(self.replay, parts.replay), self.classes.with_parts(parts.classes))
+        """Add parts of a class; the scatter within classes has seen their nodes already."""
+        return Memory(_join(self.replay, parts.replay), self.classes.with_parts(parts.classes))
 
     def select(self, keep: Sequence[int]) -> Memory:
-        """Of some classes only."""
+        """Keep some classes."""
         return Memory(
             ReplayStatistics(self.replay.mean[keep], self.replay.var[keep]),
             self.classes.select(keep),
@@ -122,11 +110,11 @@ class Memory:
         return self.map(lambda tensor: tensor.to(device))
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Memory:
-        """The same with every tensor changed."""
+        """Apply a function to every tensor."""
         return Memory.from_tensors({name: change(each) for name, each in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
-        """All numbers by the names they have in a saved model."""
+        """All tensors, by their names in a saved model."""
         own = {f.name: getattr(self.classes, f.name) for f in fields(ClassStatistics)}
         if not len(self.classes.count):
             del own["count"]
@@ -134,15 +122,15 @@ class Memory:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Memory:
-        """What `tensors` has taken apart."""
-        tensors = {"count": torch.zeros(0)} | tensors  # which the first models did not keep
+        """The inverse of `tensors`."""
+        tensors = {"count": torch.zeros(0)} | tensors  # missing in the first models
         own = {f.name: tensors[ON_DISK.get(f.name, f.name)] for f in fields(ClassStatistics)}
         return cls(ReplayStatistics(tensors["mean"], tensors["var"]), ClassStatistics(**own))
 
 
-# Names that saved models have had from the beginning.
+# Names in saved models.
 ON_DISK = {"center": "centre", "diag": "rest"}
 
 
-def _joined(a: ReplayStatistics, b: ReplayStatistics) -> ReplayStatistics:
+def _join(a: ReplayStatistics, b: ReplayStatistics) -> ReplayStatistics:
     return ReplayStatistics(torch.cat([a.mean, b.mean]), torch.cat([a.var, b.var]))

@@ -1,7 +1,7 @@
 """A graph whose rows are on several machines, and columns of numbers that are split with it.
 
-What is heavy in Prism are products with S and with the features, and sums over nodes. Here each of
-them is a function of one block of rows; only sums, and rows that are asked for, come back.
+The heavy parts of Prism are products with S and with the features, and sums over nodes. Each is a
+function of one block of rows; only sums and requested rows come back.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from nodenova.nn.seeding import on_threads
 from nodenova.nn.sparse import BagMatrix, SparseMatrix, smooth_operator
 
 ROWS = 65_536  # nodes whose sums are taken at a time
-OfBlock = Callable[..., Tensor]  # of the block of a graph, and of columns on it
-# What `smooth @ columns` and `x @ basis` are asked of, here or on other machines.
+OfBlock = Callable[..., Tensor]  # (block of the graph, rows of columns on it) -> (n, c)
+# Left-hand sides of `smooth @ columns` and `x @ basis`, here or on other machines.
 Smooth: TypeAlias = "SparseMatrix | SplitSmoothing"
 Words: TypeAlias = "SparseMatrix | SplitMatrix | Tensor"
 Columns: TypeAlias = "Tensor | SplitColumns"
 
 
 class GraphSplit(ABC):
-    """The rows of a graph in blocks, and the machines that have them.
+    """Blocks of rows of a graph, and the machines that hold them.
 
-    A function that is sent to a block gets its rows as a graph (n of N nodes, all with their
-    features and edges; the adjacency is (n, N)) and the block's rows (n, c) of some columns.
+    A function that is sent to a block gets its rows as a graph (n of N nodes with their features
+    and edges; the adjacency is (n, N)) and the block's rows (n, c) of some columns.
 
     Attributes:
         num_nodes: N.
-        at_once: Columns of all nodes that are multiplied at a time.
+        at_once: Columns that are multiplied at a time.
     """
 
     num_nodes: int
@@ -43,19 +43,19 @@ class GraphSplit(ABC):
 
     @abstractmethod
     def each(self, function: OfBlock, *columns: SplitColumns) -> SplitColumns:
-        """What a function makes of each block, (n, c), as columns."""
+        """Columns whose block is what a function returns for it, (n, c)."""
 
     @abstractmethod
     def total(self, function: OfBlock, *columns: SplitColumns) -> Tensor:
-        """The sum over blocks of what a function makes of each, in double precision."""
+        """Sum over blocks of what a function returns for each, in double precision."""
 
     @abstractmethod
-    def smoothed(self, columns: SplitColumns) -> SplitColumns:
+    def smooth(self, columns: SplitColumns) -> SplitColumns:
         """S columns."""
 
     @abstractmethod
     def rows(self, columns: SplitColumns, ids: Tensor) -> Tensor:
-        """(n, c) those of the nodes `ids`."""
+        """(n, c) rows of the nodes `ids`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,30 +63,30 @@ class SplitColumns:
     """(N, c) numbers, split with the rows of a graph.
 
     Attributes:
-        split: How.
-        blocks: What the machines know the rows of each block by.
+        split: The split.
+        blocks: The machines' references to the rows of each block.
     """
 
     split: GraphSplit
     blocks: tuple[Any, ...]
 
     def __add__(self, other: SplitColumns) -> SplitColumns:
-        return self.split.each(_added, self, other)
+        return self.split.each(_add, self, other)
 
     def __truediv__(self, by: float) -> SplitColumns:
-        return self.split.each(partial(_divided, by), self)
+        return self.split.each(partial(_divide, by), self)
 
     def sub_(self, row: Tensor) -> SplitColumns:
-        """They less a row (c,)."""
-        return self.split.each(partial(_less, row), self)
+        """Subtract a row (c,)."""
+        return self.split.each(partial(_subtract, row), self)
 
     def moments(self) -> tuple[Tensor, Tensor]:
-        """(c, c) the sum of r' r over all rows r, in double precision, and (c,) their mean."""
+        """(c, c) sum of r' r over all rows r, in double precision, and (c,) their mean."""
         both = self.split.total(_moments, self)
         return both[:-1], (both[-1] / self.split.num_nodes).float()
 
     def rows(self, ids: Tensor) -> Tensor:
-        """(n, c) those of the nodes `ids`."""
+        """(n, c) rows of the nodes `ids`."""
         return self.split.rows(self, ids)
 
 
@@ -95,8 +95,8 @@ class SplitMatrix:
     """(N, d) features that are split by rows.
 
     Attributes:
-        split: How.
-        build: Makes (n, d) of a block of the graph, on the machine that has it.
+        split: The split.
+        build: Builds (n, d) from a block of the graph, on the machine that has it.
         num_features: d.
     """
 
@@ -118,35 +118,27 @@ class SplitMatrix:
 
 @dataclass(frozen=True, eq=False)
 class SplitTransposed:
-    """The transpose of split features: its products are sums over blocks.
-
-    Attributes:
-        matrix: (N, d).
-    """
+    """The (d, N) transpose of a SplitMatrix; its products are sums over blocks."""
 
     matrix: SplitMatrix
 
     def __matmul__(self, columns: SplitColumns) -> Tensor:
-        turned = partial(_turned_times, self.matrix.build)
-        return self.matrix.split.total(turned, columns).float()
+        transposed = partial(_transposed_times, self.matrix.build)
+        return self.matrix.split.total(transposed, columns).float()
 
 
 @dataclass(frozen=True, eq=False)
 class SplitSmoothing:
-    """S = D^-1/2 (A + I) D^-1/2, whose rows are split.
-
-    Attributes:
-        split: How.
-    """
+    """S = D^-1/2 (A + I) D^-1/2, split by rows."""
 
     split: GraphSplit
 
     def __matmul__(self, columns: SplitColumns) -> SplitColumns:
-        return self.split.smoothed(columns)
+        return self.split.smooth(columns)
 
 
 def split_of(graph: Graph) -> GraphSplit | None:
-    """The machines that have the rows of a graph; None for one that is worked on here."""
+    """The split of a graph; None for a graph on this machine."""
     found = graph.cache.get(GraphSplit)
     return found if isinstance(found, GraphSplit) else None
 
@@ -157,12 +149,12 @@ def smoothing(graph: Graph, device: torch.device) -> BagMatrix | SplitSmoothing:
     return smooth_operator(graph, device) if split is None else SplitSmoothing(split)
 
 
-def joined(parts: Sequence[Columns]) -> Columns:
-    """Columns side by side."""
+def join_columns(parts: Sequence[Columns]) -> Columns:
+    """Concatenate columns."""
     split = [part for part in parts if isinstance(part, SplitColumns)]
     if not split:
         return torch.cat([part for part in parts if isinstance(part, Tensor)], dim=1)
-    return split[0] if len(split) == 1 else split[0].split.each(_joined, *split)
+    return split[0] if len(split) == 1 else split[0].split.each(_join, *split)
 
 
 def read_rows(columns: Columns, ids: Tensor) -> Tensor:
@@ -170,22 +162,22 @@ def read_rows(columns: Columns, ids: Tensor) -> Tensor:
     return columns.rows(ids) if isinstance(columns, SplitColumns) else columns[ids]
 
 
-def gathered(columns: Columns) -> Tensor:
-    """(N, c) all rows, here."""
+def gather_rows(columns: Columns) -> Tensor:
+    """(N, c) all rows, on this machine."""
     if isinstance(columns, Tensor):
         return columns
     return columns.rows(torch.arange(columns.split.num_nodes))
 
 
-def mapped(function: Callable[[Tensor], Tensor], columns: Columns) -> Columns:
-    """What a function of rows makes of columns, wherever they are."""
+def map_rows(function: Callable[[Tensor], Tensor], columns: Columns) -> Columns:
+    """Apply a function of rows, wherever the columns are."""
     if isinstance(columns, Tensor):
         return function(columns)
-    return columns.split.each(partial(_mapped, function), columns)
+    return columns.split.each(partial(_map, function), columns)
 
 
 def centered_moments(columns: Columns) -> tuple[Tensor, Tensor]:
-    """(c,) the mean of all rows and (c, c) the sum of r' r over rows r less it, in double."""
+    """(c,) mean of all rows and (c, c) sum of r' r over the centered rows r, in double precision."""
     if isinstance(columns, Tensor):
         mean = columns.mean(dim=0)
         return mean, _centered_gram(mean, None, columns)
@@ -195,12 +187,7 @@ def centered_moments(columns: Columns) -> tuple[Tensor, Tensor]:
 
 
 def gram(rows: Tensor) -> Tensor:
-    """(c, c) the sum of r' r over rows r, in double precision.
-
-    Examples:
-        >>> gram(torch.tensor([[1.0, 2.0], [0.0, 1.0]])).tolist()
-        [[1.0, 2.0], [2.0, 5.0]]
-    """
+    """(c, c) sum of r' r over rows r, in double precision."""
     blocks = rows.split(ROWS)  # type: ignore[no-untyped-call]
     products = rows.new_empty(len(blocks), rows.shape[1], rows.shape[1])
 
@@ -211,23 +198,23 @@ def gram(rows: Tensor) -> Tensor:
     return products.sum(dim=0, dtype=torch.float64)
 
 
-def _added(graph: Graph, left: Tensor, right: Tensor) -> Tensor:
+def _add(graph: Graph, left: Tensor, right: Tensor) -> Tensor:
     return left + right
 
 
-def _divided(by: float, graph: Graph, rows: Tensor) -> Tensor:
+def _divide(by: float, graph: Graph, rows: Tensor) -> Tensor:
     return rows / by
 
 
-def _less(row: Tensor, graph: Graph, rows: Tensor) -> Tensor:
+def _subtract(row: Tensor, graph: Graph, rows: Tensor) -> Tensor:
     return rows - row
 
 
-def _mapped(function: Callable[[Tensor], Tensor], graph: Graph, rows: Tensor) -> Tensor:
+def _map(function: Callable[[Tensor], Tensor], graph: Graph, rows: Tensor) -> Tensor:
     return function(rows)
 
 
-def _joined(graph: Graph, *parts: Tensor) -> Tensor:
+def _join(graph: Graph, *parts: Tensor) -> Tensor:
     return torch.cat(parts, dim=1)
 
 
@@ -252,8 +239,8 @@ def _times(build: Callable[[Graph], Any], basis: Tensor, graph: Graph) -> Tensor
     return product
 
 
-def _turned_times(build: Callable[[Graph], Any], graph: Graph, rows: Tensor) -> Tensor:
+def _transposed_times(build: Callable[[Graph], Any], graph: Graph, rows: Tensor) -> Tensor:
     x = build(graph)
-    turned = x.transpose() if isinstance(x, SparseMatrix) else x.t()
-    product: Tensor = turned @ rows
+    transposed = x.transpose() if isinstance(x, SparseMatrix) else x.t()
+    product: Tensor = transposed @ rows
     return product

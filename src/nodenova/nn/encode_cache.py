@@ -1,4 +1,4 @@
-"""One pass of an encoder over a graph, for all who ask for it in a row."""
+"""One pass of an encoder over a graph, shared by consecutive uses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from nodenova.nn.encoder import Encoder
 
 @dataclass
 class _Last:
-    """The last pass within a block: by which weights, over which graph, and what came out."""
+    """The last pass within a block: digest of the weights, graph, and result."""
 
     weights: str = ""
     graph: Graph | None = None
     z: Tensor | None = None
 
 
-MAX_KEPT = 50_000  # nodes of a graph whose z is kept where nobody has asked for it
+MAX_KEPT = 50_000  # nodes of a graph whose z is kept by a block that names the graph
+# A context variable, as `Model.predict` and the functions below it have no argument for it.
 _LAST: ContextVar[_Last | None] = ContextVar("last pass", default=None)
 
 
@@ -50,17 +51,10 @@ def shared_passes(graph: Graph | None = None, wanted: bool = True) -> Iterator[N
 
 @torch.no_grad()
 def encode(encoder: nn.Module, graph: Graph) -> Tensor:
-    """z of all nodes, without gradient, by an encoder that is done learning.
+    """z (N, hidden) of all nodes, without gradient; not to be written into.
 
-    Within `shared_passes` encoders are told apart by their weights, as a copy of one says the same
-    as itself.
-
-    Args:
-        encoder: In training mode it is run anew each time.
-        graph: The same object counts as the same graph.
-
-    Returns:
-        (N, hidden), not to be written into.
+    Within `shared_passes` encoders are compared by their weights, as a copy gives the same z. In
+    training mode the encoder is run every time.
     """
     last = _LAST.get()
     if last is None or encoder.training:
@@ -73,21 +67,15 @@ def encode(encoder: nn.Module, graph: Graph) -> Tensor:
 
 
 def last_pass(encoder: nn.Module, graph: Graph) -> Tensor | None:
-    """What `encode` would give; None outside of `shared_passes`, where nothing is kept."""
+    """What `encode` returns; None outside of `shared_passes`, where nothing is kept."""
     return None if _LAST.get() is None else encode(encoder, graph)
 
 
 @torch.no_grad()
 def encode_rows(encoder: Encoder, graph: Graph, *ids: Tensor | slice) -> list[Tensor]:
-    """z of some nodes by one pass, without holding that of all where the encoder can.
+    """z (n, hidden) of some nodes by one pass, without holding z of all where the encoder can.
 
-    Args:
-        encoder: As in `encode`, whose last result is used within `shared_passes`.
-        graph: What it sees.
-        *ids: (n,) numbers of nodes, or a slice of all.
-
-    Returns:
-        (n, hidden) for each, not to be written into.
+    `ids` are node indices (n,) or slices; one result each, not to be written into.
     """
     is_kept = _LAST.get() is not None and split_of(graph) is None
     if is_kept or encoder.training:

@@ -1,9 +1,4 @@
-"""What a method for few nodes needs of a large graph.
-
-What an encoder is, whichever family it is of.
-
-A module that turns a graph into z, and a description of it.
-"""
+"""What an encoder is: a module that turns a graph into z, and its spec."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ class EncoderSpec(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in `ENCODERS`."""
+        """Its name in `ENCODERS`."""
 
     @property
     def num_features(self) -> int:
@@ -40,18 +35,18 @@ class EncoderSpec(Protocol):
 
     @property
     def receptive_field(self) -> int | None:
-        """Steps within which nodes have a say in z of a node; None if it is best seen whole."""
+        """Hops within which nodes affect z of a node; None if the whole graph is used."""
 
     @property
     def multirank(self) -> MultiRank:
-        """How z is read to compare nodes and classes, at all ranks classes are remembered at."""
+        """Multi-rank features of z, at all ranks that classes are remembered at."""
 
     @property
     def is_random(self) -> bool:
-        """Whether z differs from pass to pass in training."""
+        """Whether z differs between passes in training."""
 
     def as_settings(self) -> dict[str, object]:
-        """What a stage of a model says of it."""
+        """Settings that a stage of a model records."""
 
 
 class Encoder(nn.Module, ABC):
@@ -74,31 +69,17 @@ class Encoder(nn.Module, ABC):
 
 
 def receptive_subgraph(graph: Graph, ids: np.ndarray, g: Encoder) -> tuple[Graph, np.ndarray]:
-    """The k-hop subgraph that z of the nodes `ids` depends on, and where they are in it.
-
-    Args:
-        graph: The whole graph.
-        ids: (n,) numbers of nodes, ascending.
-        g: The encoder; the whole graph if its receptive field is.
-
-    Returns:
-        The subgraph and the (n,) numbers of `ids` in it.
-    """
+    """The subgraph that z of the nodes `ids` (n,) depends on, and (n,) their indices in it."""
     field = g.spec.receptive_field
-    # One step more than the field: every node that speaks has all its neighbors, hence its true
-    # degree.
+    # One hop more than the field: all nodes that count keep their neighbors, hence their degree.
     return (graph, ids) if field is None else graph.k_hop_subgraph(ids, field + 1)
 
 
 def restrict_to_receptive_field(task: NewTask, g: Encoder) -> NewTask:
     """The same task on the part of its graph that z of the new nodes depends on.
 
-    z at `ids` is that of the whole graph. A method that trains on nothing but z of the new nodes
-    (and what surrounds them) takes this task instead of its own.
-
-    Args:
-        task: The task as it was given.
-        g: The encoder.
+    For methods that train on z of the new nodes and their surroundings only; z at `ids` is
+    unchanged.
     """
     graph, ids = receptive_subgraph(task.graph, task.ids, g)
     return NewTask(graph, ids, task.number)

@@ -1,7 +1,4 @@
-"""What a head says of nodes that are on several machines: on the machines that have them.
-
-Heads h: z -> logits. One reads z as it is, the other its direction alone.
-"""
+"""Heads h: z -> logits. One reads z as it is, the other its direction only."""
 
 from __future__ import annotations
 
@@ -15,21 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.graph import Graph
-from nodenova.nn.distributed import Columns, SplitColumns, gathered, mapped
+from nodenova.nn.distributed import Columns, SplitColumns, gather_rows, map_rows
 from nodenova.nn.multirank import MultiRank
 
-BLOCK = 16_384  # nodes whose features are held at a time
-TEMPERATURE = 0.1  # at which a joint head is read on z/|z|, as the released code of SWORD does
+NODES_AT_ONCE = 16_384  # nodes whose features are held at a time
+TEMPERATURE = 0.1  # of a joint head on z/|z|, as in the released code of SWORD
 
 
 class LinearHead(nn.Module):
     """h(z) = W z + b: what phase 1 trains.
 
-    The length of z means something: how sure a node is of its class.
-
-    Args:
-        hidden: Columns of z.
-        classes: Rows of W.
+    The length of z matters: it says how sure a node is of its class.
     """
 
     temperature: ClassVar[float] = 1.0
@@ -43,7 +36,7 @@ class LinearHead(nn.Module):
         return self.linear.out_features
 
     def features(self, z: Tensor) -> Tensor:
-        """(n, hidden): what the rows are multiplied with."""
+        """(n, hidden) what W is multiplied with."""
         return z
 
     def forward(self, z: Tensor) -> Tensor:
@@ -51,11 +44,11 @@ class LinearHead(nn.Module):
         return logits
 
     def description(self) -> dict[str, Any]:
-        """What `build_head` needs to make an empty one like it."""
+        """What `build_head` needs to build an empty one like it."""
         return {"kind": "linear", "hidden": self.linear.in_features, "classes": self.num_classes}
 
     def with_num_classes(self, classes: int) -> Self:
-        """A fresh one like it, for so many classes."""
+        """A freshly initialized head like it with `classes` rows."""
         return type(self)(self.linear.in_features, classes)
 
     @torch.no_grad()
@@ -70,16 +63,8 @@ class LinearHead(nn.Module):
 class UnitLinearHead(nn.Module):
     """h(z) = (W u + b) / temperature, with u the multi-rank features of z, which have unit length.
 
-    No class can win by the length of z. On z/|z| as a whole (`UnitLinearHead.on_sphere`) it is what
-    phase 2 trains; on the views of `prism` it is computed.
-
-    Args:
-        multirank: How u is made of z.
-        classes: Rows of W.
-        temperature: Above 0.
-
-    Raises:
-        ValueError: The temperature is not positive.
+    No class can win by the length of z. On z/|z| as a whole (`UnitLinearHead.on_sphere`) phase 2
+    trains it; on the views of `prism` it is computed.
     """
 
     def __init__(
@@ -96,7 +81,7 @@ class UnitLinearHead(nn.Module):
     def on_sphere(
         cls, hidden: int, classes: int, temperature: float = TEMPERATURE
     ) -> UnitLinearHead:
-        """On z/|z|."""
+        """A head on z/|z|."""
         return cls(MultiRank.whole(hidden), classes, temperature)
 
     @property
@@ -104,32 +89,33 @@ class UnitLinearHead(nn.Module):
         return self.linear.out_features
 
     def features(self, z: Tensor) -> Tensor:
-        """(n, D): what the rows are multiplied with."""
+        """(n, D) what W is multiplied with."""
         return self.multirank(z)
 
     def forward(self, z: Tensor) -> Tensor:
         return self.linear(self.multirank(z)) / self.temperature
 
     def from_views(self, views: Iterable[Tensor]) -> Tensor:
-        """What `forward` says, of nodes whose views (n, max rank or more) come one by one.
+        """`forward` for views (n, max rank or more) that come one by one.
 
-        No more than a view and the logits are held.
+        Only one view and the logits are held at a time.
         """
         weights = iter(self.linear.weight.chunk(self.multirank.views, dim=1))
         logits: Tensor | None = None
         view: Tensor | None
-        for view in views:  # zip and enumerate would hold a view while the next one is made
+        for view in views:  # zip and enumerate would hold a view while the next is computed
             if logits is None:
                 logits = self.linear.bias.repeat(len(view), 1)
             weight = next(weights).t()
-            for rows, place in zip(view.split(BLOCK), logits.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
-                place += self.multirank.of_view(rows) @ weight
+            for start in range(0, len(view), NODES_AT_ONCE):
+                rows = view[start : start + NODES_AT_ONCE]
+                logits[start : start + NODES_AT_ONCE] += self.multirank.of_view(rows) @ weight
             view = rows = None
         assert logits is not None
         return logits.div_(self.temperature)
 
     def description(self) -> dict[str, Any]:
-        """What `build_head` needs to make an empty one like it, in the words of saved models."""
+        """What `build_head` needs to build an empty one like it, in the words of saved models."""
         rest = {"classes": self.num_classes, "temperature": self.temperature}
         if self.multirank.is_whole:
             return {"kind": "cosine", "hidden": self.multirank.size, **rest}
@@ -137,7 +123,7 @@ class UnitLinearHead(nn.Module):
         return {"kind": "ladder", **shape, "rungs": list(self.multirank.ranks), **rest}
 
     def with_num_classes(self, classes: int) -> Self:
-        """A fresh one like it, for so many classes."""
+        """A freshly initialized head like it with `classes` rows."""
         return type(self)(self.multirank, classes, self.temperature)
 
 
@@ -146,15 +132,7 @@ TrainedHead = TypeVar("TrainedHead", bound=LinearHead | UnitLinearHead)
 
 @torch.no_grad()
 def grow(head: TrainedHead, num_new: int) -> TrainedHead:
-    """h^l into h^a: the old rows are kept, `num_new` fresh ones are added behind them.
-
-    Args:
-        head: h^l; it stays as it is.
-        num_new: How many rows more.
-
-    Returns:
-        h^a, on the device of `head`. New rows are drawn by PyTorch's generator.
-    """
+    """h^l into h^a: the old rows and `num_new` fresh ones, drawn by PyTorch's generator."""
     n_old = head.num_classes
     grown: TrainedHead = head.with_num_classes(n_old + num_new)  # type: ignore[assignment]
     grown.to(head.linear.weight.device)
@@ -169,18 +147,7 @@ Head: TypeAlias = "LinearHead | UnitLinearHead"
 
 
 def build_head(description: Mapping[str, Any]) -> Head:
-    """An empty head of the described kind and shape, for a saved one's numbers.
-
-    Args:
-        description: What `description()` of a head gave.
-
-    Raises:
-        ValueError: No head is of that kind.
-
-    Examples:
-        >>> build_head({"kind": "linear", "hidden": 16, "classes": 3}).num_classes
-        3
-    """
+    """An empty head of the kind and shape that `description()` returned."""
     match dict(description):
         case {"kind": "linear", "hidden": hidden, "classes": classes}:
             return LinearHead(hidden, classes)
@@ -193,18 +160,11 @@ def build_head(description: Mapping[str, Any]) -> Head:
 
 
 def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A linear head read as a nearest-mean classifier.
+    """Read a linear head as a nearest-mean classifier; return kappa (), v (hidden,) and beta ().
 
         w_c ~ kappa m_c + v,  b_c ~ beta - kappa |m_c|^2 / 2
 
-    Args:
-        w: (C, hidden) weight.
-        b: (C,) bias.
-        m: (C, hidden) means of the classes.
-
-    Returns:
-        kappa (), v (hidden,) and beta (). One class says nothing of kappa; it is then the length of
-        its row.
+    w (C, hidden), b (C,), m (C, hidden) the means of the classes. With one class kappa is |w|.
     """
     spread, rows = m - m.mean(dim=0), w - w.mean(dim=0)
     kappa = (rows * spread).sum() / spread.square().sum() if len(m) > 1 else w.norm()
@@ -216,21 +176,15 @@ def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Te
 def read_split(
     head: UnitLinearHead, views: Iterable[Columns], read: Callable[[Tensor], Tensor]
 ) -> np.ndarray:
-    """What `read` makes of `head.from_views(views)`.
-
-    Args:
-        head: Which.
-        views: (N, max rank or more) each, split, one by one.
-        read: Makes numbers of the logits of some nodes; these alone come here.
-    """
+    """`read` of `head.from_views(views)` for split views; only what `read` returns comes here."""
     logits: SplitColumns | None = None
     for number, view in enumerate(views):
         assert isinstance(view, SplitColumns)
         before = () if logits is None else (logits,)
         logits = view.split.each(partial(_with_view, head, number), view, *before)
     assert logits is not None
-    said: np.ndarray = gathered(mapped(partial(_read, read, head.temperature), logits)).numpy()
-    return said
+    result = map_rows(partial(_read, read, head.temperature), logits)
+    return np.asarray(gather_rows(result).numpy())
 
 
 def _with_view(

@@ -1,4 +1,4 @@
-"""Grouping unlabelled nodes."""
+"""k-means on principal components. All draws come from PyTorch's generator."""
 
 from __future__ import annotations
 
@@ -14,35 +14,17 @@ from nodenova.progress import report
 
 
 def cluster(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
-    """k-means on the first k principal components, best of several starts.
+    """(n,) groups 0..k-1 of rows (n, D): k-means on the first k components, best of `restarts`.
 
-    The components beyond the k-th hold what tells nodes apart within a class. Seeded by PyTorch's
-    generator.
-
-    Args:
-        rows: (n, D).
-        k: How many groups.
-        restarts: How many starts.
-
-    Returns:
-        (n,) group 0..k-1 of each row.
+    Later components hold what differs between nodes of one class.
     """
     return _kmeans(_components, rows, k, restarts)
 
 
 def spherical_kmeans(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
-    """Spherical k-means: by direction from the mean of all, in the first 3k/2 components.
+    """(n,) groups 0..k-1 of rows (n, D) by direction from their mean, in the first 3k/2 components.
 
-    Where some classes are wide and some narrow, lengths would put the outer parts of the wide ones
-    in groups of their own. Seeded by PyTorch's generator.
-
-    Args:
-        rows: (n, D).
-        k: How many groups.
-        restarts: How many starts.
-
-    Returns:
-        (n,) group 0..k-1 of each row.
+    Lengths would split the outer parts off wide classes where others are narrow.
     """
     return _kmeans(_directions, rows, k, restarts)
 
@@ -50,20 +32,11 @@ def spherical_kmeans(rows: Tensor, k: int, restarts: int = 20) -> Tensor:
 def subsampled_kmeans(
     rows: Tensor, groups: Tensor, k: int, times: int, restarts: int = 4
 ) -> list[Tensor]:
-    """Other groupings, by spherical k-means on two thirds of the rows, drawn anew each time.
+    """Groupings (n,) by spherical k-means on two thirds of the rows (n, D), drawn anew each time.
 
-    All rows are then put to the nearest center, and groups are numbered as in `groups` (Hungarian).
-
-    Args:
-        rows: (n, D).
-        groups: (n,) the grouping by whose numbers the others go.
-        k: How many groups.
-        times: How many groupings.
-        restarts: How many starts for each.
-
-    Returns:
-        (n,) groups each. One that leaves a group empty is dropped, so there may be fewer than
-        `times`; of one group there are none, as it is always the same.
+    All rows are then assigned to the nearest center, and groups are numbered as in `groups` (n,) by
+    Hungarian matching. A grouping with an empty group is dropped, so there may be fewer than
+    `times`; with k = 1 there are none.
     """
     if k == 1:
         return []
@@ -95,20 +68,14 @@ def _kmeans(
 
 
 def _directions(rows: Tensor, k: int) -> np.ndarray:
-    """(n, 3k/2) principal components at unit length.
-
-    Or the first k as they are, where fewer than k directions differ.
-    """
+    """(n, 3k/2) components of unit length; the first k as they are if too few differ."""
     components = _components(rows, (3 * k + 1) // 2)
     unit = components / np.maximum(np.linalg.norm(components, axis=1, keepdims=True), 1e-12)
     return unit if len(np.unique(unit.round(9), axis=0)) >= k else components[:, -k:]
 
 
 def _components(rows: Tensor, k: int) -> np.ndarray:
-    """(n, k) the first principal components, the first of all last.
-
-    They come from the smaller of the two square matrices.
-    """
+    """(n, k) first principal components, the first of all last; from the smaller Gram matrix."""
     centered = (rows - rows.mean(0)).double()
     size = min(k, *centered.shape)
     if centered.shape[0] <= centered.shape[1]:

@@ -1,4 +1,4 @@
-"""Features at several ranks: what distances between nodes are taken on."""
+"""Multi-rank features: what distances between nodes are computed on."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class MultiRank:
-    """Each view of z cut to each of some ranks and brought to unit length, side by side: z -> u.
+    """z -> u: each view of z, cut to each of some ranks and scaled to unit length, concatenated.
 
-    A class of few members is told apart by few directions, many classes need many; cut at two ranks
-    and put side by side, a view says both. What is left has no length that could decide.
+    A few directions tell apart small classes, many classes need many directions; cut at two ranks a
+    view serves both. No length is left that could decide.
 
     Attributes:
-        views: Blocks of columns that z is made of.
+        views: Number of blocks of columns in z.
         view_size: Columns of a block, by falling importance.
-        ranks: How many columns of each block are taken, ascending.
+        ranks: Number of leading columns of each block that are used, ascending.
 
     Examples:
         >>> u = MultiRank(views=1, view_size=3, ranks=(1, 3))(torch.tensor([[3.0, 0.0, 4.0]]))
@@ -49,7 +49,7 @@ class MultiRank:
 
     def __call__(self, z: Tensor) -> Tensor:
         """u (n, size) of z (n, views * view_size)."""
-        if self.is_whole:  # nothing to cut, and gradients add up in the order they always had
+        if self.is_whole:  # nothing to cut, and the order of gradient sums stays
             return F.normalize(z, dim=1)
         views = z.split(self.view_size, dim=1)  # type: ignore[no-untyped-call]
         return torch.cat([part for view in views for part in self._cut(view)], dim=1)
@@ -64,18 +64,17 @@ class MultiRank:
     def nearest(self, wanted: Iterable[float]) -> MultiRank:
         """The same at those of its ranks that are nearest, as ratios, to the wanted ones.
 
-        Examples:
-            >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
-            (8, 64)
+        >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
+        (8, 64)
         """
         near = {min(self.ranks, key=lambda rank: abs(math.log(rank / want))) for want in wanted}
         return replace(self, ranks=tuple(sorted(near)))
 
     def columns_of(self, some: MultiRank) -> Tensor:
-        """(size,) which columns of u are those at the ranks of `some`: a mask."""
+        """(size,) mask of the columns of u at the ranks of `some`."""
         one_view = torch.cat([torch.full((rank,), rank in some.ranks) for rank in self.ranks])
         return one_view.repeat(self.views)
 
     def per_column(self, by_view: Tensor) -> Tensor:
-        """(size,) a number for each column from one for each view, (views,)."""
+        """(size,) one number per column from one per view (views,)."""
         return by_view.repeat_interleave(sum(self.ranks))

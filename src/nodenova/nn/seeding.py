@@ -1,44 +1,40 @@
-"""The one place where randomness and threads are set: `fit` and `discover` are pure functions."""
+"""Random numbers, threads, devices and memory: what makes `fit` and `discover` pure functions."""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from typing import Literal, TypeAlias
 
+import numpy as np
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.errors import SettingError
-from nodenova.nn.spill import reuse_freed_memory
 
 Threads: TypeAlias = 'int | Literal["auto"]'
+MAX_IN_MEMORY = 2**29  # bytes of z
+ROWS = 65_536  # rows of a file that are mapped at a time while it is written
 MIN_DIVIDED = 2_000_000  # multiplications from which on threads are worth being woken
+# A context variable, as products deep inside a layer have no argument for it.
 _THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 @contextmanager
 def repeatable(seed: int, phase: str, threads: Threads = "auto") -> Iterator[None]:
-    """Run a block with a generator of its own and a fixed number of threads.
+    """Run a block with its own generator, seeded by `seed` and `phase`, and a fixed number of
+    threads.
 
-    The caller's random state and thread count come back afterwards.
-
-    Args:
-        seed: With `phase` it seeds PyTorch's generator.
-        phase: Different phases of one seed draw different numbers.
-        threads: See `fixed_threads`.
-
-    Examples:
-        >>> def draw() -> Tensor:
-        ...     with repeatable(0, "fit"):
-        ...         return torch.rand(3)
-        >>> torch.equal(draw(), draw())
-        True
+    The caller's random state and thread count are restored.
     """
     digest = hashlib.sha256(f"{seed}/{phase}".encode()).digest()
     with fixed_threads(threads), torch.random.fork_rng():
@@ -50,21 +46,9 @@ def repeatable(seed: int, phase: str, threads: Threads = "auto") -> Iterator[Non
 def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
     """Run a block whose results do not depend on the number of threads.
 
-    Sparse products are divided among them by columns or by rows, each of which one thread adds up
-    in one order. All else runs on one thread: a sum over nodes that is divided differs in its last
-    bits.
-
-    Args:
-        threads: "auto" is what a block around this one has, or else all cores, at most
-            OMP_NUM_THREADS.
-
-    Raises:
-        SettingError: It is neither "auto" nor a whole number from 1 on.
-
-    Examples:
-        >>> with fixed_threads(2):
-        ...     torch.get_num_threads()
-        1
+    Sparse products are divided by columns or rows, each added up by one thread in one order. All
+    else runs on one thread: a divided sum over nodes would differ in its last bits. "auto" is the
+    number of an enclosing block, or else all cores, at most OMP_NUM_THREADS.
     """
     outermost = _THREADS.get() is None
     token = _THREADS.set(num_threads(threads))
@@ -80,15 +64,7 @@ def fixed_threads(threads: Threads = "auto") -> Iterator[None]:
 
 
 def num_threads(threads: Threads) -> int:
-    """How many "auto" is here, or the number itself.
-
-    Raises:
-        SettingError: It is neither "auto" nor a whole number from 1 on.
-
-    Examples:
-        >>> num_threads(3)
-        3
-    """
+    """The number of threads for "auto" here, or the number itself, checked."""
     if threads == "auto":
         most = os.environ.get("OMP_NUM_THREADS", "")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
@@ -101,11 +77,7 @@ def num_threads(threads: Threads) -> int:
 
 @contextmanager
 def threads_by_rows(operations: int) -> Iterator[None]:
-    """Within `fixed_threads`, run a block that is divided by rows on all of its threads.
-
-    Args:
-        operations: Below MIN_DIVIDED it stays on one.
-    """
+    """Within `fixed_threads`, run a block that is divided by rows on all threads if it is large."""
     threads, before = _THREADS.get(), torch.get_num_threads()
     if threads is None or threads == before or operations < MIN_DIVIDED:
         yield
@@ -118,14 +90,10 @@ def threads_by_rows(operations: int) -> Iterator[None]:
 
 
 def on_threads(work: Callable[[int], None], numbers: Iterable[int]) -> None:
-    """Within `fixed_threads`, do independent pieces of work on all of its threads, each on one.
+    """Within `fixed_threads`, run independent pieces of work on all threads, each piece on one.
 
-    Threads that meet after every product wait for each other; those that have a piece of their own
-    do not.
-
-    Args:
-        work: Writes what it makes where no other piece writes.
-        numbers: Of the pieces.
+    `work(number)` writes where no other piece writes. Threads with pieces of their own do not wait
+    for each other after every product.
     """
     threads = _THREADS.get() or 1
     if threads == 1:
@@ -134,36 +102,23 @@ def on_threads(work: Callable[[int], None], numbers: Iterable[int]) -> None:
         return
 
     def alone(number: int) -> None:
-        with torch.no_grad():  # of which a new thread does not know
+        with torch.no_grad():  # a new thread does not inherit it
             work(number)
 
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        list(pool.map(alone, numbers))  # raises what a piece has raised
+        list(pool.map(alone, numbers))  # re-raises what a piece has raised
 
 
 def sample(n: int, most: int, device: torch.device) -> Tensor:
-    """All of 0..n-1, or `most` of them at random where they are more.
-
-    Args:
-        n: How many there are.
-        most: How many to take at the most.
-        device: Where the numbers are drawn and kept.
-
-    Returns:
-        (min(n, most),) numbers, by PyTorch's generator.
-    """
+    """(min(n, most),) all of 0..n-1, or `most` of them drawn by PyTorch's generator."""
     return torch.arange(n, device=device) if n <= most else torch.randperm(n, device=device)[:most]
 
 
 def fixed_sample(n: int, most: int) -> Tensor | slice:
-    """All of n, or `most` of them where they are more: numbers, ascending, the same every time.
+    """All of n, or `most` of them, ascending and the same every time.
 
-    They are drawn: every so-manieth could fall in step with the order that nodes come in, and miss
-    whole classes. The draw is its own and moves no other.
-
-    Examples:
-        >>> fixed_sample(3, 5), len(fixed_sample(9, 5))
-        (slice(None, None, None), 5)
+    They are drawn, as every k-th could fall in step with the order of nodes and miss whole classes.
+    The draw has its own generator and moves no other.
     """
     if n <= most:
         return slice(None)
@@ -171,15 +126,7 @@ def fixed_sample(n: int, most: int) -> Tensor | slice:
 
 
 def pick_device(device: str) -> torch.device:
-    """The device of a name; `auto` is the graphics card when there is one, else the processor.
-
-    Raises:
-        SettingError: It cannot be used on this machine.
-
-    Examples:
-        >>> pick_device("cpu")
-        device(type='cpu')
-    """
+    """The device of a name; "auto" is a GPU where there is one."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -188,3 +135,75 @@ def pick_device(device: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise SettingError(f"device {device!r} cannot be used here; try auto or cpu") from error
     return chosen
+
+
+# Options of mallopt(3): above which sizes glibc returns memory at once.
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+KEEP = {TRIM_THRESHOLD: 2**31 - 1, MMAP_THRESHOLD: 400 * 2**20}
+DEFAULT = {TRIM_THRESHOLD: 2**26, MMAP_THRESHOLD: 2**25}
+
+
+@contextmanager
+def reuse_freed_memory() -> Iterator[None]:
+    """Within this block freed memory is used again, and released at its end.
+
+    Large arrays are otherwise requested from the system and returned each time, which clears all
+    their pages: on a virtual machine a third of the time of a discovery. glibc only.
+    """
+    _set_malloc(KEEP)
+    try:
+        yield
+    finally:
+        _set_malloc(DEFAULT)
+        release_freed_memory()
+
+
+def release_freed_memory() -> None:
+    """Have glibc return freed memory to the system; it keeps what threads have used."""
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _set_malloc(options: dict[int, int]) -> None:
+    set_option = _of_glibc("mallopt")
+    if set_option is not None:
+        for option, value in options.items():
+            set_option(option, value)
+
+
+@cache
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    """A function of glibc; None on other C libraries."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
+
+def join_views(views: Iterable[Tensor], shape: tuple[int, int], device: torch.device) -> Tensor:
+    """(N, hidden) concatenation of (N, columns) views, of which only one is held at a time.
+
+    For many nodes it is a file mapped into memory: rows are read when used, dropped when memory is
+    short.
+    """
+    if device.type != "cpu" or 4 * shape[0] * shape[1] <= MAX_IN_MEMORY:
+        z = torch.empty(shape, device=device)
+        start = 0
+        view: Tensor | None
+        for view in views:
+            columns = slice(start, start + view.shape[1])
+            z[:, columns].copy_(view)
+            start, view = columns.stop, None  # before the next one is computed
+        return z
+    with tempfile.TemporaryFile(prefix="nodenova-") as file:
+        file.truncate(4 * shape[0] * shape[1])
+        start = 0
+        for view in views:
+            columns = slice(start, start + view.shape[1])
+            for first in range(0, shape[0], ROWS):
+                rows = min(ROWS, shape[0] - first)
+                place = (rows, shape[1])
+                offset = 4 * first * shape[1]
+                part = np.memmap(file, np.float32, "r+", offset=offset, shape=place)
+                part[:, columns] = view[first : first + rows].numpy()
+                del part  # unmapped pages do not count as memory
+            start, view = columns.stop, None
+        return torch.from_numpy(np.asarray(np.memmap(file, np.float32, "r+", shape=shape)))

@@ -1,17 +1,13 @@
-"""Sparse products without a gradient, by the kernel that recommender systems sum embeddings with.
+"""Sparse products: features times weights, sums and means over neighbors.
 
-A row of a product is a weighted sum of rows of the dense side: an embedding bag. FBGEMM's kernel
-fetches rows ahead of their use, so that a matrix need not be cut to fit the cache. One product is
-about twice as fast as PyTorch's CSR product of as many columns; against one that was cut, a whole
-fit gains on several threads, not on one.
+Bag-of-words features are about 1% dense, and a normalized adjacency in CSR form replaces a gather
+and a scatter over every edge. With a gradient (`SparseMatrix`) both need the transposed matrix in
+the backward pass, so it is stored. Without one (`BagMatrix`) the kernel is that of an embedding
+bag.
 
-Sparse matrices that are too large to be used in one piece, as blocks of rows or of columns.
-
-Sparse products with a gradient: features times weights, neighbors' sums and means.
-
-Two facts make this the fast path: bag-of-words features are ~1 % dense, and a normalized adjacency
-in CSR form replaces a gather and a scatter over every edge. Both need the transposed matrix in the
-backward pass, so it is stored.
+How edge weights count: S = D^-1/2 (A + L) D^-1/2, with A the weights and L the self-loop of a node,
+which weighs what its edges weigh on average. So a node keeps the share 1 / (neighbors + 1) of
+itself that it has without weights, and scaling all weights changes nothing.
 """
 
 from __future__ import annotations
@@ -30,28 +26,25 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.graph import Graph
-from nodenova.nn.edge_weights import inverse_root, weigh, weighted_links
 from nodenova.nn.seeding import threads_by_rows
 
-BLOCK_ENTRIES = 2**24  # of a matrix on disk that are used at a time: 128 MiB
-# Every row of transposed features picks from all of the dense side, of which so many rows at a time
-# stay in the cache: that many columns has a block, or more where
-BLOCK_COLUMNS = 2**15
-MIN_ENTRIES = 8  # entries of a row would be too few: each block has all rows to go through
+BLOCK_ENTRIES = 2**24  # entries of a matrix on disk that are used at a time: 128 MiB
+BLOCK_COLUMNS = 2**15  # of a block of a transpose: as many dense rows stay in the cache
+MIN_ENTRIES = 8  # mean entries per row of such a block: each block goes through all rows
 
 Empty = Callable[[int, type[np.generic]], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """A CSR matrix as blocks; a product takes one after the other and adds up what they say.
+class BlockMatrix:
+    """A CSR matrix as blocks of rows or columns; a product adds up those of the blocks.
 
     Attributes:
         shape: (n, m).
-        nnz: How many entries it has.
+        nnz: Number of entries.
         device: The processor.
         places: Rows and columns of each block.
-        blocks: (rows, columns) each.
+        blocks: The blocks.
     """
 
     shape: tuple[int, int]
@@ -61,8 +54,8 @@ class Blocks:
     blocks: tuple[Tensor, ...]
 
     @classmethod
-    def of_rows(cls, matrix: sp.csr_array, device: torch.device) -> Blocks:
-        """Over the same arrays as SciPy's, of which a product has some in memory at a time."""
+    def of_rows(cls, matrix: sp.csr_array, device: torch.device) -> BlockMatrix:
+        """Blocks of rows over the arrays of a SciPy matrix, read one after the other."""
         places, blocks = [], []
         for start, end in row_blocks(matrix.indptr):
             first, last = int(matrix.indptr[start]), int(matrix.indptr[end])
@@ -74,14 +67,8 @@ class Blocks:
         return cls(matrix.shape, matrix.nnz, device, tuple(places), tuple(blocks))
 
     @classmethod
-    def of_transpose(cls, matrix: sp.csr_array, device: torch.device, empty: Empty) -> Blocks:
-        """The transpose of a matrix, some columns each, in arrays of its own.
-
-        Args:
-            matrix: (m, n); a block is the transpose of some of its rows.
-            device: The processor.
-            empty: Makes the arrays.
-        """
+    def of_transpose(cls, matrix: sp.csr_array, device: torch.device, empty: Empty) -> BlockMatrix:
+        """The transpose (n, m) of a matrix (m, n), as blocks of columns in arrays made by `empty`."""
         m, n = matrix.shape
         width = -(-m // num_transposed(matrix))
         indices, data = empty(matrix.nnz, np.int32), empty(matrix.nnz, np.float32)
@@ -106,26 +93,16 @@ class Blocks:
 
 
 def num_transposed(matrix: sp.csr_array) -> int:
-    """How many blocks the transpose of a matrix is made of.
-
-    Examples:
-        >>> num_transposed(sp.eye_array(10, format="csr"))
-        1
-    """
+    """Number of blocks of the transpose of a matrix."""
     rows, columns = matrix.shape
     return max(min(-(-rows // BLOCK_COLUMNS), matrix.nnz // max(MIN_ENTRIES * columns, 1)), 1)
 
 
 def row_blocks(indptr: np.ndarray, entries: int | None = None) -> Iterator[tuple[int, int]]:
-    """First and last row, exclusive, of blocks of at most so many entries, or of one row.
+    """First and last row, exclusive, of blocks of one row or at most `entries` entries.
 
-    Args:
-        indptr: Where the rows of a CSR matrix start.
-        entries: BLOCK_ENTRIES unless given.
-
-    Examples:
-        >>> list(row_blocks(np.array([0, 4, 5, 6]), entries=4))
-        [(0, 1), (1, 3)]
+    >>> list(row_blocks(np.array([0, 4, 5, 6]), entries=4))
+    [(0, 1), (1, 3)]
     """
     start, rows = 0, len(indptr) - 1
     entries = entries or BLOCK_ENTRIES
@@ -137,23 +114,22 @@ def row_blocks(indptr: np.ndarray, entries: int | None = None) -> Iterator[tuple
 
 
 def torch_csr(matrix: sp.csr_array, device: torch.device) -> Tensor:
-    """PyTorch's over the arrays of SciPy's, as far as their types allow."""
-    # 32-bit indices are what MKL's kernel takes as it is; 64-bit ones are converted in every
-    # product.
+    """A PyTorch CSR tensor over the arrays of SciPy's, as far as their types allow."""
+    # MKL's kernel takes 32-bit indices as they are; 64-bit ones are converted in every product.
     index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
-    with quiet():
+    with quiet_torch():
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr.astype(index, copy=False)),
             torch.from_numpy(matrix.indices.astype(index, copy=False)),
             torch.from_numpy(matrix.data.astype(np.float32, copy=False)),
             matrix.shape,
-            check_invariants=False,  # the matrix comes from SciPy, which keeps them
+            check_invariants=False,  # SciPy keeps them
         ).to(device)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Without PyTorch's warnings that sparse matrices are young, and that a file is read-only."""
+def quiet_torch() -> Iterator[None]:
+    """Ignore the warnings that sparse CSR is in beta and that a mapped array is read-only."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
@@ -164,15 +140,15 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix: SparseMatrix, dense: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.matrix = matrix
-        return _multiplied(matrix.csr, dense)
+        return _multiply(matrix.csr, dense)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[None, Tensor]:  # type: ignore[no-untyped-def]
-        return None, _multiplied(ctx.matrix.csr_t, grad.contiguous())
+        return None, _multiply(ctx.matrix.csr_t, grad.contiguous())
 
 
-def _multiplied(csr: Tensor | Blocks, dense: Tensor) -> Tensor:
-    nnz = csr.nnz if isinstance(csr, Blocks) else csr.values().shape[0]
+def _multiply(csr: Tensor | BlockMatrix, dense: Tensor) -> Tensor:
+    nnz = csr.nnz if isinstance(csr, BlockMatrix) else csr.values().shape[0]
     with threads_by_rows(nnz * dense.shape[-1]):
         return csr @ dense
 
@@ -183,16 +159,15 @@ class SparseMatrix:
 
     Attributes:
         csr: (n, m).
-        turn: Makes (m, n) the transpose, when it is first asked for.
+        build_transpose: Returns the (m, n) transpose; called on first use.
     """
 
-    csr: Tensor | Blocks
-    turn: Callable[[], Tensor | Blocks]
+    csr: Tensor | BlockMatrix
+    build_transpose: Callable[[], Tensor | BlockMatrix]
 
     @cached_property
-    def csr_t(self) -> Tensor | Blocks:
-        """(m, n)."""
-        return self.turn()
+    def csr_t(self) -> Tensor | BlockMatrix:
+        return self.build_transpose()
 
     @classmethod
     def of(
@@ -202,39 +177,34 @@ class SparseMatrix:
         symmetric: bool = False,
         graph: Graph | None = None,
     ) -> Self:
-        """From SciPy's. A symmetric matrix is its own transpose, and is stored once.
+        """From a SciPy matrix. A symmetric one is its own transpose.
 
-        Args:
-            matrix: Which.
-            device: Where to.
-            symmetric: Whether it is.
-            graph: Beside whose arrays others are put, and whose products go by blocks; in one piece
-                unless given.
+        With `graph`, new arrays are placed beside the graph's and large products go by blocks.
         """
-        csr = _wrapped(matrix, device, graph)
+        csr = _wrap(matrix, device, graph)
 
-        def turn() -> Tensor | Blocks:
+        def build_transpose() -> Tensor | BlockMatrix:
             if graph is None or device.type != "cpu":
                 return torch_csr(sp.csr_array(matrix.T), device)
-            turned = Blocks.of_transpose(matrix, device, graph.empty)
+            turned = BlockMatrix.of_transpose(matrix, device, graph.empty)
             return turned if len(turned.blocks) > 1 else turned.blocks[0]
 
-        return cls(csr, (lambda: csr) if symmetric else turn)
+        return cls(csr, (lambda: csr) if symmetric else build_transpose)
 
     @property
     def nnz(self) -> int:
-        """How many entries it has."""
-        return self.csr.nnz if isinstance(self.csr, Blocks) else self.csr.values().shape[0]
+        """Number of entries."""
+        return self.csr.nnz if isinstance(self.csr, BlockMatrix) else self.csr.values().shape[0]
 
     def transpose(self) -> SparseMatrix:
-        """(m, n) as one of its own."""
+        """(m, n)."""
         return SparseMatrix(self.csr_t, lambda: self.csr)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return _Product.apply(self, dense)  # type: ignore[no-untyped-call]
 
     def dropout(self, p: float) -> SparseMatrix:
-        """The same, each number zero with probability p, else 1 / (1 - p) times as large."""
+        """Each number zero with probability p, else 1 / (1 - p) times as large."""
         assert isinstance(self.csr, Tensor)
         assert isinstance(self.csr_t, Tensor)
         values = F.dropout(self.csr.values(), p)
@@ -243,7 +213,7 @@ class SparseMatrix:
 
     @cached_property
     def _turned(self) -> Tensor:
-        """Where each number of the transpose stands in the matrix."""
+        """Index in the matrix of each number of the transpose."""
         assert isinstance(self.csr, Tensor)
         start = self.csr.crow_indices().cpu().numpy()
         columns = self.csr.col_indices().cpu().numpy()
@@ -252,26 +222,23 @@ class SparseMatrix:
         return torch.from_numpy(sp.csr_array(numbered.T).data).to(self.csr.device)
 
 
-def _wrapped(matrix: sp.csr_array, device: torch.device, graph: Graph | None) -> Tensor | Blocks:
+def _wrap(matrix: sp.csr_array, device: torch.device, graph: Graph | None) -> Tensor | BlockMatrix:
     large = graph is not None and graph.is_mapped and matrix.nnz > BLOCK_ENTRIES
     if large and device.type == "cpu":
-        return Blocks.of_rows(matrix, device)
+        return BlockMatrix.of_rows(matrix, device)
     return torch_csr(matrix, device)
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    with quiet():
+    with quiet_torch():
         parts = (matrix.crow_indices(), matrix.col_indices(), values)
         return torch.sparse_csr_tensor(*parts, matrix.shape, check_invariants=False)
 
 
 def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseMatrix | Tensor:
-    """(N, d) features as something `@ weight` works on, built once for a graph and a device.
+    """(N, d) features for `@ weight`, built once per graph and device.
 
-    Args:
-        graph: Whose features.
-        device: Where to.
-        row_normalize: Whether rows are divided by their sum; a row of zeros stays one.
+    With `row_normalize`, rows are divided by their sum; a row of zeros stays.
     """
 
     def build() -> SparseMatrix | Tensor:
@@ -282,10 +249,71 @@ def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseM
             x = sp.csr_array(sp.diags_array(scale) @ x) if sp.issparse(x) else x * scale[:, None]
         if sp.issparse(x):
             return SparseMatrix.of(x, device)
-        with quiet():
+        with quiet_torch():
             return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32)).to(device)
 
     return graph.cached(("features", device, row_normalize), build)
+
+
+def loop_weight(graph: Graph) -> np.ndarray:
+    """(N,) weight of each self-loop: the mean weight of the node's edges, 1 without any."""
+    ones = np.ones(graph.num_nodes)
+    if graph.edge_weight is None:
+        return ones
+    neighbors = np.diff(graph.adjacency.indptr)
+    return np.divide(_total(graph), neighbors, out=ones, where=neighbors > 0)
+
+
+def degree(graph: Graph) -> np.ndarray:
+    """(N,) D: the weights of a node's edges and of its self-loop."""
+    if graph.edge_weight is None:
+        return np.diff(graph.adjacency.indptr) + 1.0
+    return _total(graph) + loop_weight(graph)
+
+
+def inverse_root(graph: Graph) -> np.ndarray:
+    """(N,) D^-1/2, float32."""
+    if graph.edge_weight is not None:
+        return (1.0 / np.sqrt(degree(graph))).astype(np.float32)
+    size = np.diff(graph.adjacency.indptr) + 1
+    return (1.0 / np.sqrt(size.astype(np.float32))).astype(np.float32)
+
+
+def apply_edge_weights(
+    graph: Graph, data: np.ndarray, start: int, end: int, is_other: np.ndarray
+) -> None:
+    """Multiply entries of the rows start..end of D^-1/2 D^-1/2 by the edge weights, in place.
+
+    `is_other` (entries,) is False at self-loops. Without weights nothing is done.
+    """
+    if graph.edge_weight is not None:
+        indptr = graph.adjacency.indptr
+        data[is_other] *= graph.edge_weight[indptr[start] : indptr[end]]
+        data[~is_other] *= loop_weight(graph)[start:end].astype(np.float32)
+
+
+def weighted_links(graph: Graph) -> sp.csr_array:
+    """(N, N) symmetric CSR of weights; ones for an unweighted graph."""
+    links = graph.adjacency
+    if graph.edge_weight is None:
+        return links
+    parts = (np.asarray(graph.edge_weight), links.indices, links.indptr)
+    return sp.csr_array(parts, shape=links.shape)
+
+
+def _total(graph: Graph) -> np.ndarray:
+    """(N,) sum of the weights of each node's edges, in double precision."""
+
+    def build() -> np.ndarray:
+        indptr = graph.adjacency.indptr
+        linked = np.flatnonzero(np.diff(indptr))
+        total = np.zeros(graph.num_nodes)
+        if len(linked):
+            weight = np.asarray(graph.edge_weight)
+            total[linked] = np.add.reduceat(weight, indptr[linked], dtype=np.float64)
+        return total
+
+    return graph.cached("total weight", build)
 
 
 def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
@@ -321,14 +349,14 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
             columns[own] = np.arange(start, end)
             row = np.repeat(np.arange(start, end), size[start:end])
             np.multiply(root[row], root[columns], out=smooth.data[first:last])
-            weigh(graph, smooth.data[first:last], start, end, is_other)
+            apply_edge_weights(graph, smooth.data[first:last], start, end, is_other)
         return SparseMatrix.of(smooth, device, symmetric=True, graph=graph)
 
     return graph.cached(("gcn", device), build)
 
 
 def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
-    """D^-1 A: the mean over neighbors, zero for an isolated node (GraphSAGE's mean aggregator)."""
+    """D^-1 A: mean over neighbors, zero for an isolated node (GraphSAGE's mean aggregator)."""
 
     def build() -> SparseMatrix:
         degree = weighted_links(graph).sum(axis=1)
@@ -339,21 +367,15 @@ def mean_operator(graph: Graph, device: torch.device) -> SparseMatrix:
 
 
 class BagMatrix(SparseMatrix):
-    """A constant CSR matrix whose products nobody derives.
+    """A constant CSR matrix for products without a gradient.
 
-    A number of a product is added up by one thread, in the order of its row: it depends neither on
-    the number of threads nor on the other columns.
-
-    Examples:
-        >>> import scipy.sparse as sp
-        >>> eye = BagMatrix.of(sp.eye_array(2, format="csr"), torch.device("cpu"))
-        >>> eye @ torch.tensor([[1.0], [3.0]])
-        tensor([[1.],
-                [3.]])
+    FBGEMM's embedding-bag kernel fetches rows ahead of their use, about twice as fast as PyTorch's
+    CSR product. Each number is added up by one thread in the order of its row: it depends neither
+    on the number of threads nor on the other columns.
     """
 
     def transpose(self) -> BagMatrix:
-        """(m, n) as one of its own."""
+        """(m, n)."""
         return BagMatrix(self.csr_t, lambda: self.csr)
 
     @torch.no_grad()
@@ -371,7 +393,7 @@ class BagMatrix(SparseMatrix):
 
 
 def smooth_operator(graph: Graph, device: torch.device) -> BagMatrix:
-    """`gcn_operator`, over the same arrays, for products without a gradient."""
+    """`gcn_operator` over the same arrays, for products without a gradient."""
 
     def build() -> BagMatrix:
         csr = gcn_operator(graph, device).csr
@@ -381,7 +403,7 @@ def smooth_operator(graph: Graph, device: torch.device) -> BagMatrix:
 
 
 def weighted_sums(csr: Tensor, dense: Tensor) -> Tensor:
-    """(n, c) the sum over the entries of each row of a CSR matrix of entry times row of `dense`."""
+    """(n, c) sum over the entries of each row of a CSR matrix of entry times row of `dense`."""
     return F.embedding_bag(
         csr.col_indices(),
         dense,

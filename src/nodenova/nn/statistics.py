@@ -1,4 +1,4 @@
-"""Statistics of classes for a linear classifier: means, and one covariance within all of them."""
+"""Class statistics for a linear classifier: means, and one covariance within all classes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import fixed_sample
 from nodenova.nn.threaded_matmul import cross_products
 
-# Rows of a matrix from which on some of its eigenvectors are found faster than all.
-MIN_LARGE = 1000
+MIN_LARGE = 1000  # size above which some eigenvectors are found faster than all
 FACTORS = 32  # rank of the remembered covariance, beside its diagonal
-MAX_SCATTER = 5_000  # nodes whose scatter is taken; of more, that of some stands for all
-BLOCK = 4_096  # rows that are summed in single precision at a time
+MAX_SCATTER = 5_000  # nodes whose scatter is computed; of more, a sample stands for all
+SUMMED_ROWS = 4_096  # rows that are summed in single precision at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +27,12 @@ class ClassStatistics:
 
     Attributes:
         center: (C, D) mean of u over each class.
-        factor: (q, D) the scatter within classes, all of them together, is
-            ~ factor' factor + diag(diag).
+        factor: (q, D); the scatter within all classes is ~ factor' factor + diag(diag).
         diag: (D,) what the factors leave of its diagonal.
-        dof: () nodes that stand behind the scatter, less one for each class.
-        temperature: () what logits from these statistics are divided by to be probabilities.
-        view_scale: (views,) what each view is multiplied by before distances are taken.
-        count: (C,) nodes that each class was seen on; empty in models saved before it was kept.
+        dof: () number of nodes behind the scatter, less one per class.
+        temperature: () divisor of logits from these statistics that makes them probabilities.
+        view_scale: (views,) factor of each view before distances are computed.
+        count: (C,) nodes of each class; empty in models saved before it was kept.
     """
 
     center: Tensor
@@ -47,21 +45,18 @@ class ClassStatistics:
 
     @classmethod
     def estimate(cls, u: Tensor, y: Tensor, num_classes: int, views: int) -> ClassStatistics:
-        """From the nodes u (n, D) with classes y (n,).
-
-        A class without nodes gets the mean of all.
-        """
+        """From nodes u (n, D) with classes y (n,); an empty class gets the mean of all."""
         return cls._of(means(u, y, num_classes), lambda some: u[some], y, views)
 
     @classmethod
     def of_nodes(
         cls, z: Tensor, y: Tensor, num_classes: int, multirank: MultiRank
     ) -> ClassStatistics:
-        """The same from z (n, hidden), whose u, several times as wide, is never held as a whole."""
+        """From z (n, hidden); u, several times as wide, is never held as a whole."""
         if len(z) <= MAX_SCATTER:
             return cls.estimate(multirank(z), y, num_classes, multirank.views)
         total = torch.zeros(num_classes + 1, multirank.size, dtype=torch.float64, device=z.device)
-        for rows, mine in zip(z.split(BLOCK), y.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
+        for rows, mine in zip(z.split(SUMMED_ROWS), y.split(SUMMED_ROWS), strict=True):  # type: ignore[no-untyped-call]
             u = multirank(rows)
             member = F.one_hot(mine, num_classes).to(u)
             total[:-1] += member.t() @ u
@@ -75,7 +70,7 @@ class ClassStatistics:
     def _of(
         cls, center: Tensor, read: Callable[[Tensor | slice], Tensor], y: Tensor, views: int
     ) -> ClassStatistics:
-        """With u of nodes by `read`."""
+        """With u of nodes from `read`."""
         some = fixed_sample(len(y), MAX_SCATTER)
         rows = read(some) - center[y[some]]
         factor, diag = low_rank(rows)
@@ -86,41 +81,32 @@ class ClassStatistics:
         return cls(center, share**0.5 * factor, share * diag, dof, one, ones, count)
 
     def with_temperature(self, temperature: float) -> ClassStatistics:
-        """The same with another temperature."""
+        """A copy with another temperature."""
         return replace(self, temperature=torch.tensor(temperature, device=self.center.device))
 
     def with_view_scale(self, view_scale: Tensor) -> ClassStatistics:
-        """The same with another scale of each view."""
+        """A copy with another scale of each view."""
         return replace(self, view_scale=view_scale)
 
     def covariance(self, columns: Tensor, prior: float, scale: Tensor) -> Tensor:
-        """The shrunk covariance within classes.
+        """The shrunk covariance within classes on the masked columns, in double precision.
 
-            (1 - s) scatter / dof + s t I,  s = prior / (prior + dof)
+            (1 - s) scatter / dof + s t I,  s = prior / (prior + dof),  t the mean variance
 
-        Args:
-            columns: Which columns of u, as a mask.
-            prior: The identity, times the mean variance t, counts as so many nodes.
-            scale: What each of the columns is multiplied by.
-
-        Returns:
-            (columns in use, columns in use), in double precision.
+        `scale` is the factor of each of the columns.
         """
         factor = (self.factor[:, columns] * scale).double()
         dof = float(self.dof)
         within = (factor.t() @ factor + (self.diag[columns] * scale.square()).double().diag()) / dof
         share = prior / (prior + dof)
         variance = within.diagonal().mean()
-        # One node in each class: no width is known.
+        # With one node per class the width is unknown.
         variance = variance if variance > 0 else torch.ones_like(variance)
         sphere = torch.eye(len(within), dtype=within.dtype, device=within.device) * variance
         return (1 - share) * within + share * sphere
 
     def append(self, new: ClassStatistics) -> ClassStatistics:
-        """The classes of a later stage behind these, the scatter pooled.
-
-        New nodes speak for their classes, no more.
-        """
+        """Add the classes of a later stage; pool the scatter, new nodes weighted by classes."""
         fair = float(self.dof) * len(new.center) / len(self.center)
         share = min(1.0, fair / float(new.dof))
         factor, more = low_rank(torch.cat([self.factor, share**0.5 * new.factor]))
@@ -135,24 +121,24 @@ class ClassStatistics:
 
     @property
     def nodes(self) -> Tensor:
-        """(C,) nodes that each class was seen on; where that was not kept, as many in each."""
+        """(C,) nodes of each class; evenly divided where they were not kept."""
         if len(self.count):
             return self.count
         return ((self.dof + len(self.center)) / len(self.center)).repeat(len(self.center))
 
     def select(self, keep: Sequence[int]) -> ClassStatistics:
-        """Of some classes; the scatter stays that of all."""
+        """Keep some classes; the scatter stays that of all."""
         some = list(keep)
         count = self.count[some] if len(self.count) else self.count
         return replace(self, center=self.center[some], count=count)
 
     def with_parts(self, parts: ClassStatistics) -> ClassStatistics:
-        """With parts of a class behind these, whose scatter has seen their nodes already."""
+        """Add parts of a class, whose nodes are in the scatter already."""
         count = torch.cat([self.count, parts.count]) if len(self.count) else self.count
         return replace(self, center=torch.cat([self.center, parts.center]), count=count)
 
     def at(self, columns: Tensor) -> ClassStatistics:
-        """On some columns of u only: a mask (D,)."""
+        """Keep some columns of u: a mask (D,)."""
         return replace(
             self,
             center=self.center[:, columns],
@@ -169,22 +155,14 @@ def means(rows: Tensor, y: Tensor, num_classes: int) -> Tensor:
 
 
 def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
-    """rows' rows as factor' factor + diag(diag): a scatter by its main directions.
-
-    Args:
-        rows: (n, D).
-        factors: Rows of `factor` at the most; FACTORS unless given.
-
-    Returns:
-        factor (q, D) and diag (D,).
-    """
+    """factor (q, D) and diag (D,), rows' rows ~ factor' factor + diag(diag), q <= `factors`."""
     factors = FACTORS if factors is None else factors
     n, d = rows.shape
     if n <= factors:
         return rows.float(), torch.zeros(d, device=rows.device)
     if n > d:
         gram = torch.zeros(d, d, dtype=torch.float64, device=rows.device)
-        for block in rows.split(BLOCK):  # type: ignore[no-untyped-call]
+        for block in rows.split(SUMMED_ROWS):  # type: ignore[no-untyped-call]
             gram += cross_products(block)
         value, vector = _largest(gram, factors)
         factor = (value.clamp_min(0).sqrt() * vector).t().flip(0)
@@ -197,10 +175,7 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest eigenvalues, ascending, and their eigenvectors.
-
-    Of a large matrix they are found without all the others.
-    """
+    """The `count` largest eigenvalues, ascending, and their eigenvectors."""
     if len(matrix) <= MIN_LARGE:
         value, vector = torch.linalg.eigh(matrix)
         return value[-count:], vector[:, -count:]
@@ -210,13 +185,10 @@ def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
-    """(D, count) eigenvectors of a symmetric matrix, that of the largest eigenvalue first.
+    """(D, count) eigenvectors of a symmetric matrix (D, D), that of the largest eigenvalue first.
 
-    Args:
-        matrix: (D, D).
-        count: How many.
-        rank: Of the matrix, at most. Where it is hardly above `count`, iterating might not
-            converge.
+    `rank` bounds the rank of the matrix: where it is hardly above `count`, iterating may not
+    converge.
     """
     if min(len(matrix), rank) <= 4 * count + 16:
         return torch.linalg.eigh(matrix)[1][:, -count:].flip(1)

@@ -1,4 +1,4 @@
-"""Dense products on all threads, with the same result whatever their number."""
+"""Dense products on all threads, bit-identical for any number of threads."""
 
 from __future__ import annotations
 
@@ -10,44 +10,20 @@ from torch.autograd.function import once_differentiable
 
 from nodenova.nn.seeding import on_threads
 
-MIN_MULTIPLICATIONS = 2**28  # from which on a product is divided: a tenth of a second of one core
-PIECE = 2048  # rows of a product that one thread makes at a time
-COLUMNS = 256  # of a matrix of cross products, one piece by one piece
+MIN_MULTIPLICATIONS = 2**28  # above which a product is divided: a tenth of a second of one core
+PIECE = 2048  # rows of a product per piece of work
+COLUMNS = 256  # columns of a matrix of cross products per piece of work
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """x W^T, with its gradient. Each piece of rows is one thread's: no sum is divided.
-
-    Args:
-        x: (N, in).
-        weight: (out, in).
-
-    Returns:
-        (N, out).
-
-    Examples:
-        >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
-        tensor([[11.]])
-    """
+    """x W^T (N, out) of x (N, in) and weight (out, in), with its gradient; no sum is divided."""
     if x.numel() * len(weight) < MIN_MULTIPLICATIONS or x.device.type != "cpu":
         return x @ weight.t()
     return _Linear.apply(x, weight)  # type: ignore[no-untyped-call]
 
 
 def cross_products(rows: Tensor) -> Tensor:
-    """rows' rows, of which one half is computed: it is symmetric. Each piece is one thread's.
-
-    Args:
-        rows: (n, c).
-
-    Returns:
-        (c, c).
-
-    Examples:
-        >>> cross_products(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
-        tensor([[1., 2.],
-                [2., 5.]])
-    """
+    """rows' rows (c, c) of rows (n, c); only one half of the symmetric result is computed."""
     n, c = rows.shape
     if c <= COLUMNS:
         return rows.t() @ rows

@@ -1,4 +1,4 @@
-"""The one training loop. A method calls it with its terms; it never calls a method."""
+"""The one training loop. A method calls it with its loss terms."""
 
 from __future__ import annotations
 
@@ -17,16 +17,7 @@ History: TypeAlias = "dict[str, list[float]]"
 
 
 def rampup(epoch: int, length: int) -> float:
-    """exp(-5 (1 - t/T)^2) for t < T, then 1: lets a noisy term in slowly.
-
-    Args:
-        epoch: t.
-        length: T; 0 for no ramp.
-
-    Examples:
-        >>> [round(rampup(epoch, 50), 3) for epoch in (0, 25, 50, 100)]
-        [0.007, 0.287, 1.0, 1.0]
-    """
+    """exp(-5 (1 - t/T)^2) for t = `epoch` < T = `length`, then 1: phases a noisy term in."""
     if length <= 0:
         return 1.0
     t = min(epoch, length) / length
@@ -43,24 +34,19 @@ def minimize(
     validate: Callable[[], tuple[float, ...]] | None = None,
     patience: int | None = None,
 ) -> History:
-    """Minimize the sum of named, weighted terms with Adam.
+    """Minimize the sum of named, weighted loss terms with Adam; return the value of each per epoch.
 
     Args:
-        terms: Called with epoch = 1..epochs. A term that is zero by weight is left out of the
-            mapping, in every epoch.
-        modules: What is trained. They end in evaluation mode.
-        epochs: How many steps.
-        lr: Of Adam.
-        weight_decay: Of Adam.
-        validate: Returns something to be maximized; the modules then end in the best state it saw.
-        patience: Training stops when `validate` has not improved for so many epochs; None for
-            never.
-
-    Returns:
-        What each term was in each epoch.
+        terms: Called with epoch = 1..epochs. A term of weight zero is left out in every epoch.
+        modules: Modules to train. They end in evaluation mode.
+        epochs: Number of steps.
+        lr: Learning rate of Adam.
+        weight_decay: Weight decay of Adam.
+        validate: Returns a score to maximize; the modules end in the state with the best score.
+        patience: Epochs without a better score after which training stops; None for never.
 
     Raises:
-        SettingError: A term is not a finite number, and there is no better state to end in.
+        SettingError: If a term is not finite and there is no better state to end in.
     """
     optimizer = torch.optim.Adam(
         [p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay
@@ -81,13 +67,13 @@ def minimize(
         for name, value in values.items():
             history.setdefault(name, []).append(value)
         report(epoch, epochs, **values)
-        lost = [name for name, value in values.items() if not math.isfinite(value)]
-        if lost and best is not None:
+        broken = [name for name, value in values.items() if not math.isfinite(value)]
+        if broken and best is not None:
             break  # the best state is from before
-        if lost:
+        if broken:
             raise SettingError(
-                f"training broke down in epoch {epoch} of {epochs}: {', '.join(lost)} is not a "
-                "finite number; a smaller lr or fewer layers may help"
+                f"training failed in epoch {epoch} of {epochs}: {', '.join(broken)} is not a "
+                "finite number; try a smaller lr or fewer layers"
             )
         if validate is not None:
             for module in modules:
@@ -111,5 +97,5 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 def freeze(module: AnyModule) -> AnyModule:
-    """A copy that is done learning: no dropout, no gradient."""
+    """A copy without dropout or gradient."""
     return copy.deepcopy(module).eval().requires_grad_(False)

@@ -16,12 +16,12 @@ from nodenova.nn.distributed import (
     Columns,
     SplitColumns,
     centered_moments,
-    joined,
-    mapped,
+    join_columns,
+    map_rows,
     smoothing,
     split_of,
 )
-from nodenova.nn.edge_weights import degree as weighted_degree
+from nodenova.nn.sparse import degree as weighted_degree
 
 STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
 RBF_CENTERS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
@@ -62,7 +62,7 @@ class DegreeFeatures(nn.Module):
         return counts
 
     def forward(self, graph: Graph) -> Columns:
-        return mapped(self.bumps, averaged_counts(graph, self.centre.device))
+        return map_rows(self.bumps, averaged_counts(graph, self.centre.device))
 
     def bumps(self, number: Tensor) -> Tensor:
         """(n, 40) of c_k (n, 8)."""
@@ -83,7 +83,7 @@ def averaged_counts(graph: Graph, device: torch.device) -> Columns:
             over = _over_root(graph, column) if split is None else split.each(_over_root, column)
             found.append(over)
         column = smooth @ column
-    return joined(found)
+    return join_columns(found)
 
 
 def _rooted(graph: Graph) -> Tensor:

@@ -36,16 +36,16 @@ from nodenova.nn.distributed import (
     SplitMatrix,
     Words,
     centered_moments,
-    gathered,
-    mapped,
+    gather_rows,
+    map_rows,
     read_rows,
     smoothing,
     split_of,
 )
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.sparse import BagMatrix, quiet, row_blocks, smooth_operator
-from nodenova.nn.spill import side_by_side
+from nodenova.nn.seeding import join_views
+from nodenova.nn.sparse import BagMatrix, quiet_torch, row_blocks, smooth_operator
 
 
 def word_weights(graph: Graph) -> np.ndarray:
@@ -175,7 +175,7 @@ class VectorViews(nn.Module):
         smooth, x = smooth_operator(graph, self.mean.device), self._centered(graph)
         for depth, basis in zip(DEPTHS, self.basis, strict=True):
             # Cut afterwards: a dense product of fewer columns rounds otherwise.
-            yield gathered(projected(smooth, x, basis, depth, depth == AVERAGED))[:, :rank]
+            yield gather_rows(projected(smooth, x, basis, depth, depth == AVERAGED))[:, :rank]
 
     def rows(self, graph: Graph, nodes: np.ndarray | None, said: Sequence[Tensor]) -> list[Tensor]:
         """(n, rank) of a few nodes in each view, their mean rows still in them.
@@ -205,7 +205,7 @@ def _vectors(graph: Graph, width: int, device: torch.device) -> Tensor:
             f"the vectors of texts have {graph.vectors.shape[1]} numbers, those that the model was "
             f"made with have {width}"
         )
-    with quiet():  # they may be mapped, and are not written to
+    with quiet_torch():  # they may be mapped, and are not written to
         return torch.from_numpy(graph.vectors).to(device)
 
 
@@ -404,8 +404,8 @@ class PrismEncoder(Encoder):
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, views * rank) z of all nodes."""
-        views = map(gathered, self.each_view(graph))  # which holds no view that is done
-        return side_by_side(views, (graph.num_nodes, self.spec.hidden), self.basis.device)
+        views = map(gather_rows, self.each_view(graph))  # which holds no view that is done
+        return join_views(views, (graph.num_nodes, self.spec.hidden), self.basis.device)
 
     @torch.no_grad()
     def rows(self, graph: Graph, ids: Tensor) -> Tensor:
@@ -433,7 +433,7 @@ class PrismEncoder(Encoder):
             if (
                 number == WORD_VIEWS
             ):  # cut afterwards: a dense product of fewer columns rounds otherwise
-                yield mapped(partial(_turned, basis, shift, rank), self.counts(graph))
+                yield map_rows(partial(_turned, basis, shift, rank), self.counts(graph))
                 break
             depth = DEPTHS[number // len(WEIGHTS)]
             averaged = self.spec.averaged and depth == AVERAGED

@@ -21,8 +21,7 @@ from nodenova.encoders.prism.encoder import WEIGHTS, WORD_VIEWS, PrismEncoder
 from nodenova.encoders.prism.svd import AVERAGED, DEPTHS
 from nodenova.graph import Graph
 from nodenova.nn.distributed import read_rows
-from nodenova.nn.edge_weights import inverse_root, loop_weight, weighted_links
-from nodenova.nn.sparse import BagMatrix, smooth_operator
+from nodenova.nn.sparse import BagMatrix, inverse_root, loop_weight, smooth_operator, weighted_links
 
 BLOCK = 32  # nodes whose rows of P are held at a time
 MAX_SHARE = 0.5  # of all nodes within reach, beyond which all of them are taken

@@ -22,13 +22,12 @@ from nodenova.nn.distributed import (
     SplitMatrix,
     Words,
     gram,
-    joined,
-    mapped,
+    join_columns,
+    map_rows,
     read_rows,
 )
-from nodenova.nn.seeding import on_threads, threads_by_rows
+from nodenova.nn.seeding import on_threads, release_freed_memory, threads_by_rows
 from nodenova.nn.sparse import SparseMatrix
-from nodenova.nn.spill import release_freed_memory
 
 DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
 AVERAGED = 2  # the depth at which every step up to it counts alike
@@ -180,8 +179,8 @@ def _by_columns(
         found = [
             work(columns[:, at:end].contiguous()) for at, end in zip(starts, ends, strict=True)
         ]
-        made = joined(found)
-        return made if used == size else mapped(partial(_padded, size - used), made)
+        made = join_columns(found)
+        return made if used == size else map_rows(partial(_padded, size - used), made)
     made = torch.empty(rows, size, device=columns.device)
     made[:, used:] = 0
     many = MAX_COLUMNS
