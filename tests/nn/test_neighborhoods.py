@@ -32,7 +32,7 @@ def test_neighbourhoods_are_the_edges_and_one_self_loop_a_node(
     for i in range(graph.num_nodes):
         assert (edges.target[edges.start[i] : edges.start[i + 1]] == i).all()
     for e, (a, b) in enumerate(pairs(edges)):
-        assert pairs(edges)[int(edges.turned[e])] == (b, a)
+        assert pairs(edges)[int(edges.opposite[e])] == (b, a)
 
 
 def test_neighbourhoods_of_a_graph_without_edges_are_its_nodes() -> None:
@@ -107,4 +107,4 @@ def test_the_matrix_of_turned_values_is_the_transpose(edges: EdgeSegments) -> No
     whole = edges.matrix(values).to_dense()
     for e, (j, i) in enumerate(pairs(edges)):
         assert whole[i, j] == values[e]
-    assert torch.equal(edges.matrix(values[edges.turned]).to_dense(), whole.t())
+    assert torch.equal(edges.matrix(values[edges.opposite]).to_dense(), whole.t())

@@ -87,4 +87,4 @@ def test_what_is_raised_within_is_raised_and_memory_is_as_usual(
     monkeypatch.setattr(seeding, "_of_glibc", lambda name: lambda *given: said.append(given))
     with pytest.raises(ZeroDivisionError), seeding.reuse_freed_memory():
         raise ZeroDivisionError
-    assert said == [*seeding.KEEPING.items(), *seeding.AS_USUAL.items(), (0,)]
+    assert said == [*seeding.KEEP.items(), *seeding.DEFAULT.items(), (0,)]

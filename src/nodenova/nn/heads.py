@@ -108,9 +108,9 @@ class UnitLinearHead(nn.Module):
                 logits = self.linear.bias.repeat(len(view), 1)
             weight = next(weights).t()
             for start in range(0, len(view), NODES_AT_ONCE):
-                rows = view[start : start + NODES_AT_ONCE]
-                logits[start : start + NODES_AT_ONCE] += self.multirank.of_view(rows) @ weight
-            view = rows = None
+                nodes = slice(start, start + NODES_AT_ONCE)
+                logits[nodes] += self.multirank.of_view(view[nodes]) @ weight
+            view = None
         assert logits is not None
         return logits.div_(self.temperature)
 
