@@ -150,7 +150,7 @@ def test_a_recipe_is_the_same_from_text_and_types(tmp_path: Path, entrance: str)
 
 def test_numbers_never_pass_through_text(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    plain = frames._texts
+    plain = frames._series_texts
     monkeypatch.setattr(
         frames,
         "_series_texts",

@@ -77,7 +77,7 @@ def test_a_node_that_links_everything_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pyg, "MAX_SHARED", 2)
     loaded = nova.load_graph(library())
     assert {*weights(loaded.graph)} == {(2, 3)}
-    assert any("1 nodes of type 'author' link more than 2 nodes" in note for note in loaded.notes)
+    assert any("1 node of type 'author' links more than 2 nodes" in note for note in loaded.notes)
 
 
 def test_the_type_of_nodes_is_told_where_it_is_not_clear() -> None:

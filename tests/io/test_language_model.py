@@ -104,7 +104,7 @@ def test_folders_that_are_no_model_get_one_sentence(tmp_path: Path) -> None:
         tmp_path / "empty"
     )
     dense = make_model(tmp_path / "dense", modules=modules({"pooling_mode": "mean"}, "Dense"))
-    assert "dense has the part 'Dense', which is not known here" in refused(dense)
+    assert "dense has the part 'Dense', which is not supported" in refused(dense)
     odd = make_model(tmp_path / "odd", modules=modules({"pooling_mode": "lasttoken"}))
     assert "odd has the pooling 'lasttoken'" in refused(odd)
     (odd / "modules.json").write_text("[")
@@ -124,5 +124,5 @@ def test_without_transformers_the_extra_is_named(
 
 def test_padding_makes_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LanguageModel(folder).encode(TEXTS, no_progress)
-    monkeypatch.setattr(vectors, "BATCH", 1)
+    monkeypatch.setattr(vectors, "BATCH_TEXTS", 1)
     assert np.allclose(LanguageModel(folder).encode(TEXTS, no_progress), whole, atol=1e-5)

@@ -51,7 +51,7 @@ def test_a_function_is_given_the_texts_and_words_stay(tmp_path: Path) -> None:
     assert loaded.graph.feature_names == plain.graph.feature_names
     assert (loaded.graph.x != plain.graph.x).nnz == 0
     assert loaded.fingerprint() != plain.fingerprint()
-    assert "vectors of 2 numbers by watched, beside words; 1 nodes without" in loaded.notes[-1]
+    assert "vectors of 2 numbers by watched, beside words; 1 node without" in loaded.notes[-1]
     assert "vectors    2 numbers a node, beside its features" in lines_of(describe(loaded))
 
 
@@ -65,7 +65,7 @@ def test_a_file_has_a_row_for_each_node_or_ids(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", ids=ids, vectors=[*vectors[order], [9, 9]])
     by_id = nova.load_graph(**files, text_vectors=str(tmp_path / "v.npz"))
     assert np.array_equal(by_id.graph.vectors, vectors)
-    assert any("1 vectors are of nodes not in nodes.csv" in note for note in by_id.notes)
+    assert any("1 vector is of nodes not in nodes.csv" in note for note in by_id.notes)
     whole = nova.load_graph(**files, text_vectors=vectors)
     assert np.array_equal(whole.graph.vectors, vectors)
 
@@ -85,7 +85,7 @@ def test_a_graph_that_is_ready_takes_a_file_and_keeps_it(tmp_path: Path) -> None
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: there is a"),
+    "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: give one row"),
     "one dimension": (np.zeros(5), r"vectors have shape \(5,\), but there are 5 nodes"),
     "not a number": (np.full((5, 2), np.nan), "the vector of node 0 has a number that is not"),
     "texts": (np.full((5, 2), "x"), "vectors are not a table of numbers"),

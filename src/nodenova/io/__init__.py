@@ -1,1 +1,1 @@
-"""Users' files, in and out. Labels pass through here: phase 2 may not import it."""
+"""Reading graphs from files and objects. Phase 2 may not import it, because it reads labels."""

@@ -1,9 +1,9 @@
-"""Which datasets have a name, how large they are and where their files belong: no graph is read."""
+"""The named datasets: their sizes and where their files belong. No graph is read here."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -12,19 +12,19 @@ DATA_ROOT = "NODENOVA_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, its counts and how many of its classes are old: for the paper's, as published.
+    """A named dataset; the counts of the paper's datasets are as published.
 
     Attributes:
-        title: As pages write it.
-        nodes: How many.
-        edges: Planetoid's counted in both directions, as PyTorch Geometric does; Wiki-CS's once.
-        features: How many.
-        classes: How many.
-        num_old: Of the classes, the first, which are old.
-        folder: Of the raw files, below the data root; none for what only ships.
-        raw_files: Their names.
-        ships: With the package.
-        hidden: Size of trained representations; the paper varies it over 16, 32 and 128 by dataset.
+        title: Name on pages and in tables.
+        nodes: Number of nodes.
+        edges: Number of edges; Planetoid's in both directions, as PyTorch Geometric counts.
+        features: Number of features.
+        classes: Number of classes.
+        num_old: Number of old classes, which come first.
+        folder: Folder of the raw files below the data root; "" for a dataset that only ships.
+        raw_files: Names of the raw files.
+        ships: Whether it ships with the package.
+        hidden: Size of trained representations, as in the paper.
         collection: PyTorch Geometric's class of a raw npz, which is not downloaded; "" for others.
     """
 
@@ -42,47 +42,30 @@ class Dataset:
 
 
 def _planetoid(
-    title: str,
-    nodes: int,
-    edges: int,
-    features: int,
-    classes: int,
-    num_old: int,
-    hidden: int,
-    ships: bool = False,
+    title: str, nodes: int, edges: int, features: int, classes: int, num_old: int, hidden: int
 ) -> Dataset:
     names = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
     files = tuple(f"ind.{title.lower()}.{name}" for name in names)
     folder = f"Planetoid/{title}/raw"
-    return Dataset(title, nodes, edges, features, classes, num_old, folder, files, ships, hidden)
+    return Dataset(title, nodes, edges, features, classes, num_old, folder, files, hidden=hidden)
 
 
 def _raw(
     collection: str, title: str, place: str, nodes: int, edges: int, features: int, classes: int
 ) -> Dataset:
-    """A graph without a published split; half of its classes are old, rounded as OpenIMA does.
-
-    place: its folder and its file, as PyTorch Geometric has them within the collection.
-    """
+    """A graph without a published split; half of its classes are old, rounded as OpenIMA does."""
     folder, _, file = place.partition("/")
     return Dataset(
-        title=title,
-        nodes=nodes,
-        edges=edges,
-        features=features,
-        classes=classes,
-        num_old=round(classes / 2),
-        folder=f"{collection}/{folder}/raw",
-        raw_files=(f"{file}.npz",),
-        collection=collection,
-    )
+        title, nodes, edges, features, classes, round(classes / 2), f"{collection}/{folder}/raw",
+        raw_files=(f"{file}.npz",), collection=collection,
+    )  # fmt: skip
 
 
 _COMPUTERS = "Computers/amazon_electronics_computers"
 _CITESEER = "citeseer/citeseer"
 DATASETS: dict[str, Dataset] = {
     "cora": _planetoid("Cora", 2708, 10556, 1433, 7, 4, hidden=16),
-    "citeseer": _planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32, ships=True),
+    "citeseer": replace(_planetoid("CiteSeer", 3327, 9104, 3703, 6, 4, hidden=32), ships=True),
     "pubmed": _planetoid("PubMed", 19717, 88648, 500, 3, 2, hidden=32),
     "wikics": Dataset(
         "Wiki-CS", 11701, 216123, 300, 10, 7, "WikiCS/raw", ("data.json",), hidden=128
@@ -102,21 +85,19 @@ PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's 
 
 
 def find_root(data_root: str | PathLike[str] | None) -> Path | None:
-    """The folder of raw files: the one given, else the one that NODENOVA_DATA names, else none."""
+    """Return the data root: the given one, else the one in NODENOVA_DATA, else None."""
     chosen = data_root if data_root is not None else os.environ.get(DATA_ROOT)
     return Path(chosen) if chosen else None
 
 
 def is_on_disk(dataset: Dataset, root: Path) -> bool:
     """Whether all raw files of the dataset are below the data root."""
-    places = [
-        [folder / name for name in dataset.raw_files] for folder in raw_folders(dataset, root)
-    ]
-    return any(all(path.is_file() for path in files) for files in places)
+    folders = raw_folders(dataset, root)
+    return any(all((folder / name).is_file() for name in dataset.raw_files) for folder in folders)
 
 
 def raw_folders(dataset: Dataset, root: Path) -> list[Path]:
-    """Where raw files may be: of a collection, also with the collection as the data root."""
+    """Folders where raw files may be; the data root may also be a collection's own folder."""
     if not dataset.raw_files:
         return []
     bare = dataset.folder.removeprefix(f"{dataset.collection}/")

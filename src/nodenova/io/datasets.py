@@ -1,4 +1,4 @@
-"""Datasets by name: two that ship, the paper's four, others from their raw files, synthetic."""
+"""Datasets by name: shipped with the package, from raw files, downloaded, or synthetic."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def load_dataset(
 ) -> LabelledGraph:
     """Load a dataset by its name.
 
-    Raw files below the data root are used as they are, and nothing is written beside them; what is
-    not there, PyTorch Geometric downloads. `citeseer` and `wordnet` ship with the package.
+    Raw files below the data root are used as they are, and nothing is written beside them; PyTorch
+    Geometric downloads missing ones. `citeseer` and `wordnet` ship with the package.
 
     `photo`, `computers`, `cs`, `physics`, `dblp`, `cora_full`, `cora_ml`, `citeseer_full` and
     `pubmed_full` are read from the raw npz files of PyTorch Geometric's `Amazon`, `Coauthor` and
@@ -48,15 +48,15 @@ def load_dataset(
     Args:
         name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet`, one of the raw npz files above, or
             `synthetic`, also with options: `synthetic:nodes=5000,classes=8`.
-        data_root: The folder of raw files; by default the one that NODENOVA_DATA names.
-        split: Which of Wiki-CS's 20 published splits.
+        data_root: Folder of the raw files; by default the environment variable NODENOVA_DATA.
+        split: Number of the split, of the 20 that Wiki-CS has.
 
     Returns:
         The graph, its classes and its published split, if it has one.
 
     Raises:
-        DatasetError: Raw files are damaged, or neither there nor to be had.
-        SettingError: There is no such dataset or option.
+        DatasetError: If raw files are damaged, or missing and cannot be downloaded.
+        SettingError: If there is no such dataset or option.
 
     Examples:
         >>> import nodenova as nova
@@ -71,7 +71,7 @@ def load_dataset(
     dataset = DATASETS[kind]
     root = find_root(data_root)
     if dataset.ships and (root is None or not is_on_disk(dataset, root)):
-        return _shipped(kind)
+        return _load_shipped(kind)
     if root is None:
         raise DatasetError(f"{kind} needs a data root: give --data-root, or set {DATA_ROOT}")
     if dataset.collection:
@@ -81,15 +81,16 @@ def load_dataset(
 
 def _load_raw(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
     (file,) = dataset.raw_files
-    places = [folder / file for folder in raw_folders(dataset, root)]
-    path = next((place for place in places if place.is_file()), None)
+    paths = [folder / file for folder in raw_folders(dataset, root)]
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        here, bare = places
-        raise DatasetError(f"{name}: the raw file is not there; it should be {here} (or {bare})")
+        raise DatasetError(
+            f"{name}: the raw file is not there; it should be {paths[0]} (or {paths[1]})"
+        )
     return read_raw_npz(path, name, dataset.classes)
 
 
-def _shipped(name: str) -> LabelledGraph:
+def _load_shipped(name: str) -> LabelledGraph:
     with resources.as_file(resources.files("nodenova.data") / "shipped" / f"{name}.npz") as path:
         return replace(load_graph(path), name=name)
 
@@ -101,26 +102,26 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
     existing = next(folder for folder in (where, *where.parents) if folder.exists())
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            # PyG talks on standard error while it works, and warns of what its users cannot change.
+            # PyG prints to standard error, and warns of what its users cannot change.
             with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                data = _open(name, dataset, root, scratch)[0]
+                data = _open_pyg(name, dataset, root, scratch)[0]
         except Exception as error:
             if is_on_disk(dataset, root):
                 raise DatasetError(
-                    f"{name}: the raw files in {where} cannot be read ({_short(error)})"
+                    f"{name}: the raw files in {where} cannot be read ({_first_line(error)})"
                 ) from error
             _remove_empty(where, existing)
             raise DatasetError(
                 f"{name}: the raw files ({', '.join(dataset.raw_files)}) are not in {where}, "
-                f"and downloading them failed ({_short(error)})"
+                f"and downloading them failed ({_first_line(error)})"
             ) from error
     names = tuple(str(c) for c in range(dataset.classes))
     return from_pyg(data, class_names=names, split=split, name=name)
 
 
-def _open(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryDataset:
-    """PyG's own loader, its processed files in a scratch folder: the data root stays as it was."""
+def _open_pyg(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryDataset:
+    """Open PyG's own dataset, its processed files in a scratch folder beside the data root."""
     from torch_geometric.datasets import Planetoid, WikiCS
 
     def in_scratch(loader: type) -> type:
@@ -132,13 +133,13 @@ def _open(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemoryData
 
 
 def _remove_empty(folder: Path, stop: Path) -> None:
-    """Take back the empty folders a failed download made, from `folder` up to below `stop`."""
+    """Remove the empty folders that a failed download made, from `folder` up to below `stop`."""
     while folder != stop and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
 
 
-def _short(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return text if len(text) <= 120 else text[:117] + "..."
 

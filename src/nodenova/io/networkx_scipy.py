@@ -1,4 +1,4 @@
-"""Graphs of other libraries: NetworkX (and GraphML, GML and edge lists with it), SciPy."""
+"""Graphs of other libraries: NetworkX (with GraphML and GML), edge lists, NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_networkx(source: Any) -> bool:
 
 
 def is_table(source: Any) -> bool:
-    """Whether features are made of the columns of a table, and not there already."""
+    """Whether features are made from columns of a table, rather than ready made."""
     if isinstance(source, (str, PathLike)):
         return Path(source).suffix.lower() != ".npz" and not is_prepared(Path(source))
     is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
@@ -35,7 +35,7 @@ def is_table(source: Any) -> bool:
 
 
 def read_networkx(path: Path, ending: str) -> Any:
-    """A NetworkX graph from a GraphML or GML file."""
+    """Read a NetworkX graph from a GraphML or GML file."""
     try:
         import networkx as nx
     except ImportError:
@@ -43,7 +43,7 @@ def read_networkx(path: Path, ending: str) -> Any:
             f"{path.name}: {ending[1:]} files need NetworkX; pip install 'nodenova[networkx]'"
         ) from None
     try:
-        # Ids of GML nodes are their labels when they have them all, else their numbers.
+        # Ids of GML nodes are their labels if all have one, else their numbers.
         if ending == ".gml":
             try:
                 return nx.read_gml(path)
@@ -58,18 +58,20 @@ def read_networkx(path: Path, ending: str) -> Any:
 
 
 def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:
-    """A NetworkX graph as tables: what nodes and edges carry becomes columns."""
+    """Return a NetworkX graph as tables of nodes and edges, with attributes as columns."""
     if not graph.number_of_nodes():
         raise GraphError(f"{source}: a graph without nodes")
     names = dict.fromkeys(str(name) for _, values in graph.nodes(data=True) for name in values)
     id_name = "id" if "id" not in names else "node_id" if "node_id" not in names else "networkx_id"
-    found: dict[str, list[object]] = {name: [] for name in names}
+    attributes: dict[str, list[object]] = {name: [] for name in names}
     for _, values in graph.nodes(data=True):
         cells = {str(name): value for name, value in values.items()}
         for name in names:
-            found[name].append(cells.get(name))
+            attributes[name].append(cells.get(name))
     columns: dict[str, Sequence[str]] = {id_name: [str(node) for node in graph.nodes]}
-    columns |= {name: make_column(cells, source, name, "node") for name, cells in found.items()}
+    columns |= {
+        name: make_column(cells, source, name, "node") for name, cells in attributes.items()
+    }
     weights = sorted({str(name) for _, _, values in graph.edges(data=True) for name in values})
 
     def edges() -> Iterator[tuple[int, list[str]]]:
@@ -82,10 +84,7 @@ def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:
 
 
 def is_edge_list(edges: Any) -> bool:
-    """Whether this is a file of two ids a line with spaces between them.
-
-    NetworkX and SNAP write edges so.
-    """
+    """Whether this is a file of two ids per line with spaces between, as NetworkX writes it."""
     if not isinstance(edges, (str, PathLike)):
         return False
     path = Path(edges)
@@ -98,10 +97,7 @@ def is_edge_list(edges: Any) -> bool:
 
 
 def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
-    """Open a file of two ids a line, separated by spaces, tabs or a comma.
-
-    What follows the two is not read; # begins a comment.
-    """
+    """Open a file of two ids per line, separated by spaces, tabs or a comma; # begins a comment."""
     path = Path(edges)
     notes: list[str] = []
     check_file(path)
@@ -121,29 +117,14 @@ def open_edge_list(edges: str | PathLike[str], encoding: str | None) -> Rows:
 
 
 def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGraph:
-    """Make a graph from matrices: NumPy arrays, SciPy matrices, tensors or lists.
+    """Make a graph, with no class known, from (N, d) features and an adjacency or edge_index.
 
-    Args:
-        x: (N, d) features.
-        edges: An adjacency (N, N), in which what is not zero is an edge, or an edge_index (2, E) of
-            whole numbers. With two nodes, (2, 2) is an adjacency.
-        name: What messages call it.
-
-    Returns:
-        The graph, with no class known.
-
-    Raises:
-        GraphError: The shapes do not fit.
+    An adjacency is (N, N), non-zero where there is an edge; an edge_index is (2, E). With two
+    nodes, (2, 2) is an adjacency.
     """
-    x = _array(x)
-    edges = _array(edges)
-    shape = tuple(edges.shape)
-    if (
-        len(shape) == 2
-        and shape[0] == 2
-        and shape != (x.shape[0], x.shape[0])
-        and not sp.issparse(edges)
-    ):
+    x, edges = _to_array(x), _to_array(edges)
+    n, shape = x.shape[0], tuple(edges.shape)
+    if len(shape) == 2 and shape[0] == 2 and shape != (n, n) and not sp.issparse(edges):
         graph = Graph.of(x, edges, source=name)
     else:
         if len(shape) != 2 or shape[0] != shape[1]:
@@ -151,16 +132,16 @@ def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGrap
                 f"{name}: an adjacency is a square matrix and an edge_index has two rows, "
                 f"this has shape {shape or None}"
             )
-        if x.shape[0] != shape[0]:
-            raise GraphError(f"{name}: x has {x.shape[0]} nodes, the adjacency has {shape[0]}")
+        if n != shape[0]:
+            raise GraphError(f"{name}: x has {n} nodes, the adjacency has {shape[0]}")
         entries = sp.coo_array(edges)
         entries.eliminate_zeros()
         graph = Graph.of(x, np.stack(entries.coords), source=name)
     return LabelledGraph(graph, np.full(graph.num_nodes, UNKNOWN), (), name=name)
 
 
-def _array(values: Any) -> Any:
-    """A tensor or lists of numbers as a NumPy array; arrays and matrices as they are."""
+def _to_array(values: Any) -> Any:
+    """Return a tensor or lists of numbers as a NumPy array; arrays and matrices as they are."""
     if hasattr(values, "detach"):
         return values.detach().cpu().numpy()
     return values if hasattr(values, "shape") else np.asarray(values)

@@ -1,9 +1,7 @@
-"""Raw files of PyTorch Geometric's `Amazon`, `Coauthor` and `CitationFull`: one npz of CSR parts.
+"""Graphs as npz files: nodenova's own form, and the raw files of PyTorch Geometric's datasets.
 
-PyTorch Geometric's own reader makes the features dense: 1.2 GB on Coauthor Physics. Here they stay
-sparse; what is read is the same.
-
-Graphs as one npz file: a form users bring in, and the one that ships with the package.
+PyTorch Geometric's own reader of `Amazon`, `Coauthor` and `CitationFull` makes the features dense:
+1.2 GB on Coauthor Physics. Here they stay sparse; the content is the same.
 """
 
 from __future__ import annotations
@@ -24,25 +22,20 @@ from nodenova.graph import Graph
 
 CSR_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
 OPTIONAL = ("train_mask", "val_mask", "test_mask", "node_ids", "feature_names", "class_names")
-BESIDE = ("edge_weight", "vectors")  # of a graph
-KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL, *BESIDE)
+GRAPH_PARTS = ("edge_weight", "vectors")
+KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL, *GRAPH_PARTS)
+RAW_PARTS = ("data", "indices", "indptr", "shape")
+RAW_ERRORS = (
+    OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def load_graph(path: str | PathLike[str]) -> LabelledGraph:
-    """Read a graph from an npz file.
+    """Read a graph, named after its file, from an npz file.
 
-    Args:
-        path: A file with the arrays `x` (N, d), or its CSR parts `x_data`, `x_indices`, `x_indptr`,
-            `x_shape`; `edge_index` (2, E); `y` (N,) with -1 for unknown (all unknown when left
-            out); optionally `train_mask`, `val_mask`, `test_mask`, `node_ids`, `feature_names`,
-            `class_names`, `edge_weight` (E,) and `vectors` (N, k) of texts.
-
-    Returns:
-        The graph, called by the name of its file.
-
-    Raises:
-        GraphError: The file is damaged or holds pickled objects, an array is missing, or two arrays
-            do not fit together.
+    Its arrays are `x` (N, d) or its CSR parts `x_data`, `x_indices`, `x_indptr`, `x_shape`;
+    `edge_index` (2, E); and optionally `y` (N,), -1 = unknown, and those in `OPTIONAL` and
+    `GRAPH_PARTS`. Pickled objects are refused.
     """
     path = Path(path)
     arrays = _read(path)
@@ -51,11 +44,10 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
         raise GraphError(
             f"{source}: edge_index is missing; it has {', '.join(sorted(arrays)) or 'no arrays'}"
         )
-    for listed in ("feature_names", "class_names"):
-        if listed in arrays and arrays[listed].ndim != 1:
+    for key in ("feature_names", "class_names"):
+        if key in arrays and arrays[key].ndim != 1:
             raise GraphError(
-                f"{source}: {listed} must be a list of names, "
-                f"it has {arrays[listed].ndim} dimensions"
+                f"{source}: {key} must be a list of names, it has {arrays[key].ndim} dimensions"
             )
     names = arrays.get("feature_names")
     graph = Graph.of(
@@ -84,14 +76,7 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
 
 
 def graph_npz(graph: Graph) -> bytes:
-    """The content of an npz file that `load_graph` reads: the graph, with no label in it.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> content = graph_npz(nova.Graph.of([[1.0], [3.0]], [[0], [1]]))
-        >>> sorted(np.load(io.BytesIO(content)))
-        ['edge_index', 'node_ids', 'x']
-    """
+    """Return the content of an npz file that `load_graph` reads: the graph, without labels."""
     x = graph.x
     arrays = {"edge_index": graph.edge_index, "node_ids": graph.node_ids}
     if isinstance(x, np.ndarray):
@@ -99,7 +84,7 @@ def graph_npz(graph: Graph) -> bytes:
     else:
         parts = (x.data, x.indices, x.indptr, np.array(x.shape))
         arrays |= dict(zip(CSR_PARTS, parts, strict=True))
-    for name in BESIDE:
+    for name in GRAPH_PARTS:
         if getattr(graph, name) is not None:
             arrays[name] = getattr(graph, name)
     if graph.feature_names is not None:
@@ -120,7 +105,7 @@ def _read(path: Path) -> Mapping[str, np.ndarray]:
                     f"{path.name}: a single array, not an npz archive with x, edge_index and y"
                 )
             return {name: archive[name] for name in archive.files if name in KNOWN}
-    # The last is what zipfile raises for a compression that it does not know.
+    # zipfile raises NotImplementedError for a compression that it does not know.
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
         raise GraphError(f"{path.name}: not a readable npz file ({error})") from error
     except ValueError as error:
@@ -158,49 +143,30 @@ def _mask(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
     return mask
 
 
-PARTS = ("data", "indices", "indptr", "shape")
-
-
 def read_raw_npz(path: Path, name: str, num_classes: int) -> LabelledGraph:
     """Read a graph without a published split from CSR parts of features and adjacency.
 
-    Args:
-        path: An npz file with `attr_data`, `attr_indices`, `attr_indptr`, `attr_shape` (features),
-            the same four parts of `adj` (adjacency) and `labels`. Other arrays are not opened.
-        name: What the graph is called, also in error messages.
-        num_classes: How many classes it is known to have.
-
-    Returns:
-        The graph: a feature is there or not (1 or 0), edges go both ways, self-loops are dropped.
-
-    Raises:
-        DatasetError: The file is damaged or of another form.
+    The file has `attr_data`, `attr_indices`, `attr_indptr`, `attr_shape` (features), the same four
+    parts of `adj` (adjacency) and `labels`. Features become 0 or 1, edges go both ways, and
+    self-loops are dropped.
     """
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
-            x, adjacency = _matrix(archive, "attr"), _matrix(archive, "adj").tocoo()
+            x, adjacency = _raw_matrix(archive, "attr"), _raw_matrix(archive, "adj").tocoo()
             y = np.asarray(archive["labels"]).reshape(-1).astype(np.int64)
         x.data = (x.data > 0).astype(np.float32)
         graph = Graph.of(x, np.stack(adjacency.coords), dense=False, source=name)
         if len(y) and int(y.max()) >= num_classes:
             raise GraphError(f"labels hold {int(y.max())}, but there are {num_classes} classes")
         return LabelledGraph(graph, y, tuple(map(str, range(num_classes))), name=name)
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        ValueError,
-        TypeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DatasetError(f"{name}: the raw file {path} cannot be read ({said})") from error
+    except RAW_ERRORS as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DatasetError(f"{name}: the raw file {path} cannot be read ({what})") from error
 
 
-def _matrix(archive: np.lib.npyio.NpzFile, what: str) -> sp.csr_array:
-    data, indices, indptr, shape = (archive[f"{what}_{part}"] for part in PARTS)
+def _raw_matrix(archive: np.lib.npyio.NpzFile, name: str) -> sp.csr_array:
+    data, indices, indptr, shape = (archive[f"{name}_{part}"] for part in RAW_PARTS)
     matrix = sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
     matrix.check_format(full_check=True)
     matrix.sum_duplicates()

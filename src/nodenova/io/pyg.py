@@ -1,7 +1,4 @@
-"""PyTorch Geometric's HeteroData as a labelled graph: nodes of one type, linked in several ways.
-
-PyTorch Geometric's Data objects as labelled graphs.
-"""
+"""PyTorch Geometric's Data and HeteroData as labelled graphs."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph
+from nodenova.display import plural
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.io.edges import EdgeType, combined
@@ -19,28 +17,29 @@ from nodenova.io.edges import EdgeType, combined
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+MAX_SHARED = 500  # a node of another type that links more nodes than this is left out
+
 
 def from_pyg(
     data: Data, *, class_names: Sequence[str] | None = None, split: int = 0, name: str = "PyG data"
 ) -> LabelledGraph:
     """Make a labelled graph from PyTorch Geometric's `Data`.
 
-    Where nodes are set apart for stopping (Wiki-CS has a `stopping_mask`), those stop phase 1 and
-    `val_mask` is not used.
+    If the data has a `stopping_mask`, as Wiki-CS has, it takes the place of `val_mask`.
 
     Args:
-        data: With `x`, `edge_index` and, optionally, `edge_weight` (E,), `y` (N,), -1 where the
-            class is unknown, and `train_mask`, `val_mask` and `test_mask`. A `HeteroData` is for
-            `load_graph`, which says what becomes of its edges.
-        class_names: By number; "0", "1", ... by default.
-        split: Which one to take where masks have a column for each of several published splits.
-        name: What messages and results call the graph.
+        data: Graph with `x`, `edge_index` and, optionally, `edge_weight` (E,), `y` (N,), -1 where
+            the class is unknown, and `train_mask`, `val_mask` and `test_mask`. Use `load_graph` for
+            a `HeteroData`.
+        class_names: Names of the classes; "0", "1", ... by default.
+        split: Number of the split where masks have a column for each of several published splits.
+        name: Name of the graph in messages and results.
 
     Returns:
         The graph, its classes and its published split, if it has one.
 
     Raises:
-        GraphError: `x` or `edge_index` is missing, two of them do not fit together, or there is no
+        GraphError: If `x` or `edge_index` is missing, arrays do not fit together, or there is no
             such split.
 
     Examples:
@@ -59,26 +58,57 @@ def from_pyg(
     weight = data.get("edge_weight")
     weight = None if weight is None else weight.numpy()
     graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name, edge_weight=weight)
-    return _with_labels(data, graph, class_names, split, name)
+    return _add_labels(data, graph, class_names, split, name)
 
 
-def _with_labels(
+def is_hetero(source: Any) -> bool:
+    """Whether this is a HeteroData, without importing PyTorch Geometric."""
+    return hasattr(source, "node_types") and hasattr(source, "edge_types")
+
+
+def from_hetero(
+    data: Any,
+    node_type: str | None = None,
+    shares: Mapping[str, float] | None = None,
+    name: str = "PyG data",
+) -> tuple[LabelledGraph, list[str]]:
+    """Make a labelled graph of the nodes of one type (by default the one with `y`), and notes.
+
+    Edges between these nodes stay edges. A node of another type links each two of the nodes it
+    links to, with the weight 1 / (nodes that it links to), so that all nodes of the other type
+    count alike. `shares` are the weights of the types of edges; None weighs all alike.
+
+    Examples:
+        >>> import torch
+        >>> from torch_geometric.data import HeteroData
+        >>> data = HeteroData()
+        >>> data["paper"].x, data["paper"].y = torch.eye(3), torch.tensor([0, 1, -1])
+        >>> data["author"].num_nodes = 1
+        >>> data["author", "writes", "paper"].edge_index = torch.tensor([[0, 0], [0, 2]])
+        >>> labelled, notes = from_hetero(data)
+        >>> labelled.graph.edge_index.tolist(), len(notes)
+        ([[0, 2], [2, 0]], 2)
+    """
+    target = _find_target(data, node_type, name)
+    store = data[target]
+    if store.get("x") is None:
+        raise GraphError(f"{name}: nodes of type {target!r} need x")
+    x = store["x"].numpy()
+    notes: list[str] = []
+    types = list(_edge_types(data, target, len(x), name, notes))
+    if not types:
+        raise GraphError(f"{name}: no type of edges has an end of type {target!r}")
+    ends, weight = combined(types, len(x), shares, name, notes)
+    graph = Graph.of(x, ends, source=name, edge_weight=weight)
+    return _add_labels(store, graph, None, 0, name), notes
+
+
+def _add_labels(
     data: Any, graph: Graph, class_names: Sequence[str] | None, split: int, name: str
 ) -> LabelledGraph:
-    """A graph with the classes and masks of its nodes.
-
-    Args:
-        data: That has them: a `Data`, or what a `HeteroData` has of one type of nodes.
-        graph: Of these nodes.
-        class_names: As of `from_pyg`.
-        split: As of `from_pyg`.
-        name: What messages and results call the graph.
-
-    Raises:
-        GraphError: There is no such split.
-    """
-    given = data.get("y")
-    y = np.full(graph.num_nodes, UNKNOWN) if given is None else given.numpy().reshape(-1)
+    """Add the `y` and masks of a `Data`, or of one node type of a `HeteroData`, to its graph."""
+    y = data.get("y")
+    y = np.full(graph.num_nodes, UNKNOWN) if y is None else y.numpy().reshape(-1)
     count = int(y.max()) + 1
     names = tuple(str(c) for c in range(count)) if class_names is None else tuple(class_names)
 
@@ -102,64 +132,7 @@ def _with_labels(
     )
 
 
-MAX_SHARED = 500  # nodes that one of another type may link: more say little, and link everything
-
-
-def is_hetero(source: Any) -> bool:
-    """Whether this is a HeteroData, without importing PyTorch Geometric."""
-    return hasattr(source, "node_types") and hasattr(source, "edge_types")
-
-
-def from_hetero(
-    data: Any,
-    node_type: str | None = None,
-    shares: Mapping[str, float] | None = None,
-    name: str = "PyG data",
-) -> tuple[LabelledGraph, list[str]]:
-    """Make a labelled graph of the nodes of one type.
-
-    Edges between these nodes stay edges. A node of another type that links to several of them links
-    these to each other, each two with the weight 1 / (nodes that it links to); so every node of the
-    other type counts alike. `edge_types.combined` makes one graph of all types of edges.
-
-    Args:
-        data: With `x` and, optionally, `y` and masks of the nodes of one type.
-        node_type: Which; the one that has `y` unless given.
-        shares: What each type of edges weighs, by name; None for all alike.
-        name: What messages and results call the graph.
-
-    Returns:
-        The graph with its classes, and what was done to edges.
-
-    Raises:
-        GraphError: There is no such type of nodes or edges, or it has no features.
-
-    Examples:
-        >>> import torch
-        >>> from torch_geometric.data import HeteroData
-        >>> data = HeteroData()
-        >>> data["paper"].x, data["paper"].y = torch.eye(3), torch.tensor([0, 1, -1])
-        >>> data["author"].num_nodes = 1
-        >>> data["author", "writes", "paper"].edge_index = torch.tensor([[0, 0], [0, 2]])
-        >>> labelled, notes = from_hetero(data)
-        >>> labelled.graph.edge_index.tolist(), len(notes)
-        ([[0, 2], [2, 0]], 2)
-    """
-    target = _target(data, node_type, name)
-    store = data[target]
-    if store.get("x") is None:
-        raise GraphError(f"{name}: nodes of type {target!r} need x")
-    x = store["x"].numpy()
-    notes: list[str] = []
-    types = list(_links(data, target, len(x), name, notes))
-    if not types:
-        raise GraphError(f"{name}: no type of edges has an end of type {target!r}")
-    ends, weight = combined(types, len(x), shares, name, notes)
-    graph = Graph.of(x, ends, source=name, edge_weight=weight)
-    return _with_labels(store, graph, None, 0, name), notes
-
-
-def _target(data: Any, node_type: str | None, name: str) -> str:
+def _find_target(data: Any, node_type: str | None, name: str) -> str:
     known = ", ".join(map(str, data.node_types))
     if node_type is not None:
         if node_type not in data.node_types:
@@ -173,66 +146,63 @@ def _target(data: Any, node_type: str | None, name: str) -> str:
     return labelled[0]
 
 
-def _links(data: Any, target: str, n: int, name: str, notes: list[str]) -> Iterator[EdgeType]:
-    """What links nodes of a type, type of edges by type of edges."""
-    beyond = []
+def _edge_types(data: Any, target: str, n: int, name: str, notes: list[str]) -> Iterator[EdgeType]:
+    """Yield the links between nodes of the target type, one type of edges at a time."""
+    unused = []
     seen: dict[tuple[str, str], list[tuple[str, np.ndarray]]] = {}
     relations = [relation for _, relation, _ in data.edge_types]
     for triple in data.edge_types:
         source, relation, end = triple
-        called = relation if relations.count(relation) == 1 else " ".join(triple)
+        title = relation if relations.count(relation) == 1 else " ".join(triple)
         if target not in (source, end):
-            beyond.append(" ".join(triple))
+            unused.append(" ".join(triple))
             continue
         ends = data[triple]["edge_index"].numpy().astype(np.int64)
         weight = data[triple].get("edge_weight")
         weight = None if weight is None else weight.numpy().astype(np.float64)
         keys = np.sort(ends[0] << 32 | ends[1])
         back = np.sort(ends[1] << 32 | ends[0])
-        twin = [who for who, those in seen.get((end, source), ()) if np.array_equal(those, back)]
-        if twin:
-            notes.append(f"{name}: edges {called!r} are edges {twin[0]!r} reversed; used once")
+        twins = [twin for twin, other in seen.get((end, source), ()) if np.array_equal(other, back)]
+        if twins:
+            notes.append(f"{name}: edges {title!r} are edges {twins[0]!r} reversed; used once")
             continue
-        seen.setdefault((source, end), []).append((called, keys))
+        seen.setdefault((source, end), []).append((title, keys))
         if source == end:
-            yield EdgeType(called, ends, weight)
+            yield EdgeType(title, ends, weight)
             continue
-        other = source if end == target else end
-        ours = ends if source == target else ends[::-1]
-        yield _shared(called, ours, weight, n, (other, target), name, notes)
-    if beyond:
+        other_type = source if end == target else end
+        ends = ends if source == target else ends[::-1]
+        where = f"{name}: edges {title!r}"
         notes.append(
-            f"{name}: edges without an end of type {target!r} are not used: {', '.join(beyond)}"
+            f"{where} link nodes of type {target!r} that share one of type {other_type!r}, "
+            "each two by 1 / (nodes that it links to)"
+        )
+        edge_type, hubs = _link_shared(title, ends, weight, n)
+        if hubs:
+            nodes = plural(
+                hubs, f"node of type {other_type!r} links", f"nodes of type {other_type!r} link"
+            )
+            notes.append(f"{where}: {nodes} more than {MAX_SHARED} nodes each; left out")
+        yield edge_type
+    if unused:
+        notes.append(
+            f"{name}: edges without an end of type {target!r} are not used: {', '.join(unused)}"
         )
 
 
-def _shared(
-    called: str,
-    ends: np.ndarray,
-    weight: np.ndarray | None,
-    n: int,
-    kinds: tuple[str, str],
-    name: str,
-    notes: list[str],
-) -> EdgeType:
-    """Links between nodes that share a node of another type."""
-    other, target = kinds
+def _link_shared(
+    title: str, ends: np.ndarray, weight: np.ndarray | None, n: int
+) -> tuple[EdgeType, int]:
+    """Link nodes that share a node of another type; also return the number of hubs left out."""
     values = np.ones(ends.shape[1]) if weight is None else weight
     links = sp.csc_array((values, (ends[0], ends[1])), shape=(n, int(ends[1].max(initial=0)) + 1))
     linked = np.diff(links.indptr)
     if weight is None:
-        links.data[:] = 1.0  # there twice, and counted once
+        links.data[:] = 1.0  # a repeated link counts once
     total = np.asarray(links.sum(axis=0)).ravel()
     usable = (linked > 1) & (linked <= MAX_SHARED)
     scale = np.divide(1.0, total, out=np.zeros(len(total)), where=usable)
     pairs = sp.coo_array(sp.triu(links @ sp.diags_array(scale) @ links.T, k=1))
-    said = f"edges {called!r} link nodes of type {target!r} that share one of type {other!r}"
-    notes.append(f"{name}: {said}, each two by 1 / (nodes that it links to)")
-    hubs = int((linked > MAX_SHARED).sum())
-    if hubs:
-        notes.append(
-            f"{name}: edges {called!r}: {hubs:,} nodes of type {other!r} link more than "
-            f"{MAX_SHARED} nodes each and are left out"
-        )
-    kept = pairs.data > 0
-    return EdgeType(called, np.stack(pairs.coords)[:, kept].astype(np.int64), pairs.data[kept])
+    positive = pairs.data > 0
+    ends = np.stack(pairs.coords)[:, positive].astype(np.int64)
+    return EdgeType(title, ends, pairs.data[positive]), int((linked > MAX_SHARED).sum())
