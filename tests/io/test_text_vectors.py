@@ -85,7 +85,7 @@ def test_a_graph_that_is_ready_takes_a_file_and_keeps_it(tmp_path: Path) -> None
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: give one row"),
+    "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: "),
     "one dimension": (np.zeros(5), r"vectors have shape \(5,\), but there are 5 nodes"),
     "not a number": (np.full((5, 2), np.nan), "the vector of node 0 has a number that is not"),
     "texts": (np.full((5, 2), "x"), "vectors are not a table of numbers"),
