@@ -1,14 +1,15 @@
-"""Choose how Prism groups a mixture, on classes that no published figure is about.
+"""Choose how Prism groups a mixture, on classes that no published number uses.
 
     python tools/choose_mixed.py run|show ROWS
 
-run   appends a JSON line to ROWS for each graph, draw of classes, share of known nodes and way of
-      grouping: All and H (block matching) on nodes held out. What is there is not run again.
-show  prints the means; --log docs/experiments/open-world.md puts them into the page.
+run   appends one JSON line to ROWS for each graph, draw of classes, share of known nodes and
+      variant of the grouping: All and H (block matching) on held-out nodes. Existing lines are not
+      computed again.
+show  prints the means; --log docs/experiments/open-world.md writes them into the page.
 
-Of graphs that tools/measure_mixed.py measures (--measured), only classes that are known in its
-split take part: half of them are hidden. Of all others (--others, tools/make_further.py) every
-class may.
+For graphs that tools/measure_mixed.py measures (--measured), only the classes that are known in its
+split are used: half of them are hidden. For other graphs (--others, tools/make_further.py) all
+classes are used.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from unittest.mock import patch
 import into_page
 import numpy as np
 from learn_counting import load
-from measure_mixed import MIN_CLASS, divided, score, told, unlabelled
+from measure_mixed import MIN_CLASS, divide, predict_strict, score, unlabelled
 from measure_mixed import classes_of as measured_classes
 
 import nodenova as nova
@@ -40,12 +41,12 @@ Change = Callable[[], AbstractContextManager[Any]]
 
 
 def of_all_nodes() -> AbstractContextManager[Any]:
-    """Directions of all unlabelled nodes, known ones as they come."""
+    """Principal components of all unlabelled nodes, without weights."""
     balanced = WhitenedSpace.of.__func__  # type: ignore[attr-defined]
 
-    def plain(cls: Any, *given: Any) -> WhitenedSpace:
-        scene: WhitenedSpace = balanced(cls, *given[:5])
-        return scene
+    def plain(cls: Any, *arguments: Any) -> WhitenedSpace:
+        space: WhitenedSpace = balanced(cls, *arguments[:5])
+        return space
 
     return patch.object(WhitenedSpace, "of", classmethod(plain))
 
@@ -58,7 +59,7 @@ def squared_odds() -> AbstractContextManager[Any]:
     both = ExitStack()
     both.enter_context(patch.object(novelty, "MAX_ODDS", novelty.MAX_ODDS**2))
     plain = novelty.odds_of_new
-    both.enter_context(patch.object(novelty, "odds_of_new", lambda found: plain(found) ** 2))
+    both.enter_context(patch.object(novelty, "odds_of_new", lambda cells: plain(cells) ** 2))
     return both
 
 
@@ -72,12 +73,12 @@ WAYS: dict[str, Change] = {
 }
 
 
-def _even(found: list[novelty.Coverage]) -> np.ndarray:
-    return np.ones(len(found[0].cell))
+def _even(cells: list[novelty.CellNovelty]) -> np.ndarray:
+    return np.ones(len(cells[0].cell))
 
 
 def hidden(measured: bool) -> Callable[[LabelledGraph, int], tuple[np.ndarray, np.ndarray]]:
-    """How known and hidden classes are drawn."""
+    """Return the function that draws known and hidden classes."""
 
     def draw(labelled: LabelledGraph, split: int) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng([split, 77])
@@ -92,7 +93,7 @@ def hidden(measured: bool) -> Callable[[LabelledGraph, int], tuple[np.ndarray, n
 
 def lines(labelled: LabelledGraph, name: str, split: int, measured: bool) -> Iterator[Any]:
     with patch("measure_mixed.classes_of", hidden(measured)):
-        first, pool, held, y = divided(labelled, split)
+        first, pool, held, y = divide(labelled, split)
     o = len(first.class_names)
     k = int(y.max()) + 1 - o
     with shared_passes():
@@ -100,31 +101,32 @@ def lines(labelled: LabelledGraph, name: str, split: int, measured: bool) -> Ite
         for share in SHARES:
             ids = unlabelled(pool, y[pool] < o, share, 3 * k)
             task = nova.NewTask(labelled.graph, ids, k, mixed=True)
-            said = {"told": told(model, nova.NewTask(labelled.graph, ids[y[ids] >= o], k))}
+            strict = nova.NewTask(labelled.graph, ids[y[ids] >= o], k)
+            classes = {"told": predict_strict(model, strict)}
             for way, change in WAYS.items():
                 with change():
-                    said[way] = nova.discover(model, task).predict(labelled.graph)
-            for way, predicted in said.items():
+                    classes[way] = nova.discover(model, task).predict(labelled.graph)
+            for way, predicted in classes.items():
                 what = {"graph": name, "split": split, "share": share, "way": way}
                 yield what | score(predicted, y, held, o, k, k)
 
 
 def run(rows: Path, graphs: list[tuple[str, bool]], splits: range) -> None:
-    made = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
-    done = {(row["graph"], row["split"]) for row in made}
+    existing = rows.read_text().splitlines() if rows.exists() else []
+    done = {(row["graph"], row["split"]) for row in map(json.loads, existing)}
     for split in splits:
         for path, measured in graphs:
             name = Path(path).stem
             if (name, split) not in done:
-                found = [json.dumps(line) for line in lines(load(path), name, split, measured)]
+                new = [json.dumps(line) for line in lines(load(path), name, split, measured)]
                 with rows.open("a") as file:
-                    file.write("\n".join(found) + "\n")
+                    file.write("\n".join(new) + "\n")
 
 
 def table(rows: Path) -> str:
     made = [json.loads(line) for line in rows.read_text().splitlines()]
     graphs, splits = ({row[key] for row in made} for key in ("graph", "split"))
-    said = [
+    rows_of_table = [
         f"| {len(graphs)} graphs, draws of classes: {len(splits)} | "
         + " | ".join(f"{100 * share:.0f} %" for share in SHARES)
         + " | mean |",
@@ -136,12 +138,12 @@ def table(rows: Path) -> str:
             for share in SHARES
         ]
         cells = [f"{both[0]:.1f}/{both[1]:.1f}" for both in [*means, np.mean(means, axis=0)]]
-        said.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(said)
+        rows_of_table.append(f"| {way} | {' | '.join(cells)} |")
+    return "\n".join(rows_of_table)
 
 
 def mean_of(made: list[Any], way: str, share: float, graph: str) -> np.ndarray:
-    """All and H."""
+    """Mean All and H."""
     mine = [r for r in made if (r["way"], r["share"], r["graph"]) == (way, share, graph)]
     return np.mean([[r["all"], r["h"]] for r in mine], axis=0)
 
@@ -155,7 +157,7 @@ def main() -> None:
     parser.add_argument("--measured", nargs="*", default=["cora", "citeseer", "wordnet"])
     parser.add_argument("--others", nargs="*", default=[])
     parser.add_argument("--splits", type=int, nargs=2, default=(0, 2), metavar=("FIRST", "END"))
-    parser.add_argument("--log", type=Path, help="a page to put the table into")
+    parser.add_argument("--log", type=Path, help="page into which the table is written")
     arguments = parser.parse_args()
     if arguments.what == "run":
         graphs = [(g, True) for g in arguments.measured] + [(g, False) for g in arguments.others]

@@ -1,10 +1,12 @@
-"""Fit the weights of counting; `learn_counting.py` is the command."""
+"""Fit and evaluate the weights of counting; `learn_counting.py` is the command."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +14,25 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
-from nodenova.open_world.count import CLIP, Evidence, Logit
+from nodenova.open_world.count import (
+    CLIP,
+    SET_SHARE,
+    ClassCountEstimate,
+    Evidence,
+    LinearScore,
+    best_number,
+    estimate_count,
+)
+from nodenova.open_world.count_features import NOVELTY_FEATURES, NUMBER_FEATURES, STRICT_FEATURES
 
 Row = dict[str, Any]
-# Which way each feature may speak: +1, -1, or 0 for either.
-NUMBER_SIGNS = {
-    "log": 0,
-    "linear": 0,
-    "one": 0,
-    "wide": -1,
-    "off_scatter": -1,
-    "silhouette": 1,
-    "off_silhouette": -1,
-    "alike": -1,
-    "alike_much": -1,
-    "alike_next": 1,
-    "loosest": 1,
-    "smallest": 1,
-    "off_loose": -1,
-    "off_tight": -1,
-    "off_covered": -1,
-    "wide_plain": -1,
-}
-NEW_SIGNS = {
-    "like_old_1": -1,
-    "like_old_2": -1,
-    "like_old_4": -1,
-    "share_4": 1,
-    "scatter_0": 1,
-    "simes": -1,
-    "bonferroni": -1,
-    "pooled": -1,
-    "share": 1,
-    "sure": 1,
-}
-PENALTY = 0.01  # both of squares and of absolute values
-KEPT = 12  # features with the largest weights
+SIGNS = {f.name: f.sign for f in (*NUMBER_FEATURES, *STRICT_FEATURES, *NOVELTY_FEATURES)}
+PENALTY = 0.01  # of squares and of absolute values
+MAX_FEATURES = 12  # features with the largest weights
+FALSE_ALARMS = 0.05
+STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
+KINDS = ("mixed", "strict")
+HEAD = 3  # lines of a table up to the mean of graphs
 
 
 def read(rows: Path) -> list[Row]:
@@ -56,36 +41,36 @@ def read(rows: Path) -> list[Row]:
 
 def evidence(row: Row) -> Evidence:
     return Evidence(
-        {key: np.array(value) for key, value in row["by_number"].items()},
-        {key: np.array(value) for key, value in row["of_new"].items()},
+        {key: np.array(value) for key, value in row["number"].items()},
+        {key: np.array(value) for key, value in row["novelty"].items()},
         row["p_value"],
-        row["share_said"],
+        row["novel_share"],
         row["n"],
     )
 
 
 def graph_weights(rows: Sequence[Row]) -> np.ndarray:
-    """Every graph counts alike."""
+    """(rows,) weights with the same total for every graph."""
     size = Counter(r["graph"] for r in rows)
     return np.array([1 / size[r["graph"]] for r in rows])
 
 
-def scaled(values: np.ndarray) -> tuple[np.ndarray, float, float]:
+def standardize(values: np.ndarray) -> tuple[np.ndarray, float, float]:
     mean, spread = float(values.mean()), float(max(values.std(), 1e-6))
     return np.clip((values - mean) / spread, -CLIP, CLIP), mean, spread
 
 
-def bounded(
+def minimize_bounded(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], signs: Sequence[int], free: int = 0
 ) -> np.ndarray:
-    """The least of a loss, with a penalty on all weights but the last `free`; signs are held."""
+    """Minimize a loss with fixed signs and a penalty on all weights but the last `free`."""
     size = len(signs)
 
     def penalized(b: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = loss(b)
-        held = np.r_[np.ones(size), np.zeros(free)]
-        slope = slope + held * (2 * PENALTY * b + PENALTY * np.sign(b))
-        return value + PENALTY * float(held @ (b**2 + np.abs(b))), slope
+        penalty = np.r_[np.ones(size), np.zeros(free)]
+        slope = slope + penalty * (2 * PENALTY * b + PENALTY * np.sign(b))
+        return value + PENALTY * float(penalty @ (b**2 + np.abs(b))), slope
 
     limits = {1: (0, None), -1: (None, 0), 0: (None, None)}
     bounds = [limits[sign] for sign in signs] + [(None, None)] * free
@@ -93,11 +78,11 @@ def bounded(
     return minimize(penalized, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
-def fit_number(rows: Sequence[Row], names: Sequence[str]) -> Logit:
-    """The conditional logit over 1..15."""
+def fit_number(rows: Sequence[Row], names: Sequence[str]) -> LinearScore:
+    """Fit the conditional logit over 1..15."""
     columns, places = [], []
     for name in names:
-        x, mean, spread = scaled(np.array([r["by_number"][name] for r in rows]))
+        x, mean, spread = standardize(np.array([r["number"][name] for r in rows]))
         columns.append(x)
         places.append((mean, spread))
     x = np.stack(columns, axis=2)  # (tasks, candidates, features)
@@ -114,24 +99,28 @@ def fit_number(rows: Sequence[Row], names: Sequence[str]) -> Logit:
         value = float(weight @ (logsumexp(score, axis=1) - score[at, k]))
         return value, np.einsum("t,tc,tcf->f", weight, slope, x)
 
-    b = bounded(loss, [NUMBER_SIGNS[name] for name in names])
-    return Logit({n: (*p, float(w)) for n, p, w in zip(names, places, b, strict=True)})
+    b = minimize_bounded(loss, [SIGNS[name] for name in names])
+    return LinearScore({n: (*p, float(w)) for n, p, w in zip(names, places, b, strict=True)})
 
 
-def strongest(
-    fit: Callable[[Sequence[Row], Sequence[str]], Logit], rows: Sequence[Row], names: Sequence[str]
-) -> Logit:
-    """Fitted on all features, then once more on those that matter."""
+def fit_strongest(
+    fit: Callable[[Sequence[Row], Sequence[str]], LinearScore],
+    rows: Sequence[Row],
+    names: Sequence[str],
+) -> LinearScore:
+    """Fit on all features, then again on those with the largest weights."""
     first = fit(rows, names)
     order = sorted(names, key=lambda name: -abs(first.features[name][2]))
-    return fit(rows, [name for name in names if name in order[:KEPT] and first.features[name][2]])
+    return fit(
+        rows, [name for name in names if name in order[:MAX_FEATURES] and first.features[name][2]]
+    )
 
 
-def fit_new(rows: Sequence[Row], names: Sequence[str]) -> Logit:
-    """The logit of whether anything is new; tasks with and without count alike."""
+def fit_new(rows: Sequence[Row], names: Sequence[str]) -> LinearScore:
+    """Fit the logit of whether any class is new; both answers have the same total weight."""
     columns, places = [], []
     for name in names:
-        x, mean, spread = scaled(np.array([r["of_new"][name] for r in rows]))
+        x, mean, spread = standardize(np.array([r["novelty"][name] for r in rows]))
         columns.append(x)
         places.append((mean, spread))
     x = np.stack([*columns, np.ones(len(rows))], axis=1)
@@ -144,13 +133,13 @@ def fit_new(rows: Sequence[Row], names: Sequence[str]) -> Logit:
         value = float(weight @ (np.logaddexp(0, score) - y * score))
         return value, x.T @ (weight * (expit(score) - y))
 
-    b = bounded(loss, [NEW_SIGNS[name] for name in names], free=1)
+    b = minimize_bounded(loss, [SIGNS[name] for name in names], free=1)
     features = {n: (*p, float(w)) for n, p, w in zip(names, places, b[:-1], strict=True)}
-    return Logit(features, float(b[-1]))
+    return LinearScore(features, float(b[-1]))
 
 
 def fit_odds(rows: Sequence[Row]) -> list[float]:
-    """How the odds of a cell to be new depend on its features, cells by their size."""
+    """Fit the log-odds of a cell to be new on its features; cells are weighted by their size."""
     x, share, weight = [], [], []
     for row in rows:
         for cells in row["cells"]:
@@ -170,14 +159,211 @@ def fit_odds(rows: Sequence[Row]) -> list[float]:
 
 
 def odds_without_each(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """graph -> the odds of cells learnt on all other graphs."""
+    """{graph: log-odds of cells learnt on all other graphs}."""
     return {g: fit_odds([r for r in rows if r["graph"] != g]) for g in graphs_of(rows)}
 
 
-def stretched(logit: Logit, by: float) -> Logit:
-    """The same, surer or less sure of itself."""
-    return Logit({n: (m, s, by * w) for n, (m, s, w) in logit.features.items()}, by * logit.bias)
+def stretch(score: LinearScore, by: float) -> LinearScore:
+    """Multiply all weights by a factor: the same order of numbers, more or less certain."""
+    weights = {n: (m, s, by * w) for n, (m, s, w) in score.features.items()}
+    return LinearScore(weights, by * score.bias)
 
 
 def graphs_of(rows: Sequence[Row]) -> list[str]:
     return sorted({r["graph"] for r in rows})
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tables in Markdown: the means over graphs, and all lines."""
+
+    means: str
+    whole: str
+
+
+def learn(rows: Path, cells: Path, write: Path | None, fresh: int) -> Report:
+    """Evaluate on tasks with a seed from `fresh` on, by weights learnt on the others; write those
+    learnt on all tasks."""
+    made = read(rows)
+    new, judged, threshold, anything = learn_new(made)
+    means, whole = [*anything], [*anything]
+    for kind in KINDS:
+        these = of_kind(made, kind)
+        others = [r for r in these if r["seed"] >= fresh]
+        earlier = [r for r in these if r["seed"] < fresh]
+        _, counts = learn_number(earlier, others, judged, threshold)
+        table = number_table(kind, others, counts)
+        means += ["", *table[:HEAD]]
+        whole += ["", *table]
+    if write is not None:
+        weights: dict[str, Any] = {"odds": fit_odds(read(cells))}
+        for kind in KINDS:
+            weights[kind], _ = learn_number(of_kind(made, kind), [], judged, threshold)
+        write.write_text(as_module(weights, new, made))
+    return Report("\n".join(means), "\n".join(whole))
+
+
+def of_kind(made: Sequence[Row], kind: str) -> list[Row]:
+    """Tasks of a kind that have new classes."""
+    return [r for r in made if r["k"] and (r["share"] > 0) == (kind == "mixed")]
+
+
+def learn_number(
+    rows: Sequence[Row],
+    others: Sequence[Row],
+    judged: Mapping[str, LinearScore],
+    threshold: Mapping[str, float],
+) -> tuple[LinearScore, list[ClassCountEstimate]]:
+    """Weights learnt on `rows`, and estimates for `others` by weights learnt without a graph."""
+    names = list(rows[0]["number"])
+    held = {
+        g: fit_strongest(fit_number, [r for r in rows if r["graph"] != g], names)
+        for g in graphs_of(rows)
+    }
+
+    def counted(these: Sequence[Row], by: Mapping[str, float]) -> list[ClassCountEstimate]:
+        stretched = {g: stretch(score, by[g]) for g, score in held.items()}
+        return [
+            estimate_count(
+                evidence(r), stretched[r["graph"]], judged[r["graph"]], threshold[r["graph"]]
+            )
+            for r in these
+        ]
+
+    tried = {by: counted(rows, dict.fromkeys(held, by)) for by in STRETCHES}
+    without = {g: fit_certainty(rows, tried, without=g) for g in held}
+    shipped = stretch(fit_strongest(fit_number, rows, names), fit_certainty(rows, tried))
+    return shipped, counted(others, without)
+
+
+def fit_certainty(
+    rows: Sequence[Row],
+    tried: Mapping[float, Sequence[ClassCountEstimate]],
+    without: str | None = None,
+) -> float:
+    """The largest factor with which 80% of the 80% sets hold the true number, on other graphs."""
+    some = [i for i, r in enumerate(rows) if r["graph"] != without]
+    weight = graph_weights([rows[i] for i in some])
+    for by, counts in tried.items():
+        inside = [rows[i]["k"] in counts[i].likely for i in some]
+        if np.average(inside, weights=weight) >= SET_SHARE:
+            return by
+    return min(tried)
+
+
+def learn_new(
+    made: Sequence[Row],
+) -> tuple[tuple[LinearScore, float], dict[str, LinearScore], dict[str, float], list[str]]:
+    """Weights and threshold learnt on all graphs; those learnt without each graph; a table."""
+    rows = [r for r in made if r["share"] > 0]
+    names = [feature.name for feature in NOVELTY_FEATURES]
+    held = {g: fit_new([r for r in rows if r["graph"] != g], names) for g in graphs_of(made)}
+    score = {id(r): float(held[r["graph"]](evidence(r).novelty)) for r in rows}
+    null = [r for r in rows if not r["k"]]
+
+    def limit(these: Sequence[Row], level: float) -> float:
+        """Score that one more such task exceeds with a probability of at most `level`."""
+        scores = sorted(score[id(r)] for r in these)
+        return scores[min(math.ceil((len(scores) + 1) * (1 - level)), len(scores)) - 1]
+
+    def level_of(graphs: Sequence[str]) -> float:
+        """Level at which false alarms stay below FALSE_ALARMS, each graph judged by the others."""
+        mine = [r for r in null if r["graph"] in graphs]
+        for level in np.arange(FALSE_ALARMS, 0.005, -0.005).tolist():
+            limits = {g: limit([r for r in mine if r["graph"] != g], level) for g in graphs}
+            if np.mean([score[id(r)] > limits[r["graph"]] for r in mine]) <= FALSE_ALARMS:
+                break
+        return float(level)
+
+    every = graphs_of(made)
+    threshold = {}
+    for g in every:
+        others = [other for other in every if other != g]
+        threshold[g] = limit([r for r in null if r["graph"] != g], level_of(others))
+    lines = [
+        "| known | tasks | new class found | novelty test, p at most 0.05 |",
+        "|---|---|---|---|",
+    ]
+    for share in sorted({r["share"] for r in rows}):
+        these = [r for r in rows if r["share"] == share]
+        new = [score[id(r)] > threshold[r["graph"]] for r in these]
+        test = [r["p_value"] <= 0.05 for r in these]
+        both = [100 * float(np.average(v, weights=graph_weights(these))) for v in (new, test)]
+        what = f"{100 * share:.0f}%" + (", nothing new" if share == 1 else "")
+        lines.append(f"| {what} | {len(these)} | {both[0]:.0f}% | {both[1]:.0f}% |")
+    limit_of_all = limit(null, level_of(every))
+    return (fit_new(rows, names), limit_of_all), held, threshold, lines
+
+
+def number_table(kind: str, rows: Sequence[Row], counts: Sequence[ClassCountEstimate]) -> list[str]:
+    """Table of errors, each graph judged by weights learnt without it; the mean comes first."""
+
+    def line(name: str, some: Sequence[int], weight: np.ndarray) -> str:
+        k = np.array([rows[i]["k"] for i in some])
+        number = np.array([best_number(np.array(counts[i].probabilities[1:])) for i in some])
+        or_none = np.array([counts[i].number for i in some])
+        inside = np.array([rows[i]["k"] in counts[i].likely for i in some])
+        size = np.array([len(counts[i].likely) for i in some])
+        off, off_zero = np.abs(number - k), np.abs(or_none - k)
+
+        def mean(values: np.ndarray) -> float:
+            return float(np.average(values, weights=weight))
+
+        cells = [
+            name,
+            str(len(some)),
+            *(f"{100 * mean(values):.0f}" for values in (off == 0, off <= 1)),
+            f"{mean(off):.2f}",
+            f"{mean(number - k):+.2f}",
+            f"{100 * mean(inside):.0f}% with {mean(size):.1f}",
+            f"{100 * mean(off_zero <= 1):.0f}, {mean(off_zero):.2f}",
+        ]
+        return f"| {' | '.join(cells)} |"
+
+    every = range(len(rows))
+    lines = [
+        f"| {kind} | tasks | exact | within one | mean error | bias | 80% set | 0 allowed |",
+        "|---|---|---|---|---|---|---|---|",
+        line("**mean of graphs**", list(every), graph_weights(rows)),
+    ]
+    for key, title in (("graph", "{}"), ("k", "{} new")):
+        for value in sorted({r[key] for r in rows}):
+            mine = [i for i in every if rows[i][key] == value]
+            lines.append(line(title.format(value), mine, np.ones(len(mine))))
+    return lines
+
+
+def as_module(
+    weights: Mapping[str, Any], new: tuple[LinearScore, float], rows: Sequence[Row]
+) -> str:
+    def table(logit: LinearScore) -> str:
+        inside = "".join(
+            f'    "{name}": ({mean:.4g}, {spread:.4g}, {weight:.4g}),\n'
+            for name, (mean, spread, weight) in logit.features.items()
+            if round(weight, 4)
+        )
+        return "{\n" + inside + "}"
+
+    odds = ", ".join(f"{value:.4g}" for value in weights["odds"])
+    return f'''"""Weights of the features of counting, written by tools/learn_counting.py.
+
+Learnt on {len(rows):,} tasks of {len(graphs_of(rows))} graphs.
+Each feature of `nodenova.open_world.count_features` has its mean, its standard deviation, and its
+weight for one standard deviation; docs/counting.md.
+"""
+
+from __future__ import annotations
+
+Weights = dict[str, tuple[float, float, float]]
+
+# Log-odds of a cell to be new: a constant, then the features of `novelty.CellNovelty`.
+ODDS = ({odds})
+# Number of new classes, in a mixture and where all nodes are new.
+MIXED: Weights = {table(weights["mixed"])}
+STRICT: Weights = {table(weights["strict"])}
+# Whether any class is new.
+NEW: Weights = {table(new[0])}
+NEW_BIAS = {new[0].bias:.4g}
+# Score of a new class; {100 * FALSE_ALARMS:.0f}% of the tasks without new classes exceed it.
+THRESHOLD = {new[1]:.4g}
+'''

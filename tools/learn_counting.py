@@ -1,24 +1,24 @@
-"""Learn what the evidence for a number of new classes is worth.
+"""Learn the weights of the features by which the number of new classes is estimated.
 
     python tools/learn_counting.py cells|collect|learn ROWS --cells CELLS
 
-cells    makes tasks from class subsets of graphs, and appends a JSON line a task to CELLS: how many
-         labelled, unlabelled and new nodes lie in each cell.
-collect  gathers the evidence in the same tasks, a line a task in ROWS. The odds of cells to be new,
-         of which some of it is made, are learnt on CELLS of all other graphs.
-learn    fits the odds to CELLS and the weights to ROWS, and prints how that went: whatever judges a
-         graph (odds, weights, how sure of themselves they are, threshold) was learnt without it.
-         How many there are is judged on tasks with a seed from --fresh on, which took no part.
-         --write src/nodenova/open_world/count_weights.py writes those learnt on all of ROWS,
-         --page docs/open-world.md and --log docs/experiments/open-world.md put the means and all
-         of it into these pages.
+cells    makes tasks from class subsets of graphs, and appends one JSON line per task to CELLS: the
+         numbers of labelled, unlabelled and new nodes in each cell.
+collect  computes the features of the same tasks, one line per task in ROWS. The odds of cells to be
+         new, which some features use, are learnt on CELLS of all other graphs.
+learn    fits the odds to CELLS and the weights to ROWS, and prints the evaluation: odds, weights,
+         certainty and threshold for a graph are learnt without that graph. The number of classes
+         is evaluated on tasks with a seed from --fresh on, which are not used for learning.
+         --write src/nodenova/open_world/count_weights.py writes the weights learnt on all of ROWS,
+         --page docs/open-world.md and --log docs/experiments/open-world.md write the means and the
+         whole tables into these pages.
 
-What is there already is not made again. --graphs: names, or paths of .npz files
+Existing lines are not computed again. --graphs takes names, or paths of .npz files
 (tools/make_further.py).
 
-A task: o known classes with 20 to 50 labelled nodes each, k new ones, 500 to 2,000 unlabelled
-nodes (fewer where classes are small), class sizes uneven, 30, 50, 70 or 90 % of them known; all of
-them (nothing new); none of them (strict).
+A task has o known classes with 20 to 50 labelled nodes each, k new classes, and 500 to 2,000
+unlabelled nodes (fewer where classes are small) with uneven class sizes, of which 30, 50, 70 or 90%
+are known; all of them (nothing new); or none of them (strict).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from typing import Any
 from unittest.mock import patch
 
 import counting_fit
-import counting_report
 import into_page
 import numpy as np
 import torch
@@ -50,21 +49,21 @@ from nodenova.nn.multirank import MultiRank
 from nodenova.nn.seeding import repeatable
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world import novelty
-from nodenova.open_world.count import gather
-from nodenova.open_world.novelty import Coverage, Partition, coverages
+from nodenova.open_world.count import collect_evidence
+from nodenova.open_world.novelty import CellNovelty, Partition, cell_novelty
 
-SHARES = (0.3, 0.5, 0.7, 0.9, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0)  # of known nodes, a task each
-MIN_CLASS = 60  # nodes of a class that takes part
+SHARES = (0.3, 0.5, 0.7, 0.9, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0)  # of known nodes, one per task
+MIN_CLASS = 60  # least nodes of a class
 MAX_OLD, MAX_NEW_CLASSES = 8, 8
-MIN_NEW = 20  # nodes of a new class, where it has as many
+MIN_NEW = 20  # least nodes of a new class, if it has as many
 
 
 def load(name: str) -> LabelledGraph:
     return load_graph(name) if name.endswith(".npz") else nova.load_dataset(name)
 
 
-def drawn(sizes: np.ndarray, total: int, rng: np.random.Generator, least: int) -> np.ndarray:
-    """How many nodes of each class there are among `total`, unevenly."""
+def draw_sizes(sizes: np.ndarray, total: int, rng: np.random.Generator, least: int) -> np.ndarray:
+    """Number of nodes of each class among `total`, unevenly drawn."""
     if not len(sizes):
         return np.zeros(0, dtype=int)
     weight = sizes**0.7 * np.exp(rng.choice([0.5, 1.0]) * rng.standard_normal(len(sizes)))
@@ -74,10 +73,7 @@ def drawn(sizes: np.ndarray, total: int, rng: np.random.Generator, least: int) -
 def tasks(
     labelled: LabelledGraph, name: str, seed: int
 ) -> Iterator[tuple[dict[str, Any], OldTask, np.ndarray, np.ndarray]]:
-    """Tasks with one draw of known classes.
-
-    Each: what it is, phase 1, its unlabelled nodes, which of them are new.
-    """
+    """Yield the tasks of one draw of known classes: (description, phase 1, ids, which are new)."""
     rng = np.random.default_rng([seed, *Path(name).stem.encode()])
     size = np.bincount(labelled.y[labelled.y >= 0], minlength=labelled.num_classes)
     large = rng.permutation(np.flatnonzero(size >= MIN_CLASS))
@@ -97,8 +93,10 @@ def tasks(
         new = rng.permutation(others)[:k]
         total = int(500 * 4 ** rng.random())
         free_old = np.array([size[c] - len(train[int(c)]) for c in old])
-        n_old = drawn(free_old, int(total * share), rng, 0) if share else np.zeros(o, dtype=int)
-        n_new = drawn(size[new], int(total * (1 - share)), rng, MIN_NEW)
+        n_old = (
+            draw_sizes(free_old, int(total * share), rng, 0) if share else np.zeros(o, dtype=int)
+        )
+        n_new = draw_sizes(size[new], int(total * (1 - share)), rng, MIN_NEW)
         parts = [members[int(c)][len(train[int(c)]) :][:n] for c, n in zip(old, n_old, strict=True)]
         found = [members[int(c)][:n] for c, n in zip(new, n_new, strict=True)]
         unlabelled = np.concatenate([*parts, *found])
@@ -118,26 +116,26 @@ def tasks(
 
 
 def collect(
-    graphs: list[str], rows: Path, seeds: range, made_of: Callable[[Task], dict[str, Any]]
+    graphs: list[str], rows: Path, seeds: range, measure: Callable[[Task], dict[str, Any]]
 ) -> None:
-    """A line for each task that has none yet."""
-    made = counting_fit.read(rows) if rows.exists() else []
-    done = {(row["graph"], row["seed"], row["task"]) for row in made}
+    """Append one line for each task that has none yet."""
+    existing = counting_fit.read(rows) if rows.exists() else []
+    done = {(row["graph"], row["seed"], row["task"]) for row in existing}
     for seed in seeds:
         for name in graphs:
             stem = Path(name).stem
-            wanted = [i for i in range(len(SHARES)) if (stem, seed, i) not in done]
-            if wanted:
+            missing = [i for i in range(len(SHARES)) if (stem, seed, i) not in done]
+            if missing:
                 with rows.open("a") as file:
-                    for task in prepared(load(name), name, seed, wanted):
-                        file.write(json.dumps(task.what | made_of(task)) + "\n")
+                    for task in fitted_tasks(load(name), name, seed, missing):
+                        file.write(json.dumps(task.what | measure(task)) + "\n")
                         file.flush()
                 print(seed, name, flush=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a task is, the model of phase 1, its unlabelled nodes, which of them are new."""
+    """Description of a task, model of phase 1, z of the unlabelled nodes, which are new."""
 
     what: dict[str, Any]
     model: nova.Model
@@ -156,19 +154,22 @@ class Task:
         return multirank, model.memory.classes, model.cells, model.lda
 
 
-_ENCODERS: dict[str, PrismEncoder] = {}  # of each graph, before whitening
+_ENCODERS: dict[str, PrismEncoder] = {}  # per graph, before whitening
 
 
-def prepared(labelled: LabelledGraph, name: str, seed: int, wanted: list[int]) -> Iterator[Task]:
+def fitted_tasks(
+    labelled: LabelledGraph, name: str, seed: int, numbers: list[int]
+) -> Iterator[Task]:
+    """Yield the tasks with some numbers, with their model of phase 1."""
     if name not in _ENCODERS:
         _ENCODERS[name] = PrismEncoder.fit(labelled.graph, torch.device("cpu"))
     model = None
     for what, first, unlabelled, is_new in tasks(labelled, name, seed):
-        if what["task"] not in wanted:
+        if what["task"] not in numbers:
             continue
         if model is None:
-            # The views of a graph are the same in every task, and the temperature takes no part in
-            # counting.
+            # The views of a graph are the same in every task, and counting does not use the
+            # temperature.
             with (
                 patch.object(PrismEncoder, "fit", lambda *_: _ENCODERS[name]),
                 patch.object(fitting, "calibrate_temperature", lambda *_: TEMPERATURE),
@@ -182,7 +183,7 @@ def cells_of_task(task: Task) -> dict[str, Any]:
     if not (task.mixed and task.what["k"]):
         return {"cells": []}
     multirank, known, cells, lda = task.known
-    each = coverages(multirank, known, cells, lda, task.z)
+    each = cell_novelty(multirank, known, cells, lda, task.z)
     return {"cells": [cells_of(one, task.is_new) for one in each]}
 
 
@@ -192,17 +193,17 @@ def evidence_of(odds: Mapping[str, Sequence[float]], task: Task) -> dict[str, An
         patch.object(novelty, "ODDS", tuple(odds[task.what["graph"]])),
         repeatable(task.what["seed"], f"count-{task.what['task']}"),
     ):
-        found = gather(multirank, known, cells, task.z, task.mixed, lda)
+        evidence = collect_evidence(multirank, known, cells, task.z, task.mixed, lda)
     return {
-        "by_number": {key: rounded(value) for key, value in found.by_number.items()},
-        "of_new": {key: rounded(value) for key, value in found.of_new.items()},
-        "p_value": found.p_value,
-        "share_said": found.share,
+        "number": {key: rounded(value) for key, value in evidence.number.items()},
+        "novelty": {key: rounded(value) for key, value in evidence.novelty.items()},
+        "p_value": evidence.p_value,
+        "novel_share": evidence.share,
     }
 
 
-def cells_of(one: Coverage, is_new: np.ndarray) -> dict[str, Any]:
-    """The cells of a celling that have nodes: features, nodes, new ones among them."""
+def cells_of(one: CellNovelty, is_new: np.ndarray) -> dict[str, Any]:
+    """Features, nodes and new nodes of the cells that have nodes."""
     full = one.size > 0
     new = np.bincount(one.cell, is_new, minlength=len(one.size))
     return {
@@ -225,10 +226,12 @@ def main() -> None:
     parser.add_argument("--cells", type=Path, required=True)
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"))
-    parser.add_argument("--fresh", type=int, default=8, help="seed from which on tasks are judged")
-    parser.add_argument("--write", type=Path, help="where to write the weights")
-    parser.add_argument("--page", type=Path, help="a page to put the means into")
-    parser.add_argument("--log", type=Path, help="a page to put all tables into")
+    parser.add_argument(
+        "--fresh", type=int, default=8, help="seed from which on tasks are for evaluation"
+    )
+    parser.add_argument("--write", type=Path, help="path of the weights to write")
+    parser.add_argument("--page", type=Path, help="page into which the means are written")
+    parser.add_argument("--log", type=Path, help="page into which all tables are written")
     arguments = parser.parse_args()
     seeds = range(*arguments.seeds)
     if arguments.what == "cells":
@@ -237,7 +240,7 @@ def main() -> None:
         odds = counting_fit.odds_without_each(counting_fit.read(arguments.cells))
         collect(arguments.graphs, arguments.rows, seeds, partial(evidence_of, odds))
     else:
-        report = counting_report.learn(
+        report = counting_fit.learn(
             arguments.rows, arguments.cells, arguments.write, arguments.fresh
         )
         print(report.whole)

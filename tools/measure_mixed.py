@@ -2,17 +2,18 @@
 
     python tools/measure_mixed.py run|show|time ROWS
 
-run   for each graph, class split and share of known nodes among the unlabelled, appends a JSON line
-      to ROWS: All, H and the accuracy of old against new (block matching) of Prism on the mixture,
-      of Prism told which nodes are new, and of GCD's semi-supervised k-means, the number of new
-      classes given; and of Prism that has to count them. What is there already is not run again.
-show  prints the table; --page docs/open-world.md and --log docs/experiments/open-world.md put its
-      means and all of it into these pages.
+run   for each graph, class split and share of known nodes among the unlabelled ones, appends one
+      JSON line to ROWS: All, H and the accuracy of old against new (block matching) of Prism on the
+      mixture, of Prism with the new nodes given, and of GCD's semi-supervised k-means, with the
+      number of new classes given; and of Prism with the number estimated. Existing lines are not
+      computed again.
+show  prints the table; --page docs/open-world.md and --log docs/experiments/open-world.md write its
+      means and the whole table into these pages.
 time  measures seconds on a planted graph.
 
-Half of the classes are known, 20 labelled nodes each. Half of the other nodes are held out of
-discovery and graded; of the rest as many are unlabelled as keep the share ("as is": all of them),
-at most 3,000. Nothing is chosen here.
+Half of the classes are known, with 20 labelled nodes each. Half of the other nodes are held out of
+discovery and graded; of the rest, as many as the share allows are unlabelled ("as is": all), at
+most 3,000. Nothing is tuned here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from learn_counting import load
 import nodenova as nova
 from nodenova.bench.baselines import GCDKMeans
 from nodenova.data.labels import LabelledGraph, OldTask
-from nodenova.encoders.prism.lda import fit_joint_classifier
+from nodenova.encoders.prism.lda import fit_joint_classifier, strict_grouping
 from nodenova.evaluation import metrics
 from nodenova.methods import Method, get_method
 from nodenova.model.model import Model
@@ -57,10 +58,10 @@ def classes_of(labelled: LabelledGraph, split: int) -> tuple[np.ndarray, np.ndar
     return order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
 
 
-def divided(
+def divide(
     labelled: LabelledGraph, split: int
 ) -> tuple[OldTask, np.ndarray, np.ndarray, np.ndarray]:
-    """Phase 1, the nodes for discovery, those held out, (N,) classes numbered as a model does."""
+    """Phase 1, nodes for discovery, held-out nodes, (N,) classes in the order of the model."""
     old, new = classes_of(labelled, split)
     rng = np.random.default_rng([split, 6])
     number = np.full(labelled.num_classes + 1, -1)
@@ -78,7 +79,7 @@ def divided(
 
 
 def unlabelled(pool: np.ndarray, is_old: np.ndarray, share: float | None, least: int) -> np.ndarray:
-    """Nodes of which `share` are known, ascending."""
+    """Nodes with a share of known ones, ascending."""
     if share is None:
         return np.sort(pool[:MAX_UNLABELLED])
     known, new = pool[is_old], pool[~is_old]
@@ -88,10 +89,10 @@ def unlabelled(pool: np.ndarray, is_old: np.ndarray, share: float | None, least:
     )
 
 
-def told(model: Model, task: nova.NewTask) -> np.ndarray:
-    """(N,) what Prism says when it is told which nodes are new.
+def predict_strict(model: Model, task: nova.NewTask) -> np.ndarray:
+    """(N,) predictions of Prism where the new nodes are given.
 
-    Statistics are taken at the ranks in use only: nothing is remembered for a later stage.
+    Statistics are at the ranks in use only, as there is no later stage.
     """
     g, old, lda = model.frozen_encoder(), model.memory, model.lda
     multirank = g.spec.multirank
@@ -99,16 +100,17 @@ def told(model: Model, task: nova.NewTask) -> np.ndarray:
     small = Memory(old.replay, old.classes.at(multirank.columns_of(used)))
     z = encode(g, task.graph)
     with repeatable(0, "told"), torch.no_grad():
-        ids = torch.from_numpy(task.ids)
-        _, head, _ = fit_joint_classifier(used, small, z, z[ids], task.number, lda=lda)
-        said: np.ndarray = head(z).argmax(dim=1).numpy()
-    return said
+        z_new = z[torch.from_numpy(task.ids)]
+        grouping = strict_grouping(used, small.classes, z_new, task.number, lda)
+        head = fit_joint_classifier(used, small, grouping, z, lda).head
+        classes: np.ndarray = head(z).argmax(dim=1).numpy()
+    return classes
 
 
 def score(
-    said: np.ndarray, y: np.ndarray, held: np.ndarray, o: int, k: int, found_new: int
+    classes: np.ndarray, y: np.ndarray, held: np.ndarray, o: int, k: int, found_new: int
 ) -> dict[str, float]:
-    confusion = metrics.confusion_matrix(y[held], said[held], o + k, o + found_new)
+    confusion = metrics.confusion_matrix(y[held], classes[held], o + k, o + found_new)
     matched = metrics.match_block(confusion, (o, k), (o, found_new))
     scores = metrics.accuracies(confusion, o, matched)
     old_new = metrics.old_new_accuracy(confusion, o, o)
@@ -123,15 +125,15 @@ def lines(
     done: set[Any],
     method: Method | None,
 ) -> Any:
-    first, pool, held, y = divided(labelled, split)
+    first, pool, held, y = divide(labelled, split)
     o = len(first.class_names)
     k = int(y.max()) + 1 - o
-    wanted = [share for share in shares if (name, split, share) not in done]
-    if not wanted:
+    missing = [share for share in shares if (name, split, share) not in done]
+    if not missing:
         return
     with shared_passes():
         model = nova.fit(first, seed=split)
-        for share in wanted:
+        for share in missing:
             ids = unlabelled(pool, y[pool] < o, share, 3 * k)
             task = nova.NewTask(labelled.graph, ids, k, mixed=True)
             strict = nova.NewTask(labelled.graph, ids[y[ids] >= o], k)
@@ -155,8 +157,9 @@ def lines(
                 found = nova.discover(model, open_task, method) if open_task else model
                 counted = found.predict(labelled.graph)
             line["number"] = number
-            for how, said in zip(HOW, (mixed, told(model, strict), gcd, counted), strict=True):
-                line[how] = score(said, y, held, o, k, number if how == "counted" else k)
+            each = (mixed, predict_strict(model, strict), gcd, counted)
+            for how, classes in zip(HOW, each, strict=True):
+                line[how] = score(classes, y, held, o, k, number if how == "counted" else k)
             yield line
 
 
@@ -183,14 +186,14 @@ def run(
 
 
 def table(rows: Path, graphs: bool) -> str:
-    """Means over class splits, and over graphs; with a line for each graph, or without."""
-    made = [json.loads(line) for line in rows.read_text().splitlines()]
-    said = [
+    """Means over class splits and over graphs, with or without one line per graph."""
+    results = [json.loads(line) for line in rows.read_text().splitlines()]
+    lines = [
         "| known | graph | tasks | mixed | told | difference | GCD | counted |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for share in SHARES:
-        mine = [r for r in made if r["share"] == share]
+        mine = [r for r in results if r["share"] == share]
         means = []
         for graph in sorted({r["graph"] for r in mine}):
             these = [r for r in mine if r["graph"] == graph]
@@ -201,16 +204,15 @@ def table(rows: Path, graphs: bool) -> str:
             }
             means.append(mean)
             if graphs:
-                said.append(row(share, graph, len(these), mean))
+                lines.append(row(share, graph, len(these), mean))
         if means:
             mean = {key: float(np.mean([m[key] for m in means])) for key in means[0]}
-            said.append(row(share, f"**mean of {len(means)}**", len(mine), mean))
-    return "\n".join(said)
+            lines.append(row(share, f"**mean of {len(means)}**", len(mine), mean))
+    return "\n".join(lines)
 
 
 def seconds(nodes: int) -> str:
-    """Processor time of a mixed and a strict discovery, the same nodes unlabelled; and the most
-    memory that was in use before the strict one."""
+    """Processor time of a mixed and a strict discovery, and peak memory before the strict one."""
     data = nova.synthetic(nodes=nodes + 200, classes=8, words=2000)
     first, _, _ = nova.split(data, range(4), per_class=50)
     model = nova.fit(first)
@@ -237,8 +239,8 @@ def seconds(nodes: int) -> str:
 def row(share: float | None, graph: str, count: int, mean: dict[tuple[str, str], float]) -> str:
     both = {how: f"{mean[how, 'all']:.1f}/{mean[how, 'h']:.1f}" for how in HOW}
     gap = "/".join(f"{mean['mixed', s] - mean['told', s]:+.1f}" for s in ("all", "h"))
-    said = "as is" if share is None else f"{100 * share:.0f} %"
-    cells = [said, graph, str(count), both["mixed"], both["told"], gap, both["gcd"]]
+    known = "as is" if share is None else f"{100 * share:.0f}%"
+    cells = [known, graph, str(count), both["mixed"], both["told"], gap, both["gcd"]]
     return f"| {' | '.join([*cells, both['counted']])} |"
 
 
@@ -251,10 +253,10 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--splits", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
     parser.add_argument("--shares", nargs="+", default=["as_is", "0.3", "0.5", "0.7", "0.95"])
-    parser.add_argument("--setting", nargs="*", default=[], help="of Prism, as name=value")
-    parser.add_argument("--nodes", type=int, default=100_000, help="of `time`")
-    parser.add_argument("--page", type=Path, help="a page to put the means into")
-    parser.add_argument("--log", type=Path, help="a page to put the whole table into")
+    parser.add_argument("--setting", nargs="*", default=[], help="settings of Prism, as name=value")
+    parser.add_argument("--nodes", type=int, default=100_000, help="number of nodes for `time`")
+    parser.add_argument("--page", type=Path, help="page into which the means are written")
+    parser.add_argument("--log", type=Path, help="page into which the whole table is written")
     arguments = parser.parse_args()
     if arguments.what == "run":
         settings = dict(pair.split("=", 1) for pair in arguments.setting)

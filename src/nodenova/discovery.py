@@ -14,7 +14,12 @@ from nodenova.methods.prism import Prism
 from nodenova.model.model import Model, Refresh, Stage
 from nodenova.nn.encode_cache import encode_rows, shared_passes
 from nodenova.nn.seeding import Threads, repeatable, sample
-from nodenova.open_world.count import MAX_COVERED, ClassCountEstimate, gather, judge
+from nodenova.open_world.count import (
+    MAX_SAMPLED,
+    ClassCountEstimate,
+    collect_evidence,
+    estimate_count,
+)
 from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
 
 SEES = ("graph", "new_ids")
@@ -164,10 +169,11 @@ def count_new(
         )
     with repeatable(seed, f"count-{len(model.stages)}", threads), torch.no_grad():
         ids = torch.from_numpy(task.ids).to(model.device)
-        ids = ids[sample(len(ids), MAX_COVERED, ids.device)]
+        ids = ids[sample(len(ids), MAX_SAMPLED, ids.device)]
         (z,) = encode_rows(g, graph, ids)
         known = model.memory.classes
-        count = judge(gather(g.spec.multirank, known, cells, z, task.mixed, model.lda))
+        evidence = collect_evidence(g.spec.multirank, known, cells, z, task.mixed, model.lda)
+    count = estimate_count(evidence)
     return replace(count, nodes=len(task.ids)).capped(len(task.ids))
 
 

@@ -32,7 +32,7 @@ from nodenova.nn.encode_cache import encode, encode_rows
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.nn.training import freeze
-from nodenova.open_world.novelty import MAX_NODES, Partition, chance_of_new, coverages
+from nodenova.open_world.novelty import MAX_NODES, Partition, cell_novelty, probability_of_new
 
 MAX_UNKNOWN = 0.05  # share of the features' mass in features the model does not know
 MAX_NEW = 1 / 3  # share of nodes, or of edges, that are new
@@ -270,7 +270,7 @@ def _may_carry(model: Model, graph: Graph, met: np.ndarray | None) -> np.ndarray
     if met is None and cells is not None:
         multirank = model.frozen_encoder().spec.multirank
         z = encode(model.frozen_encoder(), model.aligned(graph))
-        chance = chance_of_new(coverages(multirank, known, cells, model.lda, z))
+        chance = probability_of_new(cell_novelty(multirank, known, cells, model.lda, z))
         may &= chance < LOOKS_NEW
     return may
 

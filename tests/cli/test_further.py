@@ -75,7 +75,7 @@ def test_columns_are_read_as_before_and_what_came_is_found_and_said(
     came = sum(Y[i] > 1 or i % 3 == 0 for i in range(SPRING, AUTUMN))
     assert f"classes are looked for among {came} unlabelled nodes that the earlier" in later
     assert "The representation was fitted anew: " in later
-    assert "probably 1 unknown class" in later
+    assert "probably 1 new class" in later
     assert "key" not in load_model(place / "second" / "model").fit_signature.feature_names  # type: ignore[union-attr,operator]
     lines = table(place / "second" / "predictions.csv")
     assert [line["node"] for line in lines] == [f"n{i}" for i in range(AUTUMN)]

@@ -36,7 +36,7 @@ def test_nothing_new_is_an_answer() -> None:
     said = verdict([FIT, Stage("prism", {}, 0, (), mixed=True, count=count)], [OLD])
     assert said is not None
     assert said.found == "Nothing was discovered."
-    assert said.sure.startswith("No evidence of an unknown class")
+    assert said.sure.startswith("No new class found")
     assert "looks for N classes all the same" in said.next_step
 
 

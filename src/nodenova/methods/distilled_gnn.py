@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.encoders.gnn import GNN, GNNSpec
-from nodenova.encoders.prism.lda import fit_joint_classifier
+from nodenova.encoders.prism.lda import fit_joint_classifier, strict_grouping
 from nodenova.graph import NewTask
 from nodenova.model.model import Model
 from nodenova.nn.class_memory import Memory
@@ -67,9 +67,9 @@ class DistilledGNN:
         with torch.no_grad():
             z = views(task.graph)
             ids = torch.from_numpy(task.ids).to(z.device)
-            _, teacher, _ = fit_joint_classifier(
-                views.spec.multirank, model.memory, z, z[ids], task.number, lda=model.lda
-            )
+            multirank, memory, lda = views.spec.multirank, model.memory, model.lda
+            grouping = strict_grouping(multirank, memory.classes, z[ids], task.number, lda)
+            teacher = fit_joint_classifier(multirank, memory, grouping, z, lda).head
             p = teacher(z).softmax(dim=1)  # (N, n)
         spec = GNNSpec(self.encoder, task.graph.num_features, self.hidden, self.layers)
         g = GNN(spec).to(model.device)

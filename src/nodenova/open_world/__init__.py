@@ -1,1 +1,1 @@
-"""Open-world discovery: known and new classes mixed, their number unknown."""
+"""Open-world discovery: unlabelled nodes of known and of an unknown number of new classes."""

@@ -1,8 +1,7 @@
-"""K-means in which the known classes are centers that do not move, in a space where classes are
-round.
+"""K-means with fixed centers (anchors) for the known classes, in a space where classes are round.
 
-Centers that move follow the nearest dense mass, which is a new class as soon as there is more of
-it. Centers that stay make the new ones settle where memory has nothing.
+A center that moves follows the nearest dense mass, which is a new class as soon as that one is
+larger. Fixed centers make the new ones move to where no known class is.
 """
 
 from __future__ import annotations
@@ -17,16 +16,13 @@ from torch import Tensor
 
 from nodenova.nn.statistics import largest_eigenvectors
 
-MAX_STEPS = 50  # of Lloyd's algorithm
-STILL = 1e-6  # how little the inertia falls, as a share of it, when centers have come to rest
+MAX_STEPS = 50  # iterations of Lloyd's algorithm
+TOLERANCE = 1e-6  # relative decrease of the inertia at which Lloyd's algorithm stops
 
 
 def whitening(covariance: Tensor) -> Tensor:
-    """(D, D) W with W' Sigma W = 1: rows times it are as wide within classes in every direction.
-
-    Distances and angles are those after Sigma^-1/2, from which it differs by a rotation; Cholesky's
-    factor is cheaper.
-    """
+    """(D, D) W with W' Sigma W = 1."""
+    # W differs from Sigma^-1/2 by a rotation, which changes no distance; Cholesky is cheaper.
     factor = torch.linalg.cholesky(covariance.double())
     one = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
     return torch.linalg.solve_triangular(factor, one, upper=False).t()
@@ -34,16 +30,9 @@ def whitening(covariance: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Which way rows point from their mean, in the first principal components of rows that were
-    whitened.
+    """Projection of rows to unit length in the first principal components of whitened rows.
 
-    basis: (D, r), the whitening in it;  shift: (r,) of the mean row.
-
-    Examples:
-        >>> rows = torch.tensor([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-        >>> directions = Directions.of(rows, torch.eye(2, dtype=torch.float64), 1)
-        >>> directions(rows).abs().round().flatten().tolist()
-        [1.0, 1.0, 0.0, 0.0]
+    basis: (D, r) including the whitening;  shift: (r,) the projected mean row.
     """
 
     basis: Tensor
@@ -53,7 +42,7 @@ class Directions:
     def of(
         cls, rows: Tensor, white: Tensor, components: int, weight: Tensor | None = None
     ) -> Directions:
-        """Those of (n, D) rows, by the whitening (D, D); rows count by (n,) `weight`, or alike."""
+        """Fit to (n, D) rows with the whitening (D, D); rows are weighted by (n,) `weight`."""
         share = torch.ones(len(rows)) if weight is None else weight * len(rows) / weight.sum()
         share = share.to(white)[:, None]
         mean = (share * rows).mean(dim=0)
@@ -75,37 +64,19 @@ def anchored_kmeans(
     rng: np.random.Generator,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    """K-means with fixed centers beside the ones that move.
-
-    Args:
-        points: (n, r).
-        anchors: (o, r) centers that stay.
-        num_new: How many centers move.
-        restarts: The start with the least inertia counts.
-        rng: For the seeding, greedy k-means++ from the distance to the nearest anchor.
-        weight: (n,) how much each point counts, in seeding, means and inertia.
-
-    Returns:
-        (num_new, r) the centers found.
-
-    Examples:
-        >>> points = np.array([[0.0], [0.1], [5.0], [5.2], [9.0]])
-        >>> rng = np.random.default_rng(0)
-        >>> anchored_kmeans(points, np.zeros((1, 1)), 1, 2, rng).round(1).tolist()
-        [[6.4]]
-    """
+    """(num_new, r) centers beside the (o, r) anchors: the best of several starts of k-means++."""
     weight = np.ones(len(points)) if weight is None else weight
-    found, least = None, np.inf
+    best, least = None, np.inf
     for _ in range(restarts):
-        center = seeds(points, anchors, num_new, rng, weight)
-        center, inertia = settle(points, anchors, center, weight)
-        if found is None or inertia < least:
-            found, least = center, inertia
-    assert found is not None
-    return found
+        center = kmeans_pp(points, anchors, num_new, rng, weight)
+        center, inertia = lloyd(points, anchors, center, weight)
+        if best is None or inertia < least:
+            best, least = center, inertia
+    assert best is not None
+    return best
 
 
-def seeds(
+def kmeans_pp(
     points: np.ndarray,
     anchors: np.ndarray,
     num_new: int,
@@ -113,7 +84,7 @@ def seeds(
     weight: np.ndarray,
     candidates: int | None = None,
 ) -> np.ndarray:
-    """(num_new, r) points by greedy k-means++, beside centers that are there already."""
+    """(num_new, r) points chosen by greedy k-means++, given the centers `anchors`."""
     candidates = 2 + int(np.log(num_new + 1)) if candidates is None else candidates
     far = squared_distances(points, anchors).min(axis=1) if len(anchors) else np.ones(len(points))
     chosen = []
@@ -129,15 +100,14 @@ def seeds(
     return points[chosen]
 
 
-def settle(
+def lloyd(
     points: np.ndarray,
     anchors: np.ndarray,
     center: np.ndarray,
     weight: np.ndarray,
     steps: int = MAX_STEPS,
 ) -> tuple[np.ndarray, float]:
-    """Lloyd's algorithm from `center` on, and the inertia it ends with. A center without a point
-    goes to the farthest."""
+    """Lloyd's algorithm: final centers and inertia; an empty center moves to the farthest point."""
     o, k, before = len(anchors), len(center), np.inf
     center = center.copy()
     for _ in range(steps):
@@ -145,42 +115,37 @@ def settle(
         nearest = distance.argmin(axis=1)
         far = distance[np.arange(len(points)), nearest] * weight
         inertia = float(far.sum())
-        mine = nearest >= o
-        total = np.bincount(nearest[mine] - o, weight[mine], minlength=k)
+        is_new = nearest >= o
+        total = np.bincount(nearest[is_new] - o, weight[is_new], minlength=k)
         for c in np.flatnonzero(total == 0):
             farthest = int(far.argmax())
             center[c], far[farthest] = points[farthest], -1.0
         member = np.zeros((len(points), k))
-        member[np.flatnonzero(mine), nearest[mine] - o] = weight[mine]
+        member[np.flatnonzero(is_new), nearest[is_new] - o] = weight[is_new]
         full = total > 0
         center[full] = (member.T @ points)[full] / total[full, None]
-        if before - inertia <= STILL * inertia and full.all():
+        if before - inertia <= TOLERANCE * inertia and full.all():
             break
         before = inertia
     return center, inertia
 
 
 def group_sums(rows: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-    """(count, D) the sum of the rows of each group; rows of a group below 0 are in none.
-
-    Examples:
-        >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([1, -1, 1]), 2).tolist()
-        [[0.0], [5.0]]
-    """
-    mine = np.flatnonzero(groups >= 0)
-    member = sp.csr_array((np.ones(len(mine)), (groups[mine], mine)), shape=(count, len(rows)))
+    """(count, D) sum of the rows of each group; negative group numbers are skipped."""
+    inside = np.flatnonzero(groups >= 0)
+    shape = (count, len(rows))
+    member = sp.csr_array((np.ones(len(inside)), (groups[inside], inside)), shape=shape)
     return member @ rows
 
 
 def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """(n, c), never below 0."""
+    """(n, c) squared Euclidean distances, never below 0."""
     square = (points**2).sum(axis=1)[:, None] - 2 * points @ centers.T + (centers**2).sum(axis=1)
     return np.maximum(square, 0.0)
 
 
-def nearest_new(points: np.ndarray, anchors: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(n,) which of the new centers each point is nearest to, -1 for an anchor. No new center is
-    left without a point."""
+def assign_new(points: np.ndarray, anchors: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """(n,) nearest new center of each point, -1 for an anchor; every new center gets a point."""
     distance = squared_distances(points, np.concatenate([anchors, center]))
     groups = distance.argmin(axis=1) - len(anchors)
     groups[groups < 0] = -1
@@ -193,9 +158,8 @@ def nearest_new(points: np.ndarray, anchors: np.ndarray, center: np.ndarray) -> 
     return groups
 
 
-def renumbered(other: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:
-    """`other` (-1 for old, 0..k-1) with its groups numbered as those of `groups` that they share
-    most points with."""
+def match_numbers(other: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:
+    """Renumber the groups 0..k-1 of `other` like those of `groups` (Hungarian); -1 stays."""
     both = (other >= 0) & (groups >= 0)
     shared = np.zeros((k, k))
     np.add.at(shared, (other[both], groups[both]), 1)

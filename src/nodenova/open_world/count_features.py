@@ -1,11 +1,14 @@
-"""Groupings of unlabelled nodes into every number of new classes, and how well each fits.
+"""Features by which the number of new classes is estimated; docs/counting.md has the mathematics.
 
-Measures of groupings: how alike groups are, how well nodes lie in them.
+`Candidates` groups the unlabelled nodes into every number of new classes. `NUMBER_FEATURES` measure
+how well each number fits, `NOVELTY_FEATURES` whether any class is new.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,83 +16,31 @@ import torch
 from nodenova.open_world.anchored_kmeans import (
     Directions,
     group_sums,
-    seeds,
-    settle,
+    kmeans_pp,
+    lloyd,
     squared_distances,
 )
 from nodenova.open_world.mixed import WhitenedSpace
-from nodenova.open_world.novelty import self_likeness
+from nodenova.open_world.novelty import (
+    FLOOR,
+    CellNovelty,
+    bonferroni_test,
+    self_likeness,
+    simes_test,
+)
 from nodenova.progress import report
 
-
-def likeness(
-    rows: np.ndarray, groups: np.ndarray, some: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(g, g) mean inner products between groups, a node not with itself; (g, D) means; (g,)
-    sizes."""
-    number = np.full(max(int(groups.max(initial=0)), int(some.max(initial=0))) + 2, -1)
-    number[some] = np.arange(len(some))
-    mine = np.where(groups >= 0, number[np.maximum(groups, 0)], -1)
-    size = np.bincount(mine[mine >= 0], minlength=len(some))
-    total = group_sums(rows, mine, len(some))
-    product = total @ total.T
-    alike = product / np.maximum(np.outer(size, size), 1)
-    itself = group_sums((rows**2).sum(axis=1, keepdims=True), mine, len(some))[:, 0]
-    np.fill_diagonal(alike, (product.diagonal() - itself) / np.maximum(size * (size - 1), 1))
-    return alike, total / np.maximum(size, 1)[:, None], size
-
-
-def silhouettes(distance: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
-    """(n,) the silhouette of each point, 0 for one that is alone in its group; None where there is
-    one group."""
-    present, mine = np.unique(groups, return_inverse=True)
-    if len(present) < 2:
-        return None
-    size = np.bincount(mine)
-    total = np.stack([distance[:, mine == g].sum(axis=1) for g in range(len(present))], axis=1)
-    at = np.arange(len(mine)), mine
-    within = total[at] / np.maximum(size[mine] - 1, 1)
-    other = total / size
-    other[at] = np.inf
-    nearest = other.min(axis=1)
-    value = (nearest - within) / np.maximum(np.maximum(nearest, within), 1e-12)
-    return np.where(size[mine] > 1, value, 0.0)
-
-
-def filled(values: np.ndarray) -> np.ndarray:
-    """What is missing is as it is beside; 0 where all is missing."""
-    there = np.flatnonzero(~np.isnan(values))
-    if not len(there):
-        return np.zeros_like(values)
-    nearest = np.abs(np.arange(len(values))[:, None] - there).argmin(axis=1)
-    return values[there[nearest]]
-
-
-def nearest_pair(likeness: np.ndarray) -> float:
-    """The mean over classes of how like the nearest other one is; 0 for one class."""
-    if len(likeness) < 2:
-        return 0.0
-    other = likeness.copy()
-    np.fill_diagonal(other, -np.inf)
-    return float(other.max(axis=1).mean())
-
-
-def off_count(k: np.ndarray, at: int) -> np.ndarray:
-    """How far off another count, as a ratio."""
-    return np.abs(np.log((k + 0.5) / (at + 0.5)))
-
-
-MAX_NEW = 15
-STEPS = 12  # of Lloyd's algorithm for a candidate
+MAX_NEW = 15  # largest number of new classes
+STEPS = 12  # iterations of Lloyd's algorithm for a candidate
 TRIED = 10  # nodes at which one more center is tried
-COMPARED = 400  # nodes whose silhouette is taken
-MIN_GROUP = 5  # nodes of a group whose likeness to others is looked at
-SPARE_SCATTER = 0.14  # log of how much wider than an old class a new one may be
-CELLS = (5, 6, 7)  # a class, in the cell counter
+COMPARED = 400  # nodes whose silhouette is computed
+MIN_GROUP = 5  # nodes of a group whose likeness to others is measured
+SPARE_SCATTER = 0.14  # log of how much wider than a known class a new one may be
+SURE = 0.7  # probability from which on a node is surely new
+CELLS = (5, 6, 7)  # cells per known class, in each partition of the cell counts
 MIN_CELLS, MAX_CELLS = 16, 48
-MIN_SHARE, MIN_NODES = 0.01, 8  # of a class that the cell counter counts
-# Cells are known if as like a known class as the first; groups are one while as like each other as
-# the second.
+MIN_SHARE, MIN_NODES = 0.01, 8  # least size of a class in the cell counts
+# (likeness to a known class below which a cell is new, likeness from which on two groups are one)
 LOOSE, TIGHT = (0.70, -0.1), (0.60, 0.1)
 
 
@@ -97,173 +48,329 @@ LOOSE, TIGHT = (0.70, -0.1), (0.60, 0.1)
 class Candidates:
     """Groupings of n nodes into k = 0..MAX_NEW + 1 new classes beside the known ones.
 
-    groups:   for each k, (n,) the class of each node: known ones first, then new ones.
-    scatter:  for each k, the mean squared distance of u to the mean of its group.
-    plain:    the same of k-means in u, without whitening; of all-new nodes only.
-    u, x:     (n, D) the nodes, and whitened.
-    mean:     (o, D) whitened means of the known classes;  own: (o,) their self-likeness there.
-    typical:  in u, how alike nodes of a class are, and near: those of the two nearest classes.
-    near_white: the correlation of the two nearest classes, whitened.
+    num_old:       number of anchors: the known classes, or 0 where all nodes are new.
+    groups:        for each k, (n,) the class of each node: known classes first, then new ones.
+    scatter:       for each k, mean squared distance of u to the mean of its group.
+    plain_scatter: the same for k-means without whitening; None in a mixture.
+    u, x:          (n, D) features of the nodes, and the same whitened.
+    mean, own:     (o, D) whitened means of the known classes, and (o,) their self-likeness.
+    within:        mean inner product of two nodes of a known class, in u.
+    nearest:       mean inner product of a known class and the one nearest to it, in u.
+    nearest_white: the same as a correlation, whitened.
+    known_scatter: scatter within known classes.
     """
 
-    scene: WhitenedSpace
+    space: WhitenedSpace
     num_old: int
     groups: list[np.ndarray]
     scatter: np.ndarray
-    plain: np.ndarray | None
+    plain_scatter: np.ndarray | None
     u: np.ndarray
     x: np.ndarray
     mean: np.ndarray
     own: np.ndarray
-    typical: float
-    near: float
-    near_white: float
-    old_scatter: float
+    within: float
+    nearest: float
+    nearest_white: float
+    known_scatter: float
 
     @classmethod
-    def of(cls, scene: WhitenedSpace, mixed: bool, rng: np.random.Generator) -> Candidates:
-        known = scene.old
-        scale = scene.used.per_column(known.view_scale)
+    def of(cls, space: WhitenedSpace, mixed: bool, rng: np.random.Generator) -> Candidates:
+        """Group the nodes of a space into every number of new classes."""
+        known = space.known
+        scale = space.used.per_column(known.view_scale)
         every = torch.ones(len(scale), dtype=torch.bool, device=scale.device)
-        u = scene.u.double()
-        x = u @ scene.white
+        u = space.u.double()
         center = (known.center * scale).double()
-        mean = (center @ scene.white).cpu().numpy()
-        own = self_likeness(known, every, scale, scene.white, mean)
-        old_scatter = max(float(known.covariance(every, 0.0, scale).trace()), 1e-12)
+        mean = (center @ space.white).cpu().numpy()
+        own = self_likeness(known, every, scale, space.white, mean)
         between = (center @ center.t()).cpu().numpy()
         count = known.nodes.double().cpu().numpy().clip(2)
         length = float(u.square().sum(dim=1).mean())
-        typical = float(((count * between.diagonal() - length) / (count - 1)).mean())
         correlation = mean @ mean.T / np.sqrt(np.outer(own, own))
-        anchors = scene.anchors if mixed else scene.anchors[:0]
-        groups = _path(scene.points, anchors, rng)
+        anchors = space.anchors if mixed else space.anchors[:0]
+        groups = _path(space.points, anchors, rng)
         rows = u.cpu().numpy()
-        plain = None
+        plain_scatter = None
         if not mixed:
-            white = torch.eye(u.shape[1], dtype=torch.float64, device=u.device)
-            directions = Directions.of(scene.u, white, scene.points.shape[1])
-            points = directions(scene.u).double().cpu().numpy()
-            plain = _scatters(rows, _path(points, anchors, rng), 0)
-        o = len(anchors)
+            one = torch.eye(u.shape[1], dtype=torch.float64, device=u.device)
+            directions = Directions.of(space.u, one, space.points.shape[1])
+            points = directions(space.u).double().cpu().numpy()
+            plain_scatter = _scatters(rows, _path(points, anchors, rng), 0)
         return cls(
-            scene,
-            o,
-            groups,
-            _scatters(rows, groups, o),
-            plain,
-            rows,
-            x.cpu().numpy(),
-            mean,
-            own,
-            typical,
-            nearest_pair(between),
-            float(np.clip(nearest_pair(correlation), -1, 1)),
-            old_scatter,
+            space=space,
+            num_old=len(anchors),
+            groups=groups,
+            scatter=_scatters(rows, groups, len(anchors)),
+            plain_scatter=plain_scatter,
+            u=rows,
+            x=(u @ space.white).cpu().numpy(),
+            mean=mean,
+            own=own,
+            within=float(((count * between.diagonal() - length) / (count - 1)).mean()),
+            nearest=_mean_nearest(between),
+            nearest_white=float(np.clip(_mean_nearest(correlation), -1, 1)),
+            known_scatter=max(float(known.covariance(every, 0.0, scale).trace()), 1e-12),
         )
 
-    def alike(self, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the new groups that have some nodes: mean inner products, their means, their sizes."""
+    def group_likeness(self, rows: np.ndarray, k: int) -> Likeness:
+        """Likeness of the new groups of candidate k that have MIN_GROUP nodes or more."""
         groups = self.groups[k] - self.num_old
         count = np.bincount(groups[groups >= 0], minlength=k)
-        return likeness(rows, groups, np.flatnonzero(count >= MIN_GROUP))
+        return group_likeness(rows, groups, np.flatnonzero(count >= MIN_GROUP))
 
-    def like_old(self, k: int) -> float:
-        """How like the nearest known class the k new groups are, on the mean over their nodes."""
-        own, mean, size = self.alike(self.x, k)
+    def relative(self, product: np.ndarray) -> np.ndarray:
+        """Inner products in u on a scale with 0 for the nearest known classes, 1 within a class."""
+        return (product - self.nearest) / max(self.within - self.nearest, 1e-9)
+
+    def known_correlation(self, own: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """(g,) correlation of groups with the known class most like each, whitened."""
+        floor = 1e-3 * self.own.mean()
+        root = np.sqrt(np.maximum(own, floor)[:, None] * self.own)
+        nearest: np.ndarray = (mean @ self.mean.T / root).max(axis=1)
+        return nearest
+
+    def known_likeness(self, k: int) -> float:
+        """Correlation of k new groups with the nearest known class, the mean over their nodes."""
+        product, mean, size = self.group_likeness(self.x, k)
         if not len(size):
             return 1.0
-        floor = 1e-3 * self.own.mean()
-        alike = np.sqrt(np.maximum(own.diagonal(), floor)[:, None] * self.own)
-        return float((mean @ self.mean.T / alike).max(axis=1).clip(-2, 2) @ size / size.sum())
+        like = self.known_correlation(product.diagonal(), mean)
+        return float(like.clip(-2, 2) @ size / size.sum())
 
     def share_of_new(self, k: int) -> float:
-        """The share of nodes in the k new groups."""
+        """Share of nodes in the k new groups."""
         return float((self.groups[k] >= self.num_old).mean())
 
+    def log_scatter(self, scatter: np.ndarray) -> np.ndarray:
+        """Log of a scatter, relative to that within known classes."""
+        return np.log(np.maximum(scatter, 1e-12) / self.known_scatter)
 
-def candidate_features(
-    made: Candidates, chance: np.ndarray | None, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """name -> (MAX_NEW,) the features of 1..MAX_NEW new classes; what does not exist at an end is
-    as beside it.
 
-    chance: (n,) of being new, by the cells of phase 1; None where all nodes are new.
+class Measures(NamedTuple):
+    """Measurements of candidates 1..MAX_NEW, from which the number features are computed.
+
+    k:               (15,) number of new classes.
+    scatter:         (15,) log scatter relative to known classes.
+    plain_scatter:   (15,) the same without whitening; None in a mixture.
+    silhouette:      (15,) mean silhouette of all nodes.
+    new_silhouette:  (15,) mean silhouette of nodes in new groups.
+    closest:         (16,) relative likeness of the two most alike new groups, for 1..16.
+    closest_white:   (16,) correlation of the two most alike new groups, minus the known classes'.
+    loosest:         (16,) relative likeness within the loosest new group.
+    smallest:        (15,) share of nodes in the smallest new group.
+    cell_counts:     numbers of new classes by merged cells: loose, tight, by novelty.
     """
-    k = np.arange(1, MAX_NEW + 1)
-    wide = np.log(np.maximum(made.scatter, 1e-12) / made.old_scatter)
-    enough = np.flatnonzero(wide[1:-1] <= SPARE_SCATTER)
-    silhouette, of_new = _silhouettes(made, rng)
-    between, white, least = _between(made)
-    sizes = [np.bincount(made.groups[c], minlength=made.num_old + c)[made.num_old :] for c in k]
-    smallest = np.array([size.min() for size in sizes])
-    loose, tight, covered = cell_counts(made, chance, rng)
-    features = {
-        "log": np.log(k),
-        "linear": k / 10,
-        "one": (k == 1).astype(float),
-        "wide": np.maximum(wide[1:-1] - SPARE_SCATTER, 0),
-        "off_scatter": off_count(k, 1 + int(enough[0]) if len(enough) else MAX_NEW),
-        "silhouette": of_new - of_new.max(),
-        "off_silhouette": off_count(k, 1 + int(silhouette.argmax())),
-        "alike": between[:-1],
-        "alike_much": np.maximum(between[:-1], 0),
-        "alike_next": white[1:] - made.near_white,
-        "loosest": least[:-1],
-        "smallest": np.log(smallest / len(made.u) + 0.003),
-        "off_loose": off_count(k, loose),
-        "off_tight": off_count(k, tight),
-        "off_covered": off_count(k, covered),
-    }
-    if made.plain is not None:
-        plain = np.log(np.maximum(made.plain, 1e-12) / made.old_scatter)
-        features["wide_plain"] = np.maximum(plain[1:-1] - SPARE_SCATTER, 0)
-    return features
+
+    k: np.ndarray
+    scatter: np.ndarray
+    plain_scatter: np.ndarray | None
+    silhouette: np.ndarray
+    new_silhouette: np.ndarray
+    closest: np.ndarray
+    closest_white: np.ndarray
+    loosest: np.ndarray
+    smallest: np.ndarray
+    cell_counts: tuple[int, int, int]
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, probability: np.ndarray | None, rng: np.random.Generator
+    ) -> Measures:
+        """Measure candidates, given (n,) probabilities of being new or None if all nodes are."""
+        k, o = np.arange(1, MAX_NEW + 1), candidates.num_old
+        plain = candidates.plain_scatter
+        silhouette, new_silhouette = _silhouettes(candidates, rng)
+        closest, closest_white, loosest = _between_groups(candidates)
+        sizes = [np.bincount(candidates.groups[c], minlength=o + c)[o:] for c in k]
+        return cls(
+            k=k,
+            scatter=candidates.log_scatter(candidates.scatter)[1:-1],
+            plain_scatter=None if plain is None else candidates.log_scatter(plain)[1:-1],
+            silhouette=silhouette,
+            new_silhouette=new_silhouette,
+            closest=closest,
+            closest_white=closest_white - candidates.nearest_white,
+            loosest=loosest,
+            smallest=np.array([size.min() for size in sizes]) / len(candidates.u),
+            cell_counts=cell_counts(candidates, probability, rng),
+        )
+
+    def off(self, count: int) -> np.ndarray:
+        """(15,) distance of each k to another estimate of the number, as a log ratio."""
+        return np.abs(np.log((self.k + 0.5) / (count + 0.5)))
+
+    def scatter_count(self) -> int:
+        """Smallest k whose groups are not wider than known classes."""
+        enough = np.flatnonzero(self.scatter <= SPARE_SCATTER)
+        return 1 + int(enough[0]) if len(enough) else MAX_NEW
+
+
+class Novelty(NamedTuple):
+    """What the novelty features are computed from: candidates, cells, (n,) probabilities."""
+
+    candidates: Candidates
+    cells: Sequence[CellNovelty]
+    probability: np.ndarray
+
+
+class Feature(NamedTuple):
+    """A named feature of `Measures` (an array over k) or of `Novelty` (a number).
+
+    sign: 1 or -1 if its weight may not be negative or positive, 0 if it may be either.
+    """
+
+    name: str
+    sign: int
+    value: Callable[[Any], Any]
+
+
+NUMBER_FEATURES = (
+    Feature("log_k", 0, lambda m: np.log(m.k)),
+    Feature("k", 0, lambda m: m.k / 10),
+    Feature("is_one", 0, lambda m: (m.k == 1).astype(float)),
+    Feature("excess_scatter", -1, lambda m: np.maximum(m.scatter - SPARE_SCATTER, 0)),
+    Feature("off_scatter_count", -1, lambda m: m.off(m.scatter_count())),
+    Feature("silhouette", 1, lambda m: m.new_silhouette - m.new_silhouette.max()),
+    Feature("off_silhouette_count", -1, lambda m: m.off(1 + int(m.silhouette.argmax()))),
+    Feature("closest_pair", -1, lambda m: m.closest[:-1]),
+    Feature("closest_pair_excess", -1, lambda m: np.maximum(m.closest[:-1], 0)),
+    Feature("next_closest_pair", 1, lambda m: m.closest_white[1:]),
+    Feature("loosest_group", 1, lambda m: m.loosest[:-1]),
+    Feature("smallest_group", 1, lambda m: np.log(m.smallest + 0.003)),
+    Feature("off_loose_cell_count", -1, lambda m: m.off(m.cell_counts[0])),
+    Feature("off_tight_cell_count", -1, lambda m: m.off(m.cell_counts[1])),
+    Feature("off_novel_cell_count", -1, lambda m: m.off(m.cell_counts[2])),
+)
+# Where all nodes are new, cells cannot be told apart by novelty, and groups in plain space help.
+STRICT_FEATURES = (
+    *(feature for feature in NUMBER_FEATURES if feature.name != "off_novel_cell_count"),
+    Feature("excess_plain_scatter", -1, lambda m: np.maximum(m.plain_scatter - SPARE_SCATTER, 0)),
+)
+NOVELTY_FEATURES = (
+    Feature("known_likeness_1", -1, lambda n: n.candidates.known_likeness(1)),
+    Feature("known_likeness_2", -1, lambda n: n.candidates.known_likeness(2)),
+    Feature("known_likeness_4", -1, lambda n: n.candidates.known_likeness(4)),
+    Feature("new_share_4", 1, lambda n: n.candidates.share_of_new(4)),
+    Feature(
+        "scatter_without_new", 1, lambda n: n.candidates.log_scatter(n.candidates.scatter[:1])[0]
+    ),
+    Feature("log_p_simes", -1, lambda n: _log10(simes_test(n.cells))),
+    Feature("log_p_bonferroni", -1, lambda n: _log10(bonferroni_test(n.cells))),
+    Feature("log_p_pooled", -1, lambda n: _log10(_median_pooled(n.cells))),
+    Feature("novel_share", 1, lambda n: n.probability.mean()),
+    Feature("surely_novel_share", 1, lambda n: (n.probability > SURE).mean()),
+)
+
+
+def compute(features: Sequence[Feature], source: Measures | Novelty) -> dict[str, np.ndarray]:
+    """{name: value} of each feature."""
+    return {feature.name: np.asarray(feature.value(source)) for feature in features}
+
+
+def _log10(p: float) -> float:
+    return float(np.log10(max(p, FLOOR)))
+
+
+def _median_pooled(cells: Sequence[CellNovelty]) -> float:
+    return float(np.median([one.pooled_p_value() for one in cells]))
+
+
+class Likeness(NamedTuple):
+    """(g, g) mean inner products between groups; (g, D) means; (g,) sizes."""
+
+    product: np.ndarray
+    mean: np.ndarray
+    size: np.ndarray
+
+
+def group_likeness(rows: np.ndarray, groups: np.ndarray, chosen: np.ndarray) -> Likeness:
+    """Mean inner products of the rows (n, D) of chosen groups, a row never with itself."""
+    number = np.full(max(int(groups.max(initial=0)), int(chosen.max(initial=0))) + 2, -1)
+    number[chosen] = np.arange(len(chosen))
+    place = np.where(groups >= 0, number[np.maximum(groups, 0)], -1)
+    size = np.bincount(place[place >= 0], minlength=len(chosen))
+    total = group_sums(rows, place, len(chosen))
+    sums = total @ total.T
+    product = sums / np.maximum(np.outer(size, size), 1)
+    itself = group_sums((rows**2).sum(axis=1, keepdims=True), place, len(chosen))[:, 0]
+    np.fill_diagonal(product, (sums.diagonal() - itself) / np.maximum(size * (size - 1), 1))
+    return Likeness(product, total / np.maximum(size, 1)[:, None], size)
+
+
+def silhouettes(distance: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
+    """(n,) silhouette of each point, 0 if it is alone in its group; None if there is one group."""
+    present, place = np.unique(groups, return_inverse=True)
+    if len(present) < 2:
+        return None
+    size = np.bincount(place)
+    total = np.stack([distance[:, place == g].sum(axis=1) for g in range(len(present))], axis=1)
+    at = np.arange(len(place)), place
+    within = total[at] / np.maximum(size[place] - 1, 1)
+    other = total / size
+    other[at] = np.inf
+    nearest = other.min(axis=1)
+    value = (nearest - within) / np.maximum(np.maximum(nearest, within), 1e-12)
+    return np.where(size[place] > 1, value, 0.0)
+
+
+def _fill_missing(values: np.ndarray) -> np.ndarray:
+    """Replace NaN by the nearest entry; by 0 if all are NaN."""
+    there = np.flatnonzero(~np.isnan(values))
+    if not len(there):
+        return np.zeros_like(values)
+    nearest = np.abs(np.arange(len(values))[:, None] - there).argmin(axis=1)
+    return values[there[nearest]]
+
+
+def _mean_nearest(likeness: np.ndarray) -> float:
+    """Mean over classes of the likeness to the nearest other class; 0 for one class."""
+    if len(likeness) < 2:
+        return 0.0
+    other = likeness.copy()
+    np.fill_diagonal(other, -np.inf)
+    return float(other.max(axis=1).mean())
 
 
 def cell_counts(
-    made: Candidates, chance: np.ndarray | None, rng: np.random.Generator
+    candidates: Candidates, probability: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[int, int, int]:
-    """The number of new classes by merging cells of the nodes: medians of three cellings, at least
-    1.
+    """Numbers of new classes by merging new cells: medians over three partitions, at least 1.
 
-    Twice by how like a known class a new cell may be (`LOOSE`, `TIGHT`), once by the chance of its
-    nodes to be new.
+    A cell is new if it is unlike every known class (LOOSE, then TIGHT), or if its nodes are new
+    with probability 0.5 or more.
     """
-    points = made.scene.points
-    found = []
+    points = candidates.space.points
+    counts = []
     for per_class in CELLS:
-        count = int(np.clip(per_class * len(made.mean), MIN_CELLS, MAX_CELLS))
+        count = int(np.clip(per_class * len(candidates.mean), MIN_CELLS, MAX_CELLS))
         half = points[rng.permutation(len(points))[: -(-len(points) // 2)]]
         even, none = np.ones(len(half)), points[:0]
-        start = seeds(half, none, min(count, len(half)), rng, even, 3)
-        center, _ = settle(half, none, start, even, STEPS)
+        start = kmeans_pp(half, none, min(count, len(half)), rng, even, 3)
+        center, _ = lloyd(half, none, start, even, STEPS)
         cell = squared_distances(points, center).argmin(axis=1)
         size = np.bincount(cell, minlength=len(center))
         full = np.flatnonzero(size >= 2)
-        alike, mean, _ = likeness(made.x, cell, full)
-        floor = 1e-3 * made.own.mean()
-        root = np.sqrt(np.maximum(alike.diagonal(), floor)[:, None] * made.own)
-        near = (mean @ made.mean.T / root).max(axis=1)
-        if chance is None:
-            near, new = np.full(len(full), -np.inf), np.ones(len(full))
+        product, mean, _ = group_likeness(candidates.x, cell, full)
+        like = candidates.known_correlation(product.diagonal(), mean)
+        if probability is None:
+            like, novel = np.full(len(full), -np.inf), np.ones(len(full))
         else:
-            new = (np.bincount(cell, chance, minlength=len(center)) / np.maximum(size, 1))[full]
-        by_likeness = [_merged(made, cell, full[near < a], b) for a, b in (LOOSE, TIGHT)]
-        found.append([*by_likeness, _merged(made, cell, full[new >= 0.5], 0.0)])
-    loose, tight, covered = np.median(found, axis=0).astype(int).clip(1).tolist()
-    return loose, tight, covered
+            total = np.bincount(cell, probability, minlength=len(center))
+            novel = (total / np.maximum(size, 1))[full]
+        by_likeness = [_merge(candidates, cell, full[like < a], b) for a, b in (LOOSE, TIGHT)]
+        counts.append([*by_likeness, _merge(candidates, cell, full[novel >= 0.5], 0.0)])
+    loose, tight, novel_count = np.median(counts, axis=0).astype(int).clip(1).tolist()
+    return loose, tight, novel_count
 
 
-def _merged(made: Candidates, cell: np.ndarray, some: np.ndarray, least: float) -> int:
-    """How many groups are left when `some` cells are merged by average linkage while `least` alike
-    or more."""
-    size = np.array([(cell == c).sum() for c in some], dtype=float)
-    total = group_sums(made.u, cell, int(cell.max()) + 1)[some]
+def _merge(candidates: Candidates, cell: np.ndarray, chosen: np.ndarray, least: float) -> int:
+    """Number of groups after merging chosen cells (average linkage) while `least` alike or more."""
+    size = np.array([(cell == c).sum() for c in chosen], dtype=float)
+    total = group_sums(candidates.u, cell, int(cell.max()) + 1)[chosen]
     product = total @ total.T
-    span = max(made.typical - made.near, 1e-9)
     while len(size) > 1:
-        alike = (product / np.outer(size, size) - made.near) / span
+        alike = candidates.relative(product / np.outer(size, size))
         np.fill_diagonal(alike, -np.inf)
         a, b = divmod(int(alike.argmax()), len(size))
         if alike[a, b] < least:
@@ -273,78 +380,71 @@ def _merged(made: Candidates, cell: np.ndarray, some: np.ndarray, least: float) 
         size[a] += size[b]
         product = np.delete(np.delete(product, b, axis=0), b, axis=1)
         size = np.delete(size, b)
-    return int((size >= max(MIN_SHARE * len(made.u), MIN_NODES)).sum())
+    return int((size >= max(MIN_SHARE * len(candidates.u), MIN_NODES)).sum())
 
 
 def _path(points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Groupings into 0..MAX_NEW + 1 new centers beside the anchors: each the better of one more
-    center and a new start."""
+    """Groupings into 0..MAX_NEW + 1 new centers: the better of one more center and a new start."""
     even, center = np.ones(len(points)), points[:0]
     groups = []
     for k in range(MAX_NEW + 2):
         report(k + 1, MAX_NEW + 2, "counting")
         if k:
-            more = seeds(points, np.concatenate([anchors, center]), 1, rng, even, TRIED)
-            fresh = seeds(points, anchors, k, rng, even, 3)
+            more = kmeans_pp(points, np.concatenate([anchors, center]), 1, rng, even, TRIED)
+            fresh = kmeans_pp(points, anchors, k, rng, even, 3)
             starts = (np.concatenate([center, more]), fresh)
-            center = min((settle(points, anchors, s, even, STEPS) for s in starts), key=_inertia)[0]
-        everything = np.concatenate([anchors, center])
-        if not len(everything):
-            everything = points.mean(axis=0, keepdims=True)
-        groups.append(squared_distances(points, everything).argmin(axis=1))
+            results = [lloyd(points, anchors, start, even, STEPS) for start in starts]
+            center = min(results, key=lambda result: result[1])[0]
+        centers = np.concatenate([anchors, center])
+        if not len(centers):
+            centers = points.mean(axis=0, keepdims=True)
+        groups.append(squared_distances(points, centers).argmin(axis=1))
     return groups
 
 
-def _inertia(settled: tuple[np.ndarray, float]) -> float:
-    return settled[1]
-
-
-def _scatters(rows: np.ndarray, groups: list[np.ndarray], o: int) -> np.ndarray:
-    """(candidates,) mean squared distance to the mean of the group, a degree of freedom lost for
-    each group."""
+def _scatters(rows: np.ndarray, groups: Sequence[np.ndarray], num_old: int) -> np.ndarray:
+    """(candidates,) mean squared distance to the mean of the group; each group costs a node."""
     square = float((rows**2).sum())
-    found = []
-    for k, mine in enumerate(groups):
-        size = np.bincount(mine)
-        total = group_sums(rows, mine, len(size))
+    scatter = []
+    for k, place in enumerate(groups):
+        size = np.bincount(place)
+        total = group_sums(rows, place, len(size))
         between = ((total**2).sum(axis=1) / np.maximum(size, 1)).sum()
-        found.append((square - float(between)) / max(len(rows) - o - k, 1))
-    return np.array(found)
+        scatter.append((square - float(between)) / max(len(rows) - num_old - k, 1))
+    return np.array(scatter)
 
 
-def _silhouettes(made: Candidates, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(MAX_NEW,) mean silhouette of all nodes, and of those in new groups, for each number of new
-    classes."""
-    some = rng.permutation(len(made.u))[:COMPARED]
-    points = made.scene.points[some]
+def _silhouettes(candidates: Candidates, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """(MAX_NEW,) mean silhouettes of all nodes and of nodes in new groups, for 1..MAX_NEW."""
+    rows = rng.permutation(len(candidates.u))[:COMPARED]
+    points = candidates.space.points[rows]
     distance = np.sqrt(squared_distances(points, points))
     every, new = np.full(MAX_NEW, np.nan), np.full(MAX_NEW, np.nan)
     for k in range(1, MAX_NEW + 1):
-        groups = made.groups[k][some]
+        groups = candidates.groups[k][rows]
         value = silhouettes(distance, groups)
         if value is not None:
-            is_new = groups >= made.num_old
+            is_new = groups >= candidates.num_old
             every[k - 1] = value.mean()
             new[k - 1] = value[is_new].mean() if is_new.any() else np.nan
-    return filled(every), filled(new)
+    return _fill_missing(every), _fill_missing(new)
 
 
-def _between(made: Candidates) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For 1..MAX_NEW + 1: how alike the two most alike new groups are, in u and whitened, and the
-    loosest is in itself."""
-    span = max(made.typical - made.near, 1e-9)
-    alike, white, loosest = (np.full(MAX_NEW + 1, np.nan) for _ in range(3))
+def _between_groups(candidates: Candidates) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For 1..MAX_NEW + 1: likeness of the closest two new groups, whitened too, and within one."""
+    closest, white, loosest = (np.full(MAX_NEW + 1, np.nan) for _ in range(3))
     for k in range(1, MAX_NEW + 2):
-        product = (made.alike(made.u, k)[0] - made.near) / span
+        product = candidates.relative(candidates.group_likeness(candidates.u, k).product)
         if len(product):
             loosest[k - 1] = product.diagonal().min()
         if len(product) > 1:
-            alike[k - 1] = product[np.triu_indices(len(product), 1)].max()
-            product = made.alike(made.x, k)[0]
-            root = np.sqrt(np.maximum(product.diagonal(), 1e-3 * made.own.mean()))
-            white[k - 1] = (product / np.outer(root, root))[np.triu_indices(len(product), 1)].max()
+            pairs = np.triu_indices(len(product), 1)
+            closest[k - 1] = product[pairs].max()
+            product = candidates.group_likeness(candidates.x, k).product
+            root = np.sqrt(np.maximum(product.diagonal(), 1e-3 * candidates.own.mean()))
+            white[k - 1] = (product / np.outer(root, root))[pairs].max()
     return (
-        np.clip(filled(alike), -3, 3),
-        np.clip(filled(white), -2, 2),
-        np.clip(filled(loosest), -3, 3),
+        np.clip(_fill_missing(closest), -3, 3),
+        np.clip(_fill_missing(white), -2, 2),
+        np.clip(_fill_missing(loosest), -3, 3),
     )

@@ -1,15 +1,14 @@
-"""Shrinkage LDA over old and discovered classes, consensus over resampled groupings, ridge refit.
+"""One linear classifier for known and new classes: shrinkage LDA, consensus, ridge refit.
 
-What Prism does in phase 2, for whoever builds on it. Phase 1 uses the same `lda_head`, and what it
-is to be calibrated with is in `calibration`.
-
-How steadily new classes are found: in how many groupings each is met again.
+`fit_joint_classifier` takes a `Grouping` of unlabelled nodes: `strict_grouping`, where all of them
+are new, or `nodenova.open_world.mixed.mixed_grouping`, where some are of known classes. Phase 1
+uses the same `lda_head`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -28,72 +27,29 @@ from nodenova.nn.seeding import fixed_sample, sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.settings import check_settings, setting
 
-SAME = 0.5  # the Jaccard index from which on two groups are the same class
-
-
-class JointFit(NamedTuple):
-    """What is found among unlabelled nodes.
-
-    Attributes:
-        memory: What is known of all classes, those found behind the others.
-        head: One classifier for all of them.
-        times_found: For each class that was found, in how many groupings it was met again, and how
-            many there were.
-    """
-
-    memory: Memory
-    head: UnitLinearHead
-    times_found: tuple[tuple[int, int], ...]
-
-
-def times_found(
-    groups: np.ndarray, others: Sequence[np.ndarray], num_new: int
-) -> tuple[tuple[int, int], ...]:
-    """For each group, in how many other groupings it is met again, and how many there are.
-
-    It is met where at least half of the nodes that are in it in either grouping are in it in both.
-
-    Args:
-        groups: (n,) numbers of groups; other numbers are of no group.
-        others: (n,) each, numbered alike.
-        num_new: How many groups.
-
-    Examples:
-        >>> times_found(np.array([0, 0, 1, 1]), [np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])], 2)
-        ((2, 2), (2, 2))
-        >>> times_found(np.array([0, 0, 0, 1]), [np.array([0, 1, 1, 1])], 2)
-        ((0, 1), (0, 1))
-    """
-    met = np.zeros(num_new, dtype=np.int64)
-    for other in others:
-        for number in range(num_new):
-            one, two = groups == number, other == number
-            met[number] += (one & two).sum() >= SAME * max((one | two).sum(), 1)
-    return tuple((int(times), len(others)) for times in met)
-
-
-RIDGE = 3.0  # what holds the refitted classifier back counts as this many nodes
-RESAMPLES = 12  # of the new nodes, over whose groupings it is averaged what they say of all
-MAX_SLOPE = 100.0  # tau of a refitted classifier
-MAX_SLOPE_NODES = 5000  # nodes by which tau is found
-MAX_RESAMPLED = 5000  # new nodes that are grouped again
-MAX_REFIT = 50_000  # visible nodes on which the classifier is fitted anew
-CHUNK = 16_384  # nodes whose multi-rank features are held in memory
+SAME_CLASS = 0.5  # Jaccard index from which on two groups are the same class
+RIDGE = 3.0  # weight of the ridge penalty, in nodes
+RESAMPLES = 12  # resampled groupings that are averaged
+MAX_SLOPE = 100.0  # upper bound of tau
+MAX_SLOPE_NODES = 5000  # nodes that tau is fitted on
+MAX_RESAMPLED = 5000  # unlabelled nodes in resampled groupings
+MAX_REFIT = 50_000  # visible nodes that the classifier is refitted on
+CHUNK = 16_384  # nodes whose multi-rank features are in memory at a time
 
 
 @dataclass(frozen=True)
 class LDASettings:
-    """How classes are compared, in both phases alike.
+    """Settings of the comparison of classes, the same in both phases.
 
-    The temperature of phase 1 holds for these only.
+    The temperature of phase 1 is calibrated for them.
 
     Attributes:
-        rank_low: The lower rank, in multiples of the number of classes.
-        rank_high: The higher rank, in multiples of the number of classes.
-        prior: The identity counts as this many nodes in the covariance.
+        rank_low: Lower rank, in multiples of the number of classes.
+        rank_high: Higher rank, in multiples of the number of classes.
+        prior: Weight of the identity in the covariance, in nodes.
 
     Raises:
-        SettingError: One of them is not positive.
+        SettingError: If one of them is not positive.
     """
 
     rank_low: float = setting(1.0, above=0)
@@ -105,14 +61,14 @@ class LDASettings:
 
     @classmethod
     def of_stages(cls, stages: Iterable[Mapping[str, object]]) -> LDASettings:
-        """What the latest of some stages' settings says; what none of them says is by default."""
-        said: dict[str, Any] = {}
+        """Return the latest value of each setting over the settings of some stages."""
+        latest: dict[str, Any] = {}
         for settings in stages:
-            said |= {f.name: settings[f.name] for f in fields(cls) if f.name in settings}
-        return cls(**said)
+            latest |= {f.name: settings[f.name] for f in fields(cls) if f.name in settings}
+        return cls(**latest)
 
     def ranks_for(self, multirank: MultiRank, num_classes: int) -> MultiRank:
-        """At which ranks so many classes are told apart.
+        """Return the two ranks at which `num_classes` classes are compared.
 
         Examples:
             >>> LDASettings().ranks_for(MultiRank(1, 64, (8, 16, 32, 64)), num_classes=7).ranks
@@ -121,21 +77,44 @@ class LDASettings:
         return multirank.nearest([self.rank_low * num_classes, self.rank_high * num_classes])
 
 
+class JointFit(NamedTuple):
+    """Result of `fit_joint_classifier`.
+
+    memory:      statistics of all classes, the new ones last.
+    head:        classifier for all classes.
+    times_found: for each new class, in how many resampled groupings it recurs, and of how many.
+    """
+
+    memory: Memory
+    head: UnitLinearHead
+    times_found: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Unlabelled nodes in groups, each a new class, and how to group them again.
+
+    used, known: ranks in use, and statistics of the known classes at these ranks.
+    z:           (n, hidden) the nodes.
+    groups:      (n,) 0..num_new-1, or -1 for a node of a known class.
+    regroup:     (rows (m,), times) -> at most `times` resampled groupings (m,) of these rows.
+    head_first:  whether the head of `groups` is built before resampling. Building a head draws
+                 from the generator that resampling draws from, so the order is part of the result.
+    """
+
+    used: MultiRank
+    known: ClassStatistics
+    z: Tensor
+    groups: Tensor
+    num_new: int
+    regroup: Callable[[Tensor, int], Iterator[Tensor]]
+    head_first: bool = False
+
+
 def scaled_features(
     multirank: MultiRank, z: Tensor, num_classes: int, view_scale: Tensor, lda: LDASettings
 ) -> Tensor:
-    """u: z as distances are taken on it when there are so many classes.
-
-    Args:
-        multirank: How z is read.
-        z: (n, hidden).
-        num_classes: Old and new ones.
-        view_scale: (views,) what each view is multiplied by.
-        lda: At which ranks.
-
-    Returns:
-        (n, D).
-    """
+    """(n, D) u: multi-rank features of z (n, hidden), each view times its scale."""
     used = lda.ranks_for(multirank, num_classes)
     return used(z) * used.per_column(view_scale)
 
@@ -148,22 +127,10 @@ def lda_head(
     lda: LDASettings,
     used: MultiRank | None = None,
 ) -> UnitLinearHead:
-    """Shrinkage LDA: the linear discriminants of `classes`.
+    """Return the linear discriminants of `classes`, the scale of the views folded in.
 
-        logit_c = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / temperature
-
-    The scale of the views is folded into the weights.
-
-    Args:
-        multirank: How z is read.
-        classes: mu_c of each class, and the scale of the views.
-        scatter: Sigma is the covariance within the classes that these statistics are of.
-        temperature: Of the head.
-        lda: At which ranks, and how far Sigma is shrunk.
-        used: The ranks, where they are known already.
-
-    Returns:
-        A head on the ranks in use.
+    logit_c = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / temperature, Sigma the shrunk
+    covariance of `scatter`; at the ranks `used`, by default those for this number of classes.
     """
     n, device = len(classes.center), classes.center.device
     used = lda.ranks_for(multirank, n) if used is None else used
@@ -179,79 +146,91 @@ def lda_head(
     return head
 
 
+def strict_grouping(
+    multirank: MultiRank,
+    known: ClassStatistics,
+    z: Tensor,
+    num_new: int,
+    lda: LDASettings,
+    group: Callable[[Tensor, int], Tensor] = spherical_kmeans,
+) -> Grouping:
+    """Group nodes z (n, hidden), all of them new, by `group`: (u (n, D), k) -> (n,) groups."""
+    used = lda.ranks_for(multirank, len(known.center) + num_new)
+    small = known.at(multirank.columns_of(used).to(z.device))
+    u = used(z) * used.per_column(known.view_scale)
+    groups = group(u, num_new)
+
+    def regroup(rows: Tensor, times: int) -> Iterator[Tensor]:
+        return iter(subsampled_kmeans(u[rows], groups[rows], num_new, times))
+
+    return Grouping(used, small, z, groups, num_new, regroup, head_first=True)
+
+
 def fit_joint_classifier(
     multirank: MultiRank,
     old: Memory,
+    grouping: Grouping,
     z: Tensor,
-    z_new: Tensor,
-    num_new: int,
+    lda: LDASettings,
     *,
-    group: Callable[[Tensor, int], Tensor] = spherical_kmeans,
-    lda: LDASettings | None = None,
     pool: bool = True,
     resamples: int = RESAMPLES,
     ridge: float | None = RIDGE,
 ) -> JointFit:
-    """Find new classes among the nodes z_new, and one classifier for old and new ones.
+    """Fit one classifier for known classes and the groups of a grouping.
 
-    Groupings are compared at the ranks in use; what is remembered for later stages, at all.
-
-    Args:
-        multirank: How z is read.
-        old: What is remembered of the old classes.
-        z: (N, hidden) of visible nodes.
-        z_new: (n, hidden) of the new ones.
-        num_new: How many classes they are of.
-        group: (u (n, D), k) -> (n,) how they are grouped.
-        lda: As phase 1 was calibrated; the defaults unless given.
-        pool: Whether the scatter of the new nodes counts too.
-        resamples: How often parts of them are grouped again, for the consensus of
-            `refit_on_all_nodes`.
-        ridge: See there; None leaves the classifier as the one grouping makes it.
-
-    Returns:
-        What is known of all classes, the classifier, and how steadily classes are found.
+    Groups -> statistics -> resampled groupings -> consensus of their heads on the visible nodes z
+    (N, hidden) -> ridge refit. `pool` adds the scatter of the groups to that of the known classes.
+    With `ridge` None, the head of the one grouping is returned.
     """
-    lda = lda or LDASettings()
-    n = len(old) + num_new
-
-    used = lda.ranks_for(multirank, n)
-    known = old.classes.at(multirank.columns_of(used).to(z.device))
+    used, known, groups, num_new = grouping.used, grouping.known, grouping.groups, grouping.num_new
 
     def head_of(unit: Tensor, groups: Tensor) -> UnitLinearHead:
-        new = ClassStatistics.estimate(unit, groups, num_new, used.views)
+        new = ClassStatistics.estimate(*_members(unit, groups), num_new, used.views)
         both = known.append(new)
         return lda_head(used, both, both if pool else known, float(known.temperature), lda, used)
 
-    unit = used(z_new)
-    scale = used.per_column(known.view_scale)
-    groups = group(unit * scale, num_new)
-    both = old.append(Memory.of(z_new, groups, num_new, multirank))
-    # Before nodes are drawn anew: a fresh head draws from the same generator, and other draws are
-    # other groupings.
-    head = head_of(unit, groups)
+    # Remembered at all ranks, for later stages; heads are on the ranks in use.
+    memory = old.append(Memory.of(*_members(grouping.z, groups), num_new, multirank))
+    unit = used(grouping.z)
+    head = head_of(unit, groups) if grouping.head_first or ridge is None else None
     if ridge is None:
-        return JointFit(both, head, ((0, 0),) * num_new)
-    some = sample(len(unit), MAX_RESAMPLED, unit.device)
-    part = unit[some]
-    others = subsampled_kmeans(part * scale, groups[some], num_new, resamples)
-    heads = [head_of(part, other) for other in others] or [head]
-    found = times_found(*_arrays(groups[some], others), num_new)
-    return JointFit(both, refit_on_all_nodes(heads, z, known.view_scale, ridge), found)
+        assert head is not None
+        return JointFit(memory, head, ((0, 0),) * num_new)
+    rows = sample(len(unit), MAX_RESAMPLED, unit.device)
+    part = unit[rows]
+    others, heads = [], []
+    for other in grouping.regroup(rows, resamples):
+        others.append(other.cpu().numpy())
+        heads.append(head_of(part, other))
+    heads = heads or [head or head_of(unit, groups)]
+    times = count_times_found(groups[rows].cpu().numpy(), others, num_new)
+    return JointFit(memory, refit_on_all_nodes(heads, z, known.view_scale, ridge), times)
 
 
-def _arrays(groups: Tensor, others: Sequence[Tensor]) -> tuple[np.ndarray, list[np.ndarray]]:
-    return groups.cpu().numpy(), [other.cpu().numpy() for other in others]
+def _members(rows: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows that are in a group, and their groups."""
+    inside = groups >= 0
+    return (rows, groups) if bool(inside.all()) else (rows[inside], groups[inside])
+
+
+def count_times_found(
+    groups: np.ndarray, others: Sequence[np.ndarray], num_new: int
+) -> tuple[tuple[int, int], ...]:
+    """For each group, in how many other groupings (n,) it recurs, and of how many.
+
+    It recurs where the Jaccard index of its nodes in both groupings is at least SAME_CLASS.
+    """
+    times = np.zeros(num_new, dtype=np.int64)
+    for other in others:
+        for number in range(num_new):
+            one, two = groups == number, other == number
+            times[number] += (one & two).sum() >= SAME_CLASS * max((one | two).sum(), 1)
+    return tuple((int(count), len(others)) for count in times)
 
 
 def refit_rows(graph: Graph) -> Tensor | slice:
-    """The nodes on which a classifier is fitted anew: all, or MAX_REFIT of them.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> refit_rows(nova.synthetic(nodes=60, classes=3).graph)
-        slice(None, None, None)
-    """
+    """Nodes on which a classifier is refitted: all, or MAX_REFIT of them."""
     return fixed_sample(graph.num_nodes, MAX_REFIT)
 
 
@@ -259,28 +238,19 @@ def refit_rows(graph: Graph) -> Tensor | slice:
 def refit_on_all_nodes(
     heads: Sequence[UnitLinearHead], z: Tensor, view_scale: Tensor, ridge: float = RIDGE
 ) -> UnitLinearHead:
-    """Ridge refit: the regression of what `heads` say, on the mean, of all nodes z.
+    """Ridge refit: regress the mean probabilities of `heads` on the visible nodes z (N, hidden).
 
         W    = argmin sum_i |p_i - p' - W u_i|^2 + ridge t |W|^2,
                p the mean softmax, p' its mean, t = mean |u|^2
-        h(z) = tau (W u + p'),  tau >= 0: softmax(h) as near to p as can be
+        h(z) = tau (W u + p'),  tau >= 0 such that softmax(h) is nearest to p
 
-    A self-distillation. The mean of a few nodes lies partly in directions in which hardly any node
-    of the graph does; those get no weight here.
-
-    Args:
-        heads: One or more, on the same ranks.
-        z: (N, hidden) of all visible nodes.
-        view_scale: (views,) what each view is multiplied by.
-        ridge: What holds W back counts as this many nodes.
-
-    Returns:
-        One head like the first of them.
+    A self-distillation: the mean of a few nodes lies partly in directions in which hardly any node
+    of the graph lies, and those get no weight here.
     """
     head = heads[0]
 
     def read(z: Tensor) -> tuple[Tensor, Tensor]:
-        """u of nodes without its scale, and what the heads say of them."""
+        """Unscaled u of nodes, and the mean probabilities of the heads."""
         unit = head.multirank(z)
         p = torch.zeros(len(z), head.num_classes, device=z.device)
         for h in heads:
@@ -299,9 +269,9 @@ def refit_on_all_nodes(
         sum_u += u.sum(dim=0)
         sum_p += p.sum(dim=0)
     mean = sum_p / len(z)
-    hold = ridge * max(float(gram.trace()) / len(z), 1e-12)
-    held = gram + hold * torch.eye(len(scale)).to(gram)
-    weight = torch.linalg.solve(held, product - torch.outer(sum_u, mean))
+    penalty = ridge * max(float(gram.trace()) / len(z), 1e-12)
+    penalized = gram + penalty * torch.eye(len(scale)).to(gram)
+    weight = torch.linalg.solve(penalized, product - torch.outer(sum_u, mean))
     refitted = copy.deepcopy(head)
     refitted.linear.weight.copy_(weight.t() * scale)
     refitted.linear.bias.copy_(mean)

@@ -1,4 +1,4 @@
-"""How many new classes there seem to be, and whether there is any."""
+"""Estimates of the number of new classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.nn.encode_cache import encode
 from nodenova.nn.seeding import repeatable
-from nodenova.open_world.count import ClassCountEstimate, Evidence, Logit, gather, judge
-from nodenova.open_world.count_features import likeness, silhouettes
+from nodenova.open_world.count import (
+    ClassCountEstimate,
+    Evidence,
+    LinearScore,
+    collect_evidence,
+    estimate_count,
+)
+from nodenova.open_world.count_features import group_likeness, silhouettes
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +59,7 @@ def test_where_nothing_is_new_nothing_is_added_and_the_stage_says_so(world) -> N
     count = found.stages[-1].count
     assert count is not None
     assert count.number == 0
-    assert count.sentence().startswith("No evidence of an unknown class (p = ")
+    assert count.sentence().startswith("No new class found (p = ")
     assert np.array_equal(found.predict_proba(data.graph), model.predict_proba(data.graph))
 
 
@@ -111,7 +117,7 @@ def test_features_exist_for_every_candidate_and_are_numbers(world) -> None:
     z = encode(model.frozen_encoder(), data.graph)
     for task in (mixed, strict):
         with repeatable(0, "test"):
-            found = gather(
+            found = collect_evidence(
                 model.frozen_encoder().spec.multirank,
                 model.memory.classes,
                 model.cells,
@@ -119,24 +125,24 @@ def test_features_exist_for_every_candidate_and_are_numbers(world) -> None:
                 task.mixed,
                 model.lda,
             )
-        for values in found.by_number.values():
+        for values in found.number.values():
             assert values.shape == (15,)
             assert np.isfinite(values).all()
-        assert bool(found.of_new) == task.mixed
-        assert np.isfinite([float(value) for value in found.of_new.values()]).all()
+        assert bool(found.novelty) == task.mixed
+        assert np.isfinite([float(value) for value in found.novelty.values()]).all()
 
 
 def test_probabilities_are_the_softmax_times_the_chance_of_anything_new() -> None:
     k = np.arange(1, 16) / 10
-    evidence = Evidence({"linear": k}, {"share": np.array(0.3)}, 0.2, 0.3, 100)
-    number, new = Logit({"linear": (0.8, 0.4, -1.0)}), Logit({"share": (0.1, 0.1, 1.0)}, 0.5)
-    count = judge(evidence, number, new, threshold=0.0)
+    evidence = Evidence({"k": k}, {"share": np.array(0.3)}, 0.2, 0.3, 100)
+    number, new = LinearScore({"k": (0.8, 0.4, -1.0)}), LinearScore({"share": (0.1, 0.1, 1.0)}, 0.5)
+    count = estimate_count(evidence, number, new, threshold=0.0)
     each = np.exp(-(k - 0.8) / 0.4)
     p_new = 1 / (1 + np.exp(-2.5))
     assert count.probabilities[1:] == pytest.approx((p_new * each / each.sum()).tolist())
     assert count.p_new == pytest.approx(p_new)
     assert count.number == 1
-    assert judge(evidence, number, new, threshold=2.6).number == 0
+    assert estimate_count(evidence, number, new, threshold=2.6).number == 0
 
 
 def test_the_likely_numbers_are_the_fewest_with_four_fifths() -> None:
@@ -156,25 +162,25 @@ def test_there_are_never_more_classes_than_nodes() -> None:
     [
         (
             ClassCountEstimate(1, (0.0, 0.9, 0.1), 1.0, 1e-4, 0.2, 1500),
-            "About 20% of 1,500 unlabelled nodes look unknown; probably 1 unknown class.",
+            "About 20% of the 1,500 unlabelled nodes seem to belong to new classes; "
+            "probably 1 new class.",
         ),
         (
             ClassCountEstimate(2, (0.0, 0.3, 0.4, 0.3), 1.0, None, 1.0, 50),
-            "All of 50 unlabelled nodes are said to be of unknown classes; "
-            "probably 2 unknown classes",
+            "All 50 unlabelled nodes were declared new; probably 2 new classes (1 to 3).",
         ),
         (
             ClassCountEstimate(0, (0.8, 0.2), 0.2, 0.36, 0.1, 50),
-            "No evidence of an unknown class (p = 0.36); one of under 10% of the nodes would be "
-            "missed more often than not. Nothing was added",
+            "No new class found (p = 0.36). A class smaller than 10% of the nodes would usually be "
+            "missed. No class was added",
         ),
         (
             ClassCountEstimate(1, (0.0, *[0.2] * 5), 1.0, 0.01, 0.5, 50),
-            "how many classes cannot be told (1 to 4), taking 1",
+            "their number is uncertain (1 to 4), using 1.",
         ),
     ],
 )
-def test_it_is_said_as_to_a_person(count: ClassCountEstimate, sentence: str) -> None:
+def test_sentence_for_a_person(count: ClassCountEstimate, sentence: str) -> None:
     assert sentence in count.sentence()
 
 
@@ -193,7 +199,7 @@ def test_silhouettes_are_scikit_learns() -> None:
 def test_likeness_of_groups_leaves_out_a_node_with_itself() -> None:
     rng = np.random.default_rng(0)
     rows, groups = rng.random((12, 3)), np.array([0, 1, 1, -1, 0, 1, 0, 0, 1, 1, 2, 2])
-    alike, mean, size = likeness(rows, groups, np.array([0, 1]))
+    alike, mean, size = group_likeness(rows, groups, np.array([0, 1]))
     product = rows @ rows.T
     a, b = np.flatnonzero(groups == 0), np.flatnonzero(groups == 1)
     assert alike[0, 1] == pytest.approx(product[np.ix_(a, b)].mean())

@@ -8,10 +8,10 @@ import torch
 from nodenova.open_world.anchored_kmeans import (
     Directions,
     anchored_kmeans,
+    assign_new,
     group_sums,
-    nearest_new,
-    renumbered,
-    settle,
+    lloyd,
+    match_numbers,
     squared_distances,
     whitening,
 )
@@ -29,7 +29,7 @@ def test_new_centers_go_where_no_anchor_is_and_anchors_do_not_move() -> None:
     center = anchored_kmeans(points, anchors, 2, 4, np.random.default_rng(0))
     assert np.array_equal(anchors, before)
     assert np.abs(np.sort(center[:, 0]) - [5, 15]).max() < 0.3
-    groups = nearest_new(points, anchors, center)
+    groups = assign_new(points, anchors, center)
     assert (groups[:40] == -1).all()
     assert (groups[80:120] == -1).all()
     assert len(set(groups[40:80])) == 1
@@ -45,24 +45,24 @@ def test_a_large_crowd_that_counts_little_does_not_draw_a_center() -> None:
     assert abs(even[0, 0] - 6) < 1.0
 
 
-def test_settling_never_raises_the_inertia_and_fills_empty_centers() -> None:
+def test_lloyd_never_raises_the_inertia_and_fills_empty_centers() -> None:
     points, anchors = blobs([0, 5, 10]), np.array([[0.0, 0.0]])
     start, even = np.array([[5.0, 0.0], [1000.0, 1000.0]]), np.ones(len(points))
-    center, inertia = settle(points, anchors, start, even)
-    assert inertia < settle(points, anchors, start, even, steps=1)[1]
+    center, inertia = lloyd(points, anchors, start, even)
+    assert inertia < lloyd(points, anchors, start, even, steps=1)[1]
     assert np.abs(center).max() < 20
 
 
 def test_every_new_center_has_a_point_even_if_all_are_alike() -> None:
     points = np.zeros((5, 2))
-    groups = nearest_new(points, np.zeros((1, 2)), np.ones((3, 2)))
+    groups = assign_new(points, np.zeros((1, 2)), np.ones((3, 2)))
     assert sorted(groups[groups >= 0]) == [0, 1, 2]
 
 
 def test_other_groupings_are_numbered_like_the_first() -> None:
     groups = np.array([0, 0, 1, 1, 2, 2, -1])
     other = np.array([2, 2, 0, 0, 1, 1, -1])
-    assert np.array_equal(renumbered(other, groups, 3), groups)
+    assert np.array_equal(match_numbers(other, groups, 3), groups)
 
 
 def test_whitened_rows_have_the_identity_as_covariance() -> None:

@@ -1,4 +1,4 @@
-"""Cells: what phase 1 keeps of where labelled nodes are, and what it says of unlabelled ones."""
+"""Cells: what phase 1 stores, and how likely unlabelled nodes are new."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import nodenova as nova
 from nodenova.nn.encode_cache import encode
 from nodenova.open_world.novelty import (
     FEW,
-    Coverage,
+    CellNovelty,
     Partition,
-    chance_of_new,
-    coverage_test,
-    coverages,
+    bonferroni_test,
+    cell_novelty,
     odds_of_new,
+    probability_of_new,
     simes_test,
 )
 
@@ -33,7 +33,7 @@ def world():
 def test_every_labelled_node_is_in_one_cell_of_each_celling(world) -> None:
     model, z, _, old = world
     cells, multirank = model.cells, model.frozen_encoder().spec.multirank
-    at = cells.where(multirank, model.memory.classes, z[torch.from_numpy(old.train_ids)])
+    at = cells.locate(multirank, model.memory.classes, z[torch.from_numpy(old.train_ids)])
     for t, mine in enumerate(at):
         count = np.zeros(cells.table.shape[1:])
         np.add.at(count, (mine, old.train_y), 1)
@@ -53,34 +53,34 @@ def test_a_model_keeps_nothing_with_a_row_a_node(world) -> None:
     assert not {len(z), len(old.train_ids)} & sizes
 
 
-def covered(model: nova.Model, z: torch.Tensor, ids: np.ndarray) -> list[Coverage]:
+def covered(model: nova.Model, z: torch.Tensor, ids: np.ndarray) -> list[CellNovelty]:
     """What the cells of a model say of some nodes."""
     multirank, known = model.frozen_encoder().spec.multirank, model.memory.classes
     assert model.cells is not None
-    return coverages(multirank, known, model.cells, model.lda, z[torch.from_numpy(ids)])
+    return cell_novelty(multirank, known, model.cells, model.lda, z[torch.from_numpy(ids)])
 
 
 def test_nodes_of_planted_new_classes_have_the_higher_chance(world) -> None:
     model, z, y, old = world
     rest = np.setdiff1d(np.arange(len(y)), old.train_ids)
     found = covered(model, z, rest)
-    chance = chance_of_new(found)
+    chance = probability_of_new(found)
     is_new = y[rest] >= 3
     assert np.median(chance[is_new]) > 0.6 > 0.4 > np.median(chance[~is_new])
-    assert coverage_test(found) < 0.05
-    assert simes_test(found) <= coverage_test(found)
+    assert bonferroni_test(found) < 0.05
+    assert simes_test(found) <= bonferroni_test(found)
 
 
 def test_where_all_nodes_are_known_the_test_finds_nothing(world) -> None:
     model, z, y, old = world
     known = np.setdiff1d(np.flatnonzero(y < 3), old.train_ids)
     found = covered(model, z, known)
-    assert coverage_test(found) > 0.05
+    assert bonferroni_test(found) > 0.05
 
 
 def test_the_p_value_of_a_cell_is_poissons() -> None:
     labelled = np.array([[4.0, 0.0], [0.0, 5.0], [0.0, 0.0]])
-    one = Coverage(
+    one = CellNovelty(
         np.zeros(1, dtype=int),
         np.array([40.0, 50.0, 60.0]),
         labelled,
@@ -90,15 +90,15 @@ def test_the_p_value_of_a_cell_is_poissons() -> None:
     )
     assert one.p_values().tolist() == pytest.approx(poisson.cdf([4, 5, 0], [4, 5, 6]).tolist())
     assert one.p_values().argmin() == 2
-    assert coverage_test([one]) == pytest.approx(min(1, 2 * 3 * np.exp(-6)))
+    assert bonferroni_test([one]) == pytest.approx(min(1, 2 * 3 * np.exp(-6)))
 
 
-def one_cell(node_likeness: list[float]) -> Coverage:
+def one_cell(node_likeness: list[float]) -> CellNovelty:
     """Nodes of one cell with as many labelled nodes as it should have."""
     n = len(node_likeness)
     labelled, rate = np.array([[n / 10.0]]), np.array([10.0])
     cell, size = np.zeros(n, dtype=int), np.array([float(n)])
-    return Coverage(cell, size, labelled, rate, np.array([[0.5]]), np.array(node_likeness))
+    return CellNovelty(cell, size, labelled, rate, np.array([[0.5]]), np.array(node_likeness))
 
 
 def test_odds_are_held_within_bounds_and_fall_with_how_like_a_node_is() -> None:
@@ -111,7 +111,7 @@ def test_odds_are_held_within_bounds_and_fall_with_how_like_a_node_is() -> None:
 
 def test_where_all_nodes_are_as_like_their_odds_are_those_of_the_cell() -> None:
     cell = one_cell([0.3] * 8)
-    p = cell.chance()[0]
+    p = cell.probability()[0]
     assert odds_of_new([cell]).tolist() == pytest.approx([p / (1 - p)] * 8)
 
 

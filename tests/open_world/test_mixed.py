@@ -1,19 +1,22 @@
-"""Prism where unlabelled nodes are of known and new classes, and nothing tells which."""
+"""Prism where unlabelled nodes are of known and new classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import nodenova as nova
+from nodenova.encoders.prism import lda
+from nodenova.encoders.prism.lda import count_times_found
 from nodenova.errors import SettingError
 from nodenova.methods import METHODS, get_method, prism
 from nodenova.nn.encode_cache import encode
 from nodenova.open_world import mixed
-from nodenova.open_world.novelty import node_odds
+from nodenova.open_world.novelty import cell_novelty, odds_of_new
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +75,12 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
     g, known = model.frozen_encoder(), model.memory.classes
     z = encode(g, task.graph)[torch.from_numpy(task.ids)]
     is_new = nova.synthetic(nodes=900, classes=6, words=60, seed=1).y[task.ids] >= 3
-    odds = node_odds(g.spec.multirank, known, model.cells, model.lda, z)
+    odds = odds_of_new(cell_novelty(g.spec.multirank, known, model.cells, model.lda, z))
     apart = []
-    for given in (odds, None):
-        scene = mixed.WhitenedSpace.of(g.spec.multirank, known, z, 3, model.lda, given)
-        anchors = scene.anchors / np.linalg.norm(scene.anchors, axis=1, keepdims=True)
-        alike = (scene.points @ anchors.T).max(axis=1)
+    for weight in (odds, None):
+        space = mixed.WhitenedSpace.of(g.spec.multirank, known, z, 3, model.lda, weight)
+        anchors = space.anchors / np.linalg.norm(space.anchors, axis=1, keepdims=True)
+        alike = (space.points @ anchors.T).max(axis=1)
         apart.append(alike[~is_new].mean() - alike[is_new].mean())
     assert apart[0] > 1.1 * apart[1]
 
@@ -85,7 +88,7 @@ def test_new_classes_lie_apart_in_a_balanced_world_though_hardly_any_node_is_new
 def test_of_many_nodes_a_part_is_grouped_and_all_are_classified(world, monkeypatch) -> None:
     model, task, exam, _, _ = world
     monkeypatch.setattr(prism, "MAX_GROUPED", 150)
-    monkeypatch.setattr(mixed, "MAX_REGROUPED", 100)
+    monkeypatch.setattr(lda, "MAX_RESAMPLED", 100)
     assert (
         nova.grade(nova.discover(model, task, nova.Prism(n_resamples=2)), exam).scores()["all"] > 85
     )
@@ -134,8 +137,8 @@ def test_methods_that_take_all_nodes_for_new_refuse_a_mixture(world, name: str) 
 
 
 @dataclass(frozen=True)
-class Told:
-    """A method of somebody's own that says it can do a mixture."""
+class OwnMethod:
+    """A user's method that declares support for mixtures."""
 
     mixed = True
 
@@ -146,7 +149,7 @@ class Told:
 
 def test_a_method_of_ones_own_can_say_that_it_does_mixtures(world) -> None:
     model, task, _, _, _ = world
-    assert len(nova.discover(model, task, Told()).classes) == 6
+    assert len(nova.discover(model, task, OwnMethod()).classes) == 6
 
 
 def test_editing_classes_keeps_the_cells_in_step(world) -> None:
@@ -159,3 +162,28 @@ def test_editing_classes_keeps_the_cells_in_step(world) -> None:
         assert len(edited.memory.classes.count) == edited.num_columns
         again = nova.discover(edited, replace(task, num_new=1), nova.Prism(n_resamples=0))
         assert torch.isfinite(again.head().linear.weight).all()
+
+
+def test_a_group_is_met_where_half_of_either_is_in_both() -> None:
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 1, -1, -1])
+    half = np.array([0, 0, 1, 1, 1, 1, 1, 1, -1, -1])
+    apart = np.array([1, 1, 1, 0, 0, 0, 0, 1, 0, 0])
+    assert count_times_found(groups, [groups, half, apart], 2) == ((2, 3), (2, 3))
+    assert count_times_found(groups, [], 2) == ((0, 0), (0, 0))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_stage_tells_in_how_many_groupings_each_class_was_met(
+    labelled: nova.LabelledGraph, tmp_path: Path, mixed: bool
+) -> None:
+    old, new, _ = nova.split(labelled, [0, 1])
+    task = nova.NewTask(new.graph, new.ids, new.num_new, mixed=mixed)
+    model = nova.discover(nova.fit(old), task)
+    found = model.stages[-1].found_in
+    assert sorted(found) == [c.id for c in model.classes if c.is_new]
+    assert all(0 <= times <= of <= 12 for times, of in found.values())
+    assert max(times for times, _ in found.values()) >= 6  # planted classes are met again
+    model.save(tmp_path / "model")
+    assert nova.load_model(tmp_path / "model").stages[-1].found_in == found
+    plain = nova.discover(nova.fit(old), task, nova.Prism(refit=False))
+    assert set(plain.stages[-1].found_in.values()) == {(0, 0)}

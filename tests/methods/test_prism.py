@@ -1,4 +1,4 @@
-"""Prism against the plain formula, and at its edges."""
+"""Prism as a method: planted classes, settings, calibration, view weights."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from nodenova.encoders.prism.calibration import (
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.errors import SettingError
+from nodenova.methods import get_method
 from nodenova.nn import statistics
 from nodenova.nn.kmeans import cluster, subsampled_kmeans
 from nodenova.nn.seeding import repeatable
@@ -206,6 +207,11 @@ def test_the_temperature_is_calibrated_for_the_prior_it_is_used_with() -> None:
     found = nova.discover(models[0], new, nova.Prism(restarts=2, n_resamples=0))
     assert found.lda.prior == 5.0
     assert float(found.memory.classes.temperature) == few
+
+
+def test_settings_of_phase_1_are_refused_in_phase_2() -> None:
+    with pytest.raises(SettingError, match="prior"):
+        get_method("prism", {"prior": "30"})
 
 
 def test_a_view_weighs_what_it_tells_of_pairs() -> None:
