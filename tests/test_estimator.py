@@ -354,31 +354,31 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
         (
             {},
             lambda y: np.arange(150) % 3,
-            "every node has a label and none was named as new; there is nothing to discover in",
+            "every node has a label and none is marked as new",
         ),
         (
             {},
             lambda y: np.where(y == 1, 1, -1),
-            "all labelled nodes are of one class, '1'; at least two are needed",
+            "all labelled nodes are of one class, '1'; at least two",
         ),
         (
             {},
             lambda y: np.full(150, np.nan),
-            "no node has a label, apart from the new ones; phase 1 has nothing to learn",
+            "no labelled nodes apart from new ones",
         ),
         (
             {},
             lambda y: None,
-            "no node has a label, apart from the new ones; phase 1 has nothing to learn",
+            "no labelled nodes apart from new ones",
         ),
         ({}, lambda y: y[:7], "y has 7 labels, but the graph has 150 nodes"),
         (
             {},
             lambda y: y[:, None],
-            r"y holds one label for each node, .*, not a ndarray of shape \(150, 1\)",
+            r"y must be a list .* one label per node, not a ndarray of shape \(150, 1\)",
         ),
-        ({}, lambda y: [[1]] * 150, "y holds a list, and a label is one value: a text or a number"),
-        ({}, lambda y: "labels", "y holds one label for each node, .*, not a str"),
+        ({}, lambda y: [[1]] * 150, "y holds a list, but a label is a single text or number"),
+        ({}, lambda y: "labels", "y must be a list .* one label per node, not a str"),
         ({"method": "prisn"}, lambda y: y, "unknown method 'prisn'; known: .*prism"),
         (
             {"method": nova.Prism},

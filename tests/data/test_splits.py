@@ -60,6 +60,7 @@ def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
         "feature_names",
         "edge_weight",
         "vectors",
+        "recipe",
         "adjacency",
         "derived",
     }

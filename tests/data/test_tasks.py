@@ -67,9 +67,9 @@ def test_labels_of_new_nodes_do_not_reach_the_tasks(own: nova.UserGraph) -> None
 
 
 @pytest.mark.parametrize(("labels", "expected"), [
-    (["", "", "", "", ""], "no node has a label"),
+    (["", "", "", "", ""], "no labelled nodes"),
     (["red", "red", "", "", ""], "all labelled nodes are of one class, 'red'"),
-    (["red", "red", "blue", "blue", "blue"], "there is nothing to discover in"),
+    (["red", "red", "blue", "blue", "blue"], "none is marked as new"),
 ])  # fmt: skip
 def test_a_graph_that_gives_no_task(tmp_path: Path, labels: list[str], expected: str) -> None:
     (tmp_path / "nodes.csv").write_text(

@@ -1,5 +1,1 @@
-"""Where labels live.
-
-Phase 2 cannot reach a label: nothing in `discovery`, `methods`, `prism`, `model`, `encoders`, `nn`
-or `losses` may import from here.
-"""
+"""Everything that holds labels. Code of phase 2 may not import from here (see pyproject.toml)."""

@@ -1,7 +1,4 @@
-"""Which nodes of a labelled graph are for what: where labels become tasks and exams.
-
-Whether a labelled graph can be divided into phases by given groups of classes.
-"""
+"""The division of a labelled graph into tasks and exams: which node serves which purpose."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from nodenova.graph import Graph, NewTask
 
 
 def check_groups(groups: Sequence[Sequence[int]], labelled: LabelledGraph) -> None:
-    """Raise unless each class is there, is given once, and has a node to learn and one to grade."""
+    """Raise unless each class exists, appears once, and has at least two labelled nodes."""
     order = [c for group in groups for c in group]
     unknown = [c for c in order if not 0 <= c < labelled.num_classes]
     if unknown:
@@ -65,18 +62,18 @@ def check_training_nodes(
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Nodes by purpose. Masks are over all nodes of the graph.
+    """The nodes of a graph by purpose, as masks over all N nodes.
 
     Attributes:
-        graph: All of it; `seen` says what of it a phase is shown.
-        y: (N,) classes as the model numbers them, old ones and then stage by stage; -1 for unknown.
-        class_names: In that order.
-        sizes: How many classes each phase brings: (old, stage 1, ...).
-        train: (N,) the labelled nodes of old classes that phase 1 learns from.
+        graph: The whole graph.
+        y: (N,) classes as the model numbers them, old ones first, then by stage; -1 = unknown.
+        class_names: Names of the classes in that order.
+        sizes: Number of classes of each phase: (old, stage 1, ...).
+        train: (N,) labelled nodes of old classes that phase 1 learns from.
         val: (N,) validation nodes of all classes.
-        new: (N,) for each stage, the nodes whose ids phase 2 is given.
-        test: (N,) nodes that exams ask for, each of those whose class has been met.
-        seen: (N,) for each phase the nodes that it is shown; None shows all phases the whole graph.
+        new: (N,) for each stage, the nodes to discover classes in.
+        test: (N,) nodes of exams, which use those whose class has appeared by their stage.
+        seen: (N,) for each phase, the nodes in its graph; None for the whole graph in all phases.
     """
 
     graph: Graph
@@ -90,11 +87,11 @@ class Division:
     seen: Sequence[np.ndarray] | None = None
 
     def old_task(self) -> OldTask:
-        """What phase 1 is given."""
-        graph, shown = self._shown[0]
-        y = self.y[shown]
-        train_ids = np.flatnonzero(self.train[shown])
-        val_ids = np.flatnonzero((self.val & self._met(0))[shown])
+        """Return the task of phase 1."""
+        graph, nodes = self._phase_graphs[0]
+        y = self.y[nodes]
+        train_ids = np.flatnonzero(self.train[nodes])
+        val_ids = np.flatnonzero((self.val & self._is_known(0))[nodes])
         names = self.class_names[: self.sizes[0]]
         return OldTask(graph, train_ids, y[train_ids], val_ids, y[val_ids], names)
 
@@ -106,32 +103,32 @@ class Division:
         mixed: bool = False,
         counted: bool = False,
     ) -> NewTask:
-        """What phase 2 is given in a stage: no label, and how many classes to find.
+        """Return the task of phase 2 in a stage, without labels.
 
         Args:
-            stage: Which, from 1 on.
-            num_new: How many classes to find; the true number unless given.
+            stage: Number of the stage, from 1 on.
+            num_new: Number of classes to find; the true number by default.
             mixed: Whether the nodes may be of known classes too.
-            counted: Whether no number is told, so that it has to be estimated.
+            counted: Whether the task has no number of classes, so that it must be estimated.
         """
-        graph, shown = self._shown[stage]
-        wanted = self.sizes[stage] if num_new is None else num_new
-        ids = np.flatnonzero(self.new[stage - 1][shown])
-        return NewTask(graph, ids, None if counted else wanted, mixed=mixed)
+        graph, nodes = self._phase_graphs[stage]
+        number = self.sizes[stage] if num_new is None else num_new
+        ids = np.flatnonzero(self.new[stage - 1][nodes])
+        return NewTask(graph, ids, None if counted else number, mixed=mixed)
 
     def labelled_new_task(self, stage: int = 1, num_new: int | None = None) -> LabelledNewTask:
-        """What phase 2 is given in a stage with everything there is to give away.
+        """Return the task of phase 2 in a stage with all labels.
 
         Args:
-            stage: Which, from 1 on.
-            num_new: How many classes to find; the true number unless given.
+            stage: Number of the stage, from 1 on.
+            num_new: Number of classes to find; the true number by default.
         """
         new = self.new_task(stage, num_new)
-        shown = self._shown[stage][1]
-        y = self.y[shown]
+        nodes = self._phase_graphs[stage][1]
+        y = self.y[nodes]
         n_old = sum(self.sizes[:stage])
-        old_ids = np.flatnonzero(self.train[shown])
-        val_ids = np.flatnonzero((self.val & self._met(stage))[shown])
+        old_ids = np.flatnonzero(self.train[nodes])
+        val_ids = np.flatnonzero((self.val & self._is_known(stage))[nodes])
         return LabelledNewTask(
             graph=new.graph,
             ids=new.ids,
@@ -144,19 +141,19 @@ class Division:
         )
 
     def exam(self, stage: int = 1) -> Exam:
-        """The answers for the test nodes of all classes met until a stage."""
-        graph, shown = self._shown[stage]
-        ids = np.flatnonzero((self.test & self._met(stage))[shown])
+        """Return the exam over all classes that have appeared by a stage."""
+        graph, nodes = self._phase_graphs[stage]
+        ids = np.flatnonzero((self.test & self._is_known(stage))[nodes])
         sizes = self.sizes[: stage + 1]
-        return Exam(graph, ids, self.y[shown][ids], sizes, self.class_names[: sum(sizes)])
+        return Exam(graph, ids, self.y[nodes][ids], sizes, self.class_names[: sum(sizes)])
 
-    def _met(self, phase: int) -> np.ndarray:
-        """(N,) nodes of the classes that have been met in a phase."""
+    def _is_known(self, phase: int) -> np.ndarray:
+        """(N,) whether a node's class has appeared by a phase."""
         return (self.y != UNKNOWN) & (self.y < sum(self.sizes[: phase + 1]))
 
     @cached_property
-    def _shown(self) -> Sequence[tuple[Graph, np.ndarray]]:
-        """The graph of each phase, the same one for its task and its exam, and its nodes' ids."""
+    def _phase_graphs(self) -> Sequence[tuple[Graph, np.ndarray]]:
+        """The graph of each phase, shared by its task and its exam, and the ids of its nodes."""
         if self.seen is None:
             return [(self.graph, np.arange(self.graph.num_nodes))] * len(self.sizes)
         ids = map(np.flatnonzero, self.seen)

@@ -1,4 +1,4 @@
-"""Every type with a label in it."""
+"""The types that hold labels."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class LabelledGraph:
-    """A graph and what is known of its classes.
+    """A graph and the known classes of its nodes.
 
     Attributes:
-        graph: N nodes.
+        graph: Graph of N nodes.
         y: (N,) class numbers 0..C-1, or -1 where the class is unknown.
-        class_names: C names.
+        class_names: Names of the C classes.
         train: (N,) mask of the training nodes of the published split, or None without one.
         val: (N,) mask of its validation nodes, or None.
         test: (N,) mask of its test nodes, or None without a split.
-        name: What messages and results call the graph.
+        name: Name of the graph in messages and results.
 
     Raises:
-        GraphError: `y` or a mask does not fit the graph, or training and test nodes overlap.
+        GraphError: If `y` or a mask does not fit the graph, or training and test nodes overlap.
 
     Examples:
         >>> import numpy as np
@@ -87,7 +87,7 @@ class LabelledGraph:
 
     @property
     def num_classes(self) -> int:
-        """C."""
+        """Number of classes."""
         return len(self.class_names)
 
     @property
@@ -96,7 +96,7 @@ class LabelledGraph:
         return self.train is not None and self.test is not None
 
     def fingerprint(self) -> str:
-        """A short hash of features, edges, labels and masks: a result says which data it is about.
+        """Return a short hash of features, edges, labels and masks, to identify the data.
 
         Returns:
             16 hexadecimal digits.
@@ -105,8 +105,8 @@ class LabelledGraph:
         x = self.graph.x
         parts = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
         parts += [self.graph.edge_index, self.y]
-        beside = (self.graph.edge_weight, self.graph.vectors, self.train, self.val, self.test)
-        parts += [part for part in beside if part is not None]
+        optional = (self.graph.edge_weight, self.graph.vectors, self.train, self.val, self.test)
+        parts += [part for part in optional if part is not None]
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
@@ -116,18 +116,17 @@ class LabelledGraph:
 class UserGraph(LabelledGraph):
     """A user's own graph: a labelled graph that also knows which nodes are new.
 
-    It can stand wherever a `LabelledGraph` can, so that `split(load_graph("mine.npz"), old=[0, 1])`
-    needs no second step. Classes with a labelled node that is not new come first; those that only
-    new nodes have (an answer key) come last.
+    It works wherever a `LabelledGraph` does, as in `split(load_graph("mine.npz"), old=[0, 1])`.
+    Classes with a labelled node that is not new come first; classes of new nodes only (an answer
+    key) come last.
 
     Attributes:
-        new_ids: Ascending numbers of the new nodes; none by default. Labels that some of them may
-            have in `y` are for grading alone.
-        notes: What was repaired, dropped or assumed in the files it came from, a sentence each.
-        recipe: How columns became features, for later files; None where the features were ready
-            made.
-        new_named: Whether somebody named the new nodes. Where nobody did they are all unlabelled
-            ones, and nodes of known classes may be among them.
+        new_ids: Ascending numbers of the new nodes; none by default. If `y` has labels for some of
+            them, these are used for grading only.
+        notes: Repairs, dropped parts and assumptions about the files, one sentence each.
+        recipe: How columns become features, for later files; None if the features were ready made.
+        new_named: Whether the user named the new nodes. If not, all unlabelled nodes are new, and
+            nodes of known classes may be among them.
 
     Examples:
         >>> import numpy as np
@@ -153,23 +152,23 @@ class UserGraph(LabelledGraph):
 
     @property
     def num_old(self) -> int:
-        """How many classes are known: they have a labelled node that is not new."""
+        """Number of known classes: those with a labelled node that is not new."""
         return len(np.unique(self.y[(self.y != UNKNOWN) & ~self.is_new]))
 
 
 @dataclass(frozen=True, eq=False)
 class OldTask:
-    """What phase 1 is given: a graph and nodes of the old classes with their labels.
+    """The task of phase 1: a graph and labelled nodes of the old classes.
 
     Classes are numbered 0..n_old-1.
 
     Attributes:
-        graph: What phase 1 may see.
-        train_ids: Labelled nodes to learn from, ascending.
-        train_y: Their classes.
-        val_ids: Validation nodes, ascending; there may be none.
-        val_y: Their classes.
-        class_names: n_old names.
+        graph: Graph of phase 1.
+        train_ids: Labelled training nodes, ascending.
+        train_y: Classes of the training nodes.
+        val_ids: Validation nodes, ascending; may be empty.
+        val_y: Classes of the validation nodes.
+        class_names: Names of the n_old classes.
 
     Examples:
         >>> import nodenova as nova
@@ -192,22 +191,22 @@ class OldTask:
 
 @dataclass(frozen=True, eq=False)
 class LabelledNewTask:
-    """What phase 2 is given by the entrance for methods that need labels.
+    """The task of phase 2 for methods that need labels.
 
-    `discover_supervised`, the entrance, takes out what a method does not ask for; that is None.
+    `discover_supervised` removes what a method does not declare to need; that is None.
 
     Attributes:
-        graph: What phase 2 may see.
+        graph: Graph of phase 2.
         ids: New training nodes, ascending.
-        num_new: How many new classes to find among them.
-        y: Their classes, 0..num_new-1.
+        num_new: Number of new classes to find among them.
+        y: Classes of the new nodes, 0..num_new-1.
         old_ids: Labelled nodes of earlier phases, ascending.
-        old_y: Their classes, as the model numbers them.
+        old_y: Classes of the old nodes, as the model numbers them.
         val_ids: Validation nodes of all classes, ascending.
-        val_y: Their classes, as the joint head will number them.
+        val_y: Classes of the validation nodes, as the joint head will number them.
 
     Raises:
-        GraphError: Labels and nodes do not fit together, or nodes are not ascending.
+        GraphError: If labels and nodes do not fit together, or nodes are not ascending.
 
     Examples:
         >>> import nodenova as nova
@@ -252,16 +251,16 @@ class LabelledNewTask:
 
 @dataclass(frozen=True, eq=False)
 class Exam:
-    """The answers, held back until grading.
+    """The true classes of the test nodes, held back until grading.
 
-    Classes are numbered as the model numbers them: old ones, then stage by stage.
+    Classes are numbered as the model numbers them: old ones first, then by stage.
 
     Attributes:
-        graph: What a model is asked to classify.
+        graph: Graph that a model classifies.
         ids: Test nodes, ascending.
-        y: Their true classes.
-        sizes: How many classes each phase brought: (n_old, n_new of stage 1, ...).
-        class_names: Of the true classes.
+        y: True classes of the test nodes.
+        sizes: Number of classes of each phase: (n_old, n_new of stage 1, ...).
+        class_names: Names of the true classes.
 
     Examples:
         >>> import nodenova as nova
@@ -276,12 +275,12 @@ class Exam:
     sizes: tuple[int, ...]
     class_names: tuple[str, ...]
 
-    def __repr__(self) -> str:  # the answers are not among what it shows
+    def __repr__(self) -> str:  # without the answers
         return f"Exam({len(self.ids):,} nodes of {sum(self.sizes)} classes, {self.graph!r})"
 
     @property
     def answers(self) -> np.ndarray:
-        """(N,) the true class of every node that is asked for, -1 of the others."""
+        """(N,) true classes of the test nodes, -1 for all others."""
         y = np.full(self.graph.num_nodes, UNKNOWN)
         y[self.ids] = self.y
         return y

@@ -1,4 +1,4 @@
-"""Dividing a labelled graph into what phase 1 learns, what phase 2 must discover, and the exam."""
+"""Splits of a labelled graph into the task of phase 1, the task of phase 2, and the exam."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def split(
     per_class: int = 20,
     seed: int = 0,
 ) -> tuple[OldTask, NewTask, Exam]:
-    """Divide a labelled graph: classes `old` are labelled in phase 1, all others to be discovered.
+    """Split a labelled graph: phase 1 learns the classes `old`, phase 2 discovers all others.
 
     Args:
         labelled: The graph and its classes.
         old: Numbers of the classes that phase 1 learns.
-        num_new: How many classes phase 2 is told to find; the true number unless given.
-        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
-            a phase only the nodes of the classes met so far.
-        per_class: Training nodes a class to draw where the graph has no published split.
-        seed: Of that draw.
+        num_new: Number of classes that phase 2 looks for; the true number by default.
+        setting: "transductive": each phase sees the whole graph (without labels). "inductive": a
+            phase sees only nodes of the classes that have appeared by then.
+        per_class: Training nodes per class to draw if the graph has no published split.
+        seed: Seed of that draw.
 
     Returns:
-        What phase 1 is given, what phase 2 is given, and the exam over all classes.
+        The task of phase 1, the task of phase 2, and the exam over all classes.
 
     Raises:
-        SplitError: A class is not there, is given twice, or has too few nodes.
-        SettingError: `setting` or `per_class` is out of range.
+        SplitError: If a class does not exist, appears twice, or has too few nodes.
+        SettingError: If `setting` or `per_class` is out of range.
 
     Examples:
         >>> import nodenova as nova
@@ -52,8 +52,8 @@ def split(
         >>> nova.split(labelled, old=[0, 1], setting="inductive")[0].graph.num_nodes
         87
     """
-    divided = _divide(labelled, old, None, setting, per_class, seed)
-    return divided.old_task(), divided.new_task(1, num_new), divided.exam(1)
+    division = _divide(labelled, old, None, setting, per_class, seed)
+    return division.old_task(), division.new_task(1, num_new), division.exam(1)
 
 
 def labelled_new_task(
@@ -65,25 +65,25 @@ def labelled_new_task(
     per_class: int = 20,
     seed: int = 0,
 ) -> LabelledNewTask:
-    """The phase 2 of `split` with everything there is to give away, for methods that need labels.
+    """Return the phase 2 task of `split` with all labels, for methods that need them.
 
-    That is labels of new nodes, old nodes and their labels, validation nodes and theirs.
+    These are the labels of new nodes, old nodes with labels, and validation nodes with labels.
 
     Args:
         labelled: The graph and its classes.
         old: Numbers of the classes that phase 1 learns.
-        num_new: How many classes phase 2 is told to find; the true number unless given.
-        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
-            a phase only the nodes of the classes met so far.
-        per_class: Training nodes a class to draw where the graph has no published split.
-        seed: Of that draw.
+        num_new: Number of classes that phase 2 looks for; the true number by default.
+        setting: "transductive": each phase sees the whole graph (without labels). "inductive": a
+            phase sees only nodes of the classes that have appeared by then.
+        per_class: Training nodes per class to draw if the graph has no published split.
+        seed: Seed of that draw.
 
     Returns:
         The task for `discover_supervised`.
 
     Raises:
-        SplitError: A class is not there, is given twice, or has too few nodes.
-        SettingError: `setting` or `per_class` is out of range.
+        SplitError: If a class does not exist, appears twice, or has too few nodes.
+        SettingError: If `setting` or `per_class` is out of range.
 
     Examples:
         >>> import nodenova as nova
@@ -105,26 +105,25 @@ def split_stages(
     per_class: int = 20,
     seed: int = 0,
 ) -> tuple[OldTask, list[NewTask], list[Exam]]:
-    """Divide a labelled graph into phase 1 and several stages of discovery.
+    """Split a labelled graph into phase 1 and several stages of discovery.
 
     Args:
         labelled: The graph and its classes.
         old: Numbers of the classes that phase 1 learns.
-        stages: Numbers of the classes that each stage brings.
-        num_new: How many classes phase 2 is told to find in each stage; the true number unless
-            given.
-        setting: "transductive" shows both phases the whole graph (never a label); "inductive" shows
-            a phase only the nodes of the classes met so far.
-        per_class: Training nodes a class to draw where the graph has no published split.
-        seed: Of that draw.
+        stages: Numbers of the new classes of each stage.
+        num_new: Number of classes that phase 2 looks for in each stage; the true number by default.
+        setting: "transductive": each phase sees the whole graph (without labels). "inductive": a
+            phase sees only nodes of the classes that have appeared by then.
+        per_class: Training nodes per class to draw if the graph has no published split.
+        seed: Seed of that draw.
 
     Returns:
-        What phase 1 is given, what each stage is given, and an exam for each stage that asks for
-        all classes met until then.
+        The task of phase 1, and for each stage its task and its exam over all classes that have
+        appeared by then.
 
     Raises:
-        SplitError: A class is not there, is given twice, or has too few nodes.
-        SettingError: `setting` or `per_class` is out of range.
+        SplitError: If a class does not exist, appears twice, or has too few nodes.
+        SettingError: If `setting` or `per_class` is out of range.
 
     Examples:
         >>> import nodenova as nova
@@ -133,10 +132,10 @@ def split_stages(
         >>> [new.num_new for new in news], [exam.sizes for exam in exams]
         ([1, 1], [(2, 1), (2, 1, 1)])
     """
-    divided = _divide(labelled, old, stages, setting, per_class, seed)
+    division = _divide(labelled, old, stages, setting, per_class, seed)
     numbers = range(1, len(stages) + 1)
-    news = [divided.new_task(stage, num_new) for stage in numbers]
-    return divided.old_task(), news, [divided.exam(stage) for stage in numbers]
+    news = [division.new_task(stage, num_new) for stage in numbers]
+    return division.old_task(), news, [division.exam(stage) for stage in numbers]
 
 
 def _divide(
@@ -147,7 +146,7 @@ def _divide(
     per_class: int,
     seed: int,
 ) -> Division:
-    """By the published split or a seeded one; without `stages` all other classes are one stage."""
+    """Divide by the published split or a seeded one; by default all other classes are one stage."""
     if setting not in SETTINGS:
         raise SettingError(f"setting must be one of {', '.join(SETTINGS)}, it is {setting!r}")
     if stages is None:
@@ -164,30 +163,25 @@ def _divide(
     names = tuple(labelled.class_names[c] for c in order)
     ends = np.cumsum([len(group) for group in groups])
     check_training_nodes(y, labelled.train, ends, names, labelled.name)
-    met = [(y != UNKNOWN) & (y < end) for end in ends]
+    known = [(y != UNKNOWN) & (y < end) for end in ends]
     return Division(
         graph=labelled.graph,
         y=y,
         class_names=names,
         sizes=tuple(len(group) for group in groups),
-        train=labelled.train & met[0],
+        train=labelled.train & known[0],
         val=np.zeros_like(labelled.train) if labelled.val is None else labelled.val,
-        new=[labelled.train & now & ~before for before, now in pairwise(met)],
+        new=[labelled.train & now & ~before for before, now in pairwise(known)],
         test=labelled.test,
-        seen=None if setting == "transductive" else met,
+        seen=None if setting == "transductive" else known,
     )
 
 
 def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> LabelledGraph:
-    """The graph with its published split, or, when it has none, with a seeded one.
+    """Return the graph with its published split, else with a seeded one.
 
-    Of the labelled nodes that are not drawn for training a quarter, at most 500, are for
-    validation, and the rest is for the test.
-
-    Args:
-        labelled: The graph and its classes.
-        per_class: Training nodes of each class, at most half of it.
-        seed: Of the draw.
+    A seeded split has `per_class` training nodes per class, at most half of it. A quarter of the
+    other labelled nodes, at most 500, is for validation, and the rest for the test.
     """
     if labelled.has_split:
         return labelled
@@ -197,7 +191,7 @@ def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> L
     for c in range(labelled.num_classes):
         members = rng.permutation(np.flatnonzero(labelled.y == c))
         train[members[: min(per_class, len(members) // 2)]] = True
-    return _rest_divided(labelled, train, rng)
+    return _split_rest(labelled, train, rng)
 
 
 def resample_training_nodes(
@@ -207,17 +201,10 @@ def resample_training_nodes(
     seed: int = 0,
     balanced: bool = True,
 ) -> LabelledGraph:
-    """The same graph with other training nodes, outside the published test.
+    """Return the graph with other training nodes, outside the published test.
 
-    A graph without a published test gets one from the nodes that are left, as in `with_split`.
-
-    Args:
-        labelled: The graph and its classes.
-        old: Numbers of the classes that phase 1 learns.
-        per_class: Training nodes of each class, at most half of it.
-        seed: Of the draw.
-        balanced: Whether each new class gets as many. Otherwise the new classes together do, drawn
-            without looking at the class, as unlabelled nodes come in practice.
+    A graph without a published test gets one as in `with_split`. Unless `balanced`, the training
+    nodes of the new classes are drawn regardless of class, as unlabelled nodes come in practice.
     """
     check_per_class(per_class)
     rng = np.random.default_rng([seed, 31415])
@@ -225,36 +212,36 @@ def resample_training_nodes(
     if labelled.test is not None:
         free &= ~labelled.test
     is_old = np.isin(labelled.y, list(old))
-    drawn = []
-    wanted = 0
+    samples = []
+    num_unbalanced = 0
     for c in range(labelled.num_classes):
         members = rng.permutation(np.flatnonzero(free & (labelled.y == c)))
         count = min(per_class, max(1, len(members) // 2))
         if balanced or c in set(old):
-            drawn.append(members[:count])
+            samples.append(members[:count])
         else:
-            wanted += count
-    if wanted:
-        drawn.append(rng.permutation(np.flatnonzero(free & ~is_old))[:wanted])
+            num_unbalanced += count
+    if num_unbalanced:
+        samples.append(rng.permutation(np.flatnonzero(free & ~is_old))[:num_unbalanced])
     train = np.zeros(labelled.graph.num_nodes, dtype=bool)
-    train[np.concatenate(drawn)] = True
+    train[np.concatenate(samples)] = True
     if labelled.test is None:
-        return _rest_divided(labelled, train, rng)
+        return _split_rest(labelled, train, rng)
     val = np.zeros_like(train)
     val[rng.permutation(np.flatnonzero(free & ~train))[:500]] = True
     return replace(labelled, train=train, val=val)
 
 
 def check_per_class(per_class: int) -> None:
-    """Raise unless at least one training node a class is asked for."""
+    """Raise unless `per_class` is at least 1."""
     if per_class < 1:
         raise SettingError(f"per_class must be at least 1, it is {per_class}")
 
 
-def _rest_divided(
+def _split_rest(
     labelled: LabelledGraph, train: np.ndarray, rng: np.random.Generator
 ) -> LabelledGraph:
-    """Of the other labelled nodes a quarter, at most 500, for validation, the rest for the test."""
+    """Use a quarter of the other labelled nodes, at most 500, for validation, the rest as test."""
     val, test = np.zeros_like(train), np.zeros_like(train)
     rest = rng.permutation(np.flatnonzero((labelled.y != UNKNOWN) & ~train))
     n_val = min(500, len(rest) // 4)

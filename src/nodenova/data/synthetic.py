@@ -1,4 +1,4 @@
-"""A graph with known classes, of any size, in a second: planted partition and bags of words."""
+"""Synthetic graphs of any size with known classes: planted partition and bags of words."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ def synthetic(
 ) -> LabelledGraph:
     """Make a graph with known classes: planted partition and bags of words.
 
-    Nodes are of equally likely classes, and features say which words a node has.
+    Classes are equally likely; a feature is 1 where a node has a word.
 
     Args:
-        nodes: How many; at least 2 a class.
-        classes: How many; at least 2.
-        words: How many features; at least 2 a class.
-        degree: On average, before duplicates and self-loops drop out.
-        homophily: Probability that a neighbor is of the node's own class; others are of any class,
-            by chance.
-        words_per_node: How many are drawn for each node, some more than once.
-        topic_share: Probability that a word is of the class's own words; others are of all words.
-        seed: The same seed, the same graph.
+        nodes: Number of nodes; at least 2 per class.
+        classes: Number of classes; at least 2.
+        words: Number of features; at least 2 per class.
+        degree: Average degree before duplicates and self-loops are dropped.
+        homophily: Probability that a neighbor is drawn from the node's own class; otherwise it is
+            drawn from all nodes.
+        words_per_node: Number of words drawn for each node, some more than once.
+        topic_share: Probability that a word is drawn from the class's own words; otherwise it is
+            drawn from all words.
+        seed: Seed of the draw.
 
     Returns:
         The graph with all labels and no split.
 
     Raises:
-        SettingError: A number is out of range.
+        SettingError: If a number is out of range.
 
     Examples:
         >>> import nodenova as nova
@@ -49,19 +50,19 @@ def synthetic(
     """
     if classes < 2 or nodes < 2 * classes:
         raise SettingError(
-            "synthetic needs at least 2 classes and 2 nodes a class, "
+            "synthetic needs at least 2 classes and 2 nodes per class, "
             f"not {nodes} nodes, {classes} classes"
         )
     if words < 2 * classes or words_per_node < 1:
         raise SettingError(
-            f"synthetic needs at least 2 words a class and one a node, not {words} words"
+            f"synthetic needs at least 2 words per class and 1 per node, not {words} words"
         )
     if not (0 <= homophily <= 1 and 0 <= topic_share <= 1 and degree >= 0):
         raise SettingError(
             "synthetic: homophily and topic_share lie in 0..1, and degree is not negative"
         )
     rng = np.random.default_rng([seed, 1618])
-    # Every class has two nodes at least, whatever the draw.
+    # Each class has at least two nodes, whatever the draw.
     y = np.concatenate(
         [np.repeat(np.arange(classes), 2), rng.integers(classes, size=nodes - 2 * classes)]
     )
@@ -81,10 +82,10 @@ def synthetic(
     own = words // classes
     general = rng.integers(words, size=(nodes, words_per_node))
     topical = rng.integers(own, size=(nodes, words_per_node)) * classes + y[:, None]
-    drawn = np.where(rng.random((nodes, words_per_node)) < topic_share, topical, general)
+    word = np.where(rng.random((nodes, words_per_node)) < topic_share, topical, general)
     rows = np.repeat(np.arange(nodes), words_per_node)
     x = sp.csr_array(
-        (np.ones(drawn.size, dtype=np.float32), (rows, drawn.ravel())), shape=(nodes, words)
+        (np.ones(word.size, dtype=np.float32), (rows, word.ravel())), shape=(nodes, words)
     )
     x.data[:] = 1.0  # present or not, as in Cora and CiteSeer
 

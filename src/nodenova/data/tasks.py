@@ -1,7 +1,4 @@
-"""A user's own graph as tasks.
-
-What phase 1 learns from, what phase 2 discovers in, and the exam if there are answers.
-"""
+"""A user's own graph as tasks of the two phases, and as an exam if it has answers."""
 
 from __future__ import annotations
 
@@ -16,32 +13,32 @@ from nodenova.data.labels import UNKNOWN, Exam, OldTask, UserGraph
 from nodenova.errors import GraphError, SplitError
 from nodenova.graph import NewTask
 
-VALIDATION_SHARE = 5  # one labelled node in so many is for validation
+VALIDATION_SHARE = 5  # one of this many labelled nodes is for validation
 MAX_VALIDATION = 500
 
 
 def tasks_from_labels(
     loaded: UserGraph, num_new: int | None = None, *, mixed: bool | None = None, seed: int = 0
 ) -> tuple[OldTask, NewTask, Exam | None]:
-    """Divide a user's own graph: phase 1 learns from labelled nodes, phase 2 sees the others.
+    """Divide a user's own graph into the tasks of the two phases.
 
-    Phase 1 learns from the labelled nodes that are not new; a fifth of those of a class, at most
-    500 in all, is for validation. Phase 2 sees the ids of all new nodes, which are the unlabelled
-    ones unless others were named, and no label. Classes that no node has are left out.
+    Phase 1 learns from the labelled nodes that are not new; a fifth of each class, at most 500
+    nodes in all, is for validation. Phase 2 gets the ids of the new nodes (by default all
+    unlabelled ones) and no label. Classes without a node are dropped.
 
     Args:
-        loaded: The graph, with what it knows of labels and of new nodes.
-        num_new: How many classes phase 2 is told to find; None for as many as there seem to be.
-        mixed: Whether the nodes that phase 2 sees may be of known classes too. None: they may,
-            unless somebody named the new ones. False: all of them are new.
-        seed: Of the draw of validation nodes.
+        loaded: The graph with its labels and new nodes.
+        num_new: Number of classes that phase 2 looks for; None to estimate it.
+        mixed: Whether the new nodes may be of known classes too. By default they may unless the
+            user named the new nodes.
+        seed: Seed of the draw of validation nodes.
 
     Returns:
-        What phase 1 is given, what phase 2 is given, and the exam, which asks for the new nodes
-        that have a label; None where no class is of new nodes alone.
+        The task of phase 1, the task of phase 2, and the exam over the new nodes that have a
+        label; None instead of the exam if no class consists of new nodes only.
 
     Raises:
-        SplitError: Fewer than two classes are labelled, or no node is new.
+        SplitError: If fewer than two classes are labelled, or no node is new.
 
     Examples:
         >>> import numpy as np
@@ -52,7 +49,7 @@ def tasks_from_labels(
         >>> old, new, exam = nova.tasks_from_labels(mine, num_new=2)
         >>> old.class_names, len(new.ids), new.mixed, exam.sizes
         (('class-0', 'class-1'), 113, False, (2, 2))
-        >>> y = np.where(np.arange(200) % 2, known.y, -1)  # nobody says which nodes are new
+        >>> y = np.where(np.arange(200) % 2, known.y, -1)  # new nodes not named
         >>> loaded = nova.load_graph(nova.LabelledGraph(known.graph, y, known.class_names))
         >>> nova.tasks_from_labels(loaded)[1].mixed
         True
@@ -63,19 +60,19 @@ def tasks_from_labels(
     labelled = (y != UNKNOWN) & ~loaded.is_new
     if not labelled.any():
         raise SplitError(
-            f"{name}: no node has a label, apart from the new ones; "
-            "phase 1 has nothing to learn from"
+            f"{name}: no labelled nodes apart from new ones; "
+            "at least two classes need labelled nodes"
         )
     n_old = loaded.num_old
     if n_old < 2:
         raise SplitError(
             f"{name}: all labelled nodes are of one class, {loaded.class_names[0]!r}; "
-            "at least two are needed"
+            "at least two classes need labelled nodes"
         )
     if not len(loaded.new_ids):
         raise SplitError(
-            f"{name}: every node has a label and none was named as new; "
-            "there is nothing to discover in"
+            f"{name}: every node has a label and none is marked as new; "
+            "leave some labels empty, or name the new nodes"
         )
     rng = np.random.default_rng([seed, 27182])
     most = MAX_VALIDATION / labelled.sum()
@@ -83,7 +80,7 @@ def tasks_from_labels(
     for c in range(n_old):
         members = rng.permutation(np.flatnonzero(labelled & (y == c)))
         val[members[: int(len(members) * min(1 / VALIDATION_SHARE, most))]] = True
-    divided = Division(
+    division = Division(
         graph=loaded.graph,
         y=y,
         class_names=loaded.class_names,
@@ -93,18 +90,15 @@ def tasks_from_labels(
         new=[loaded.is_new],
         test=loaded.is_new,
     )
-    exam = divided.exam() if divided.sizes[1] else None
+    exam = division.exam() if division.sizes[1] else None
     if mixed is None:
         mixed = not loaded.new_named
-    new = divided.new_task(1, num_new, mixed=mixed, counted=num_new is None)
-    return divided.old_task(), new, exam
+    new = division.new_task(1, num_new, mixed=mixed, counted=num_new is None)
+    return division.old_task(), new, exam
 
 
 def drop_empty_classes(loaded: UserGraph) -> UserGraph:
-    """The same graph, its classes those that a node has.
-
-    A file may name more, and numbers of classes may have gaps.
-    """
+    """Drop classes without a node: files may name more, and class numbers may have gaps."""
     there = np.unique(loaded.y[loaded.y != UNKNOWN])
     if len(there) == len(loaded.class_names):
         return loaded
@@ -113,42 +107,33 @@ def drop_empty_classes(loaded: UserGraph) -> UserGraph:
 
 
 def number_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Labels of any kind as numbers. Unknown is what is None, NaN, pandas.NA, -1 or an empty text.
+    """Return (N,) class numbers, -1 = unknown, of labels of any kind, and the C labels in order.
 
-    Args:
-        y: N labels: a list, an array, a tensor, a column of a table.
-        num_nodes: N.
-
-    Returns:
-        (N,) numbers 0..C-1, -1 where the label is unknown, and the C labels in their order.
-
-    Raises:
-        GraphError: There are not as many labels as nodes, or one is not a single value.
+    None, NaN, pandas.NA, -1 and "" are unknown.
 
     Examples:
         >>> number_labels(["gene", None, "cell"], 3)
         (array([ 1, -1,  0]), ('cell', 'gene'))
     """
-    values = _listed(y)
+    values = _to_list(y)
     if len(values) != num_nodes:
         raise GraphError(f"y has {len(values):,} labels, but the graph has {num_nodes:,} nodes")
     known = [not _is_unknown(value) for value in values]
     try:
-        different = {value for value, there in zip(values, known, strict=True) if there}
+        distinct = {value for value, is_known in zip(values, known, strict=True) if is_known}
     except TypeError:
-        strange = next(v for v in values if getattr(v, "__hash__", None) is None)
+        odd = next(value for value in values if getattr(value, "__hash__", None) is None)
         raise GraphError(
-            f"y holds a {type(strange).__name__}, and a label is one value: a text or a number"
+            f"y holds a {type(odd).__name__}, but a label is a single text or number"
         ) from None
-    number = {value: c for c, value in enumerate(_ordered(different))}
-    codes = [
-        number[value] if there else UNKNOWN for value, there in zip(values, known, strict=True)
-    ]
+    number = {value: c for c, value in enumerate(_sort_labels(distinct))}
+    pairs = zip(values, known, strict=True)
+    codes = [number[value] if is_known else UNKNOWN for value, is_known in pairs]
     return np.array(codes, dtype=np.int64), tuple(number)
 
 
-def _listed(y: Any) -> Sequence[Any]:
-    """A list of Python values from a list, an array, a tensor, a column of a table."""
+def _to_list(y: Any) -> Sequence[Any]:
+    """Return a list, an array, a tensor or a column of a table as Python values."""
     if hasattr(y, "__array__") and not hasattr(y, "tolist"):
         y = np.asarray(y)
     shape = getattr(y, "shape", None)
@@ -157,9 +142,9 @@ def _listed(y: Any) -> Sequence[Any]:
         or not hasattr(y, "__len__")
         or (shape is not None and len(shape) != 1)
     ):
-        of = type(y).__name__ if shape is None else f"{type(y).__name__} of shape {tuple(shape)}"
+        what = type(y).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
         raise GraphError(
-            f"y holds one label for each node, a list or an array of one dimension, not a {of}"
+            f"y must be a list or one-dimensional array with one label per node, not a {what}"
         )
     return y.tolist() if hasattr(y, "tolist") else list(y)
 
@@ -173,8 +158,8 @@ def _is_unknown(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _ordered(labels: set[Any]) -> list[Any]:
-    """Sorted where they can be compared; else by kind, then as texts."""
+def _sort_labels(labels: set[Any]) -> list[Any]:
+    """Sort labels that can be compared; others by type, then as texts."""
     try:
         return sorted(labels)
     except TypeError:
