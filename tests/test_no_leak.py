@@ -17,7 +17,7 @@ from nodenova.methods.registry import preferred_encoder
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
 from nodenova.nn.multirank import MultiRank
-from nodenova.testing import dealt_anew, find_leak, scrambled
+from nodenova.testing import find_leak, permute_labels, scramble
 
 # Enough epochs for every branch of every method; what leaks at all has leaked by then.
 QUICK = {
@@ -69,7 +69,7 @@ def test_counting_gives_the_same_whichever_unlabelled_nodes_are_known() -> None:
     data = with_split(labelled())
     old, _, _ = nova.split(data, old=[0, 1, 2])
     rest = np.setdiff1d(np.arange(160), old.train_ids)
-    other = dealt_anew(data, rest)
+    other = permute_labels(data, rest)
     assert (np.isin(data.y[rest], [0, 1, 2]) != np.isin(other.y[rest], [0, 1, 2])).any()
 
     def counted(answers: nova.LabelledGraph) -> nova.ClassCountEstimate:
@@ -127,7 +127,7 @@ def test_a_method_that_knows_which_nodes_are_known_is_caught() -> None:
 
 def test_scrambling_moves_new_labels_only() -> None:
     before = labelled()
-    after = scrambled(before, old=[0, 1, 2])
+    after = scramble(before, old=[0, 1, 2])
     is_old = np.isin(before.y, [0, 1, 2])
     assert np.array_equal(before.y[is_old], after.y[is_old])
     assert (before.y[~is_old] != after.y[~is_old]).mean() > 0.3
@@ -157,6 +157,6 @@ def test_a_model_keeps_no_node() -> None:
 def test_ids_of_new_nodes_are_the_same_whatever_their_labels() -> None:
     data = with_split(labelled())
     _, before, _ = nova.split(data, old=[0, 1, 2])
-    _, after, _ = nova.split(scrambled(data, old=[0, 1, 2]), old=[0, 1, 2])
+    _, after, _ = nova.split(scramble(data, old=[0, 1, 2]), old=[0, 1, 2])
     assert (np.diff(before.ids) > 0).all()
     assert np.array_equal(before.ids, after.ids)

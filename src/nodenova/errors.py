@@ -1,10 +1,10 @@
-"""What nodenova raises when a user's input is wrong: one sentence, in the user's words."""
+"""Errors about the user's input: one sentence that names what is wrong, where, and a fix."""
 
 from collections.abc import Iterable
 
 
 class NodenovaError(ValueError):
-    """Base of every error that is about what the user brought, not about a bug.
+    """Base of every error about the user's input, as opposed to a bug.
 
     Its message is one sentence that names the file, column, node or option that is wrong.
 
@@ -31,7 +31,7 @@ class MissingColumnError(GraphError):
 
 
 class SplitError(NodenovaError):
-    """Old and new classes cannot be told apart the way they were asked to be."""
+    """A graph cannot be split into old and new classes as requested."""
 
 
 class DatasetError(NodenovaError):
@@ -47,24 +47,14 @@ class StorageError(NodenovaError):
 
 
 def needs_training(method: str, encoder: str) -> SettingError:
-    """The error for a method that stands on a trained encoder and head, on one that is computed.
-
-    Args:
-        method: Its name.
-        encoder: The name of the one it was given.
-    """
+    """Return the error for a method that trains its encoder, on an encoder without training."""
     return SettingError(
-        f"{method} needs an encoder that is trained: fit with gcn, gat or sage, not {encoder}"
+        f"{method} needs an encoder that can be trained: fit with gcn, gat or sage, not {encoder}"
     )
 
 
 def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
-    """The error for a name that is not among the known ones; it lists them.
-
-    Args:
-        kind: Of what it is a name.
-        name: The unknown one.
-        known: The known ones.
+    """Return the error for an unknown name; it lists the known ones.
 
     Examples:
         >>> print(one_of("encoder", "gnc", ["gat", "gcn", "sage"]))

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and JSON that is strict."""
+"""Atomic file writes, strict JSON, and tables as CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from nodenova.errors import SettingError, StorageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder.
-
-    Args:
-        path: Where to; its folder is made if it is not there.
-        content: The whole file.
-    """
+    """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -33,7 +28,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and a rename needs no such help
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and a rename is durable
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -42,14 +37,14 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def umask() -> int:
-    """The permissions that a new file of this process is not given."""
+    """Return the permission bits that new files of this process lack."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def to_json(value: object) -> bytes:
-    """Strict JSON: a number that is not there (nan) is null.
+    """Return a value as strict JSON; nan and infinity become null.
 
     Examples:
         >>> to_json([1.5, float("nan")])
@@ -67,11 +62,7 @@ def to_json(value: object) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object that was written by `to_json`.
-
-    Raises:
-        StorageError: It cannot be read, or is no JSON object; the sentence names the file.
-    """
+    """Read a JSON object that `to_json` wrote; raise a StorageError if the file is damaged."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -82,14 +73,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def table_content(columns: dict[str, list[object]], path: Path) -> bytes:
-    """A table as a file: Parquet if its name ends with .parquet or .pq, else CSV.
-
-    Args:
-        columns: Values by the name of their column.
-        path: Of the file, which is not written here.
-
-    Raises:
-        SettingError: Parquet is asked for and pyarrow is not installed.
+    """Return a table as bytes: Parquet if `path` ends with .parquet or .pq, else CSV.
 
     Examples:
         >>> table_content({"node": ["a", "b"], "class": [0, 1]}, Path("nodes.csv")).split()

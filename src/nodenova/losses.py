@@ -1,14 +1,8 @@
-"""Training the joint head on what the head for new classes says (Eq. 6-8).
+"""Losses of the methods as pure functions: tensors in, one number out.
 
-Which unlabelled nodes belong together (Eq. 2-4).
-
-Clusters as soft assignments to centers (Xie et al. 2016; Han et al. 2019).
-
-Who is near whom, and drawing neighbors together (Zhong et al., CVPR 2021).
-
-Drawing nodes to their neighbors, or to their class (Zhong et al., CVPR 2021).
-
-Keeping the old classes without their nodes (Eq. 10-11), and an old head's answers.
+In order: pairs of unlabelled nodes (SWORD, Eq. 2-4); soft assignments to centers (Xie et al. 2016;
+Han et al. 2019); contrast with neighbors (Zhong et al., CVPR 2021); keeping old classes without
+their nodes (Eq. 10-11); self-training and perturbation (Eq. 6-8).
 """
 
 from __future__ import annotations
@@ -18,16 +12,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-MAX_PAIRS = 2**24  # all of which are held at once: those of 4,096 nodes
-BLOCK = 2**18  # pairs at a time where there are more: 1 MiB
+MAX_PAIRS = 2**24  # pairs that are held in memory at once: those of 4,096 nodes
+BLOCK = 2**18  # pairs per block where there are more: 1 MiB
 
 
 def same_top_k(z: Tensor, k: int) -> Tensor:
     """Eq. 3: y~_ij = 1 if z_i and z_j have the same set of k most active dimensions.
 
     Args:
-        z: (n, hidden).
-        k: How many dimensions; all of them where there are fewer.
+        z: (n, hidden) embeddings.
+        k: Number of dimensions, all of them if there are fewer.
 
     Returns:
         (n, n) of 0 and 1.
@@ -37,14 +31,14 @@ def same_top_k(z: Tensor, k: int) -> Tensor:
 
 
 def top_k_sets(z: Tensor, k: int) -> Tensor:
-    """Eq. 3 without enumerating a pair: each set of k most active dimensions is a whole number.
+    """Eq. 3 without enumerating pairs: number the sets of k most active dimensions.
 
     Args:
-        z: (n, hidden).
-        k: How many dimensions; all of them where there are fewer.
+        z: (n, hidden) embeddings.
+        k: Number of dimensions, all of them if there are fewer.
 
     Returns:
-        (n,) the number of each node's set.
+        (n,) number of the set of each node.
 
     Examples:
         >>> top_k_sets(torch.tensor([[3.0, 2.0, 0.0], [0.0, 2.0, 3.0], [2.0, 3.0, 0.0]]), 2)
@@ -55,14 +49,14 @@ def top_k_sets(z: Tensor, k: int) -> Tensor:
 
 
 def similarity_softmax(logits: Tensor, logits_prime: Tensor) -> Tensor:
-    """Eq. 2 as the released code reads it: s_ij = p_i . p'_j, p the softmax of h^u.
+    """Eq. 2 as released: s_ij = p_i . p'_j, p the softmax of h^u.
 
     Args:
-        logits: (n, C) of h^u.
-        logits_prime: (n, C) of h^u on perturbed nodes.
+        logits: (n, C) logits of h^u.
+        logits_prime: (n, C) logits of h^u on perturbed nodes.
 
     Returns:
-        (n, n).
+        (n, n) similarities.
     """
     return F.softmax(logits, dim=1) @ F.softmax(logits_prime, dim=1).t()
 
@@ -71,11 +65,11 @@ def similarity_sigmoid(logits: Tensor, logits_prime: Tensor) -> Tensor:
     """Eq. 2 as printed: s_ij = sigmoid(h^u(z_i) . h^u(z_j)).
 
     Args:
-        logits: (n, C) of h^u.
-        logits_prime: (n, C) of h^u.
+        logits: (n, C) logits of h^u.
+        logits_prime: (n, C) logits of h^u.
 
     Returns:
-        (n, n).
+        (n, n) similarities.
     """
     return torch.sigmoid(logits @ logits_prime.t())
 
@@ -85,8 +79,8 @@ def l_pseudo(s: Tensor, y: Tensor, eps: float = 1e-7) -> Tensor:
 
     Args:
         s: (n, n) similarities in [0, 1].
-        y: (n, n) of 0 and 1.
-        eps: Keeps the logarithm finite.
+        y: (n, n) labels of the pairs, 0 or 1.
+        eps: Constant that keeps the logarithm finite.
     """
     return -(torch.where(y > 0, s, 1.0 - s) + eps).log().mean()
 
@@ -97,10 +91,10 @@ def l_pairs(
     """Eq. 2-4 at once, in memory linear in n: the mean over all n^2 pairs.
 
     Args:
-        logits: (n, C) of h^u.
-        logits_prime: (n, C) of h^u, on perturbed nodes or on the same.
-        key: (n,) by which two nodes belong together, of `top_k_sets`.
-        similarity: "softmax", `similarity_softmax`, or "sigmoid", `similarity_sigmoid`.
+        logits: (n, C) logits of h^u.
+        logits_prime: (n, C) logits of h^u, on perturbed nodes or on the same.
+        key: (n,) numbers from `top_k_sets`; equal numbers belong together.
+        similarity: "softmax" for `similarity_softmax`, "sigmoid" for `similarity_sigmoid`.
 
     Examples:
         >>> logits = torch.tensor([[9.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
@@ -117,12 +111,11 @@ def l_pairs(
 
 
 class _Pairs(torch.autograd.Function):
-    """`l_pseudo` of s_ij = p_i . q_j or its sigmoid, some rows at a time.
+    """`l_pseudo` of s_ij = p_i . q_j or its sigmoid, in blocks of rows."""
 
-    A loss is one number, so its gradient for p and q is made along with it, and only multiplied
-    afterwards: with r_ij = 1 - s_ij + eps for other pairs and -(s_ij + eps) for the same, the loss
-    is the mean of -log |r| and its gradient for s_ij is 1 / (n^2 r_ij).
-    """
+    # A loss is one number, so its gradient for p and q is computed along with it and multiplied
+    # afterwards: with r_ij = 1 - s_ij + eps for other pairs and -(s_ij + eps) for the same, the
+    # loss is the mean of -log |r| and its gradient for s_ij is 1 / (n^2 r_ij).
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -130,7 +123,7 @@ class _Pairs(torch.autograd.Function):
     ) -> Tensor:
         n = len(key)
         q_t = q.t().contiguous()
-        # As fractional numbers they are compared several at a time; there are at most n of them.
+        # Floating-point numbers are compared several at a time; there are at most n of them.
         key = key.to(p.dtype)
         total = torch.zeros((), dtype=torch.float64, device=p.device)
         learns = any(ctx.needs_input_grad[:2])
@@ -162,7 +155,7 @@ class _Pairs(torch.autograd.Function):
 
 
 def student_t(z: Tensor, mu: Tensor, alpha: float = 1.0) -> Tensor:
-    """Student's t kernel: how much each node belongs to each center.
+    """Student's t kernel: soft assignment of each node to each center.
 
         q_ij ~ (1 + |z_i - mu_j|^2 / alpha)^(-(alpha + 1) / 2),  rows summing to 1
 
@@ -172,7 +165,7 @@ def student_t(z: Tensor, mu: Tensor, alpha: float = 1.0) -> Tensor:
         alpha: Degrees of freedom.
 
     Returns:
-        (n, C).
+        (n, C) soft assignments.
     """
     # Squared distances without the square root, whose gradient is not defined where a node lies on
     # a center.
@@ -181,7 +174,7 @@ def student_t(z: Tensor, mu: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def target_distribution(q: Tensor) -> Tensor:
-    """The target of deep clustering: surer than q, and no cluster swallows the others.
+    """The target of deep clustering: sharper than q, balanced over the clusters.
 
         p_ij ~ q_ij^2 / f_j,  f_j = sum_i q_ij,  rows summing to 1
 
@@ -202,7 +195,7 @@ def l_cluster(p: Tensor, q: Tensor, eps: float = 1e-12) -> Tensor:
     Args:
         p: (n, C) targets, without gradient.
         q: (n, C) soft assignments.
-        eps: Keeps the logarithms finite.
+        eps: Constant that keeps the logarithms finite.
     """
     return (p * ((p + eps).log() - (q + eps).log())).sum(dim=1).mean()
 
@@ -211,11 +204,11 @@ def same_direction(z: Tensor, threshold: float) -> Tensor:
     """y~_ij = 1 if cos(z_i, z_j) > threshold.
 
     Args:
-        z: (n, hidden).
-        threshold: Of the cosine.
+        z: (n, hidden) embeddings.
+        threshold: Threshold of the cosine.
 
     Returns:
-        (n, n) of 0 and 1; a node is always like itself.
+        (n, n) of 0 and 1; the diagonal is 1.
     """
     unit = F.normalize(z.detach(), dim=1)
     y = (unit @ unit.t() > threshold).to(z.dtype)
@@ -223,11 +216,11 @@ def same_direction(z: Tensor, threshold: float) -> Tensor:
 
 
 def nearest(s: Tensor, m: int) -> Tensor:
-    """Which m other nodes each node is most similar to.
+    """Mark the m other nodes that each node is most similar to.
 
     Args:
         s: (n, n) similarities.
-        m: How many; all others where there are fewer.
+        m: Number of nodes, all others if there are fewer.
 
     Returns:
         (n, n) of 0 and 1, the diagonal 0.
@@ -239,17 +232,17 @@ def nearest(s: Tensor, m: int) -> Tensor:
 
 
 def mixed_negatives(z: Tensor, memory: Tensor, old: Tensor, hard: int) -> Tensor:
-    """Hard negatives by mixing what is surely negative: least similar nodes and old classes.
+    """Hard negatives, mixed from certain negatives: least similar nodes and old classes.
 
-    The e entries of `memory` that are least like z_i are mixed one to one with the e rows of `old`,
-    once 1 : 2 and once 2 : 1, brought to unit length, and the `hard` mixtures most like z_i are
-    kept.
+    The e entries of `memory` least similar to z_i are mixed one to one with the e rows of `old`,
+    once 1 : 2 and once 2 : 1, and scaled to unit length; the `hard` mixtures most similar to z_i
+    are kept.
 
     Args:
-        z: (n, hidden) of unit length, as are the next two.
-        memory: (M, hidden) among which the least similar are looked for.
+        z: (n, hidden) embeddings of unit length, like the next two.
+        memory: (M, hidden) candidates for the least similar.
         old: (e, hidden) features of old classes.
-        hard: How many mixtures to keep.
+        hard: Number of mixtures to keep.
 
     Returns:
         (n, min(hard, 2 e), hidden) without gradient.
@@ -270,8 +263,8 @@ def l_contrast(s: Tensor, positive: Tensor) -> Tensor:
     A node without positives counts as 0.
 
     Args:
-        s: (n, M) similarities over the temperature, -inf for what does not take part.
-        positive: (n, M) of 0 and 1: who is in P_i.
+        s: (n, M) similarities over the temperature, -inf for excluded entries.
+        positive: (n, M) of 0 and 1, membership in P_i.
     """
     log_p = F.log_softmax(s, dim=1)
     of_positives = torch.where(positive > 0, log_p, torch.zeros_like(log_p)).sum(dim=1)
@@ -285,14 +278,14 @@ def l_neighborhood(
 
         l(z, y) = - log exp(z . y / tau) / (exp(z . z' / tau) + sum over y~ of exp(z . y~ / tau))
 
-    with y~ the others and N: e hard negatives, mixed of the others that are least like z and of
-    `old`, surely of other classes. Gradient flows into the first z only.
+    with y~ the others and N: e hard negatives, mixed from the others least similar to z and from
+    `old`, which belong to other classes. Gradient flows into the first z only.
 
     Args:
-        z: (n, hidden) of unit length, as are the next two.
-        z_prime: (n, hidden) a second view of the same nodes.
+        z: (n, hidden) embeddings of unit length, like the next two.
+        z_prime: (n, hidden) second view of the same nodes.
         old: (e, hidden) features of old classes; may be empty.
-        m: How many of the nearest others count as positive.
+        m: Number of nearest others that count as positive.
         alpha: Weight of the second view against the nearest others.
         tau: Temperature.
     """
@@ -303,9 +296,9 @@ def l_neighborhood(
     if len(old):
         hard = mixed_negatives(z, z.detach(), old.detach(), len(old))  # (n, e, hidden)
         s = torch.cat([s, (hard @ z[:, :, None]).squeeze(2)], dim=1)  # (n, 1 + n + e)
-        nobody = s.new_zeros(len(s), s.shape[1] - is_view.shape[1])
-        is_view = torch.cat([is_view, nobody], dim=1)
-        is_near = torch.cat([is_near, nobody], dim=1)
+        none = s.new_zeros(len(s), s.shape[1] - is_view.shape[1])
+        is_view = torch.cat([is_view, none], dim=1)
+        is_near = torch.cat([is_near, none], dim=1)
     s = s / tau
     return alpha * l_contrast(s, is_view) + (1 - alpha) * l_contrast(s, is_near)
 
@@ -316,8 +309,8 @@ def l_same_class(z: Tensor, z_prime: Tensor, y: Tensor, tau: float) -> Tensor:
     l is that of `l_neighborhood`. Gradient flows into the first z only.
 
     Args:
-        z: (n, hidden) of unit length.
-        z_prime: (n, hidden) a second view of the same nodes, of unit length.
+        z: (n, hidden) embeddings of unit length.
+        z_prime: (n, hidden) second view of the same nodes, of unit length.
         y: (n,) classes.
         tau: Temperature.
     """
@@ -327,7 +320,7 @@ def l_same_class(z: Tensor, z_prime: Tensor, y: Tensor, tau: float) -> Tensor:
 
 
 def view_and_others(z: Tensor, z_prime: Tensor) -> Tensor:
-    """(n, 1 + n) similarities of z to its own second view, then to all nodes, -inf to itself."""
+    """Return (n, 1 + n) similarities of z to its second view, then to all nodes, -inf to itself."""
     alone = torch.eye(len(z), dtype=torch.bool, device=z.device)
     among = (z @ z.detach().t()).masked_fill(alone, -torch.inf)
     return torch.cat([(z * z_prime.detach()).sum(dim=1, keepdim=True), among], dim=1)
@@ -337,8 +330,8 @@ def l_replay(logits_a: Tensor, y: Tensor) -> Tensor:
     """Eq. 10: cross-entropy of the joint head on replayed features of old classes, mean over draws.
 
     Args:
-        logits_a: (draws, C) of the joint head.
-        y: (draws,) the class that each was drawn from.
+        logits_a: (draws, C) logits of the joint head.
+        y: (draws,) class of each draw.
     """
     return F.cross_entropy(logits_a, y)
 
@@ -347,19 +340,19 @@ def l_distill(z_old: Tensor, z: Tensor) -> Tensor:
     """Eq. 11 with a plus sign: mean over nodes of |g^l(i) - g(i)|_2.
 
     Args:
-        z_old: (n, hidden) of the encoder before phase 2, without gradient.
-        z: (n, hidden) of the encoder in training.
+        z_old: (n, hidden) embeddings before phase 2, without gradient.
+        z: (n, hidden) embeddings in training.
     """
-    # The norm has no gradient at zero, where training starts; the small constant gives it one.
+    # The norm has no gradient at zero, where training starts; the small constant adds one.
     return ((z_old - z).square().sum(dim=1) + 1e-12).sqrt().mean()
 
 
 def l_distill_global(z_old: Tensor, z: Tensor) -> Tensor:
-    """Eq. 11 as the released code reads it: |Z^l/|Z^l| - Z/|Z||, each of length 1 as a whole.
+    """Eq. 11 as released: |Z^l/|Z^l| - Z/|Z||, each of length 1 as a whole.
 
     Args:
-        z_old: (n, hidden) of the encoder before phase 2, without gradient.
-        z: (n, hidden) of the encoder in training.
+        z_old: (n, hidden) embeddings before phase 2, without gradient.
+        z: (n, hidden) embeddings in training.
     """
     return ((z_old / z_old.norm() - z / z.norm()).square().sum() + 1e-12).sqrt()
 
@@ -370,9 +363,9 @@ def l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> Te
         p = softmax(logits_old / T) without gradient,  p' = softmax(logits / T)
 
     Args:
-        logits: (n, C) of the head in training.
-        logits_old: (n, C) of the head before.
-        temperature: T.
+        logits: (n, C) logits of the head in training.
+        logits_old: (n, C) logits of the head before.
+        temperature: Temperature T.
     """
     p = F.softmax(logits_old.detach() / temperature, dim=1)
     return -(p * F.log_softmax(logits / temperature, dim=1)).sum(dim=1).mean()
@@ -382,30 +375,30 @@ def l_self(logits_a: Tensor, y_hat: Tensor) -> Tensor:
     """Eq. 6: cross-entropy of the joint head against pseudo-labels, mean over nodes.
 
     Args:
-        logits_a: (n, C) of the joint head.
+        logits_a: (n, C) logits of the joint head.
         y_hat: (n,) pseudo-labels.
     """
     return F.cross_entropy(logits_a, y_hat)
 
 
-def perturbed(z: Tensor, noise: Tensor, eta: float) -> Tensor:
+def perturb(z: Tensor, noise: Tensor, eta: float) -> Tensor:
     """Eq. 7: z' = z + eta * sigma_k * noise, sigma_k the spread of dimension k over the nodes.
 
     Args:
-        z: (n, hidden).
-        noise: (n, hidden), standard normal.
+        z: (n, hidden) embeddings.
+        noise: (n, hidden) standard normal numbers.
         eta: Size of the perturbation, in standard deviations.
     """
     return z + eta * z.detach().std(dim=0, unbiased=False) * noise
 
 
-def perturbed_logits(logits: Tensor, everywhere: Tensor, noise: Tensor, eta: float) -> Tensor:
-    """Eq. 7 as the released code reads it: noise on h^u's logits, one spread for all.
+def perturb_logits(logits: Tensor, everywhere: Tensor, noise: Tensor, eta: float) -> Tensor:
+    """Eq. 7 as released: noise on h^u's logits, with one spread for all.
 
     Args:
-        logits: (n, C) of h^u on the new nodes.
-        everywhere: (N, C) of h^u on all nodes: their standard deviation is taken.
-        noise: (n, C), standard normal.
+        logits: (n, C) logits of h^u on the new nodes.
+        everywhere: (N, C) logits of h^u on all nodes, for the standard deviation.
+        noise: (n, C) standard normal numbers.
         eta: Size of the perturbation, in standard deviations.
     """
     return logits + eta * everywhere.detach().std() * noise
@@ -415,7 +408,7 @@ def l_perturb(logits: Tensor, logits_prime: Tensor) -> Tensor:
     """Eq. 8: mean squared difference of the two softmaxes.
 
     Args:
-        logits: (n, C).
-        logits_prime: (n, C) of perturbed nodes.
+        logits: (n, C) logits.
+        logits_prime: (n, C) logits of perturbed nodes.
     """
     return F.mse_loss(F.softmax(logits, dim=1), F.softmax(logits_prime, dim=1))

@@ -1,7 +1,7 @@
-"""The contract of a method: rules that every method keeps, as checks to run on one of your own.
+"""The contract of a method, as checks that you can run on your own method.
 
-The first of them: does it see labels that it must not see? Scramble them and look whether anything
-changes.
+The first check looks for a label leak: it scrambles the labels that a method must not see and
+compares the results.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ EPOCHS = 20  # of phase 1: enough to have something to start from
 
 
 def problem(method: Method, check: str, encoder: str) -> str | None:
-    """What is wrong with a method under one of the rules.
+    """Return what is wrong with a method under one check.
 
-    Whatever the method raises is a problem of its own.
+    An exception of the method counts as a problem.
 
     Args:
-        method: With its settings.
-        check: One of CHECKS.
-        encoder: By name.
+        method: Method with its settings.
+        check: Name of a check in CHECKS.
+        encoder: Name of the encoder.
 
     Returns:
-        None if the method keeps the rule, else one sentence.
+        None if the method passes, else one sentence.
     """
     try:
         return CHECKS[check](method, encoder)
@@ -45,14 +45,14 @@ def problem(method: Method, check: str, encoder: str) -> str | None:
 
 
 def no_label(method: Method, encoder: str) -> str | None:
-    """Predictions stay the same, bit for bit, when labels of the new nodes are dealt out anew."""
+    """Check that predictions stay the same, bit for bit, when labels of new nodes are permuted."""
     return find_leak(method, small(), [0, 1, 2], encoder, EPOCHS)
 
 
 def repeats(method: Method, encoder: str) -> str | None:
-    """The same seed gives the same result, and the model it started from is left as it was."""
+    """Check that the same seed gives the same result and the original model does not change."""
     labelled = small()
-    model, task = _fitted(labelled, [0, 1, 2], encoder)
+    model, task = _fit(labelled, [0, 1, 2], encoder)
     before = model.predict_proba(labelled.graph)
     first, second = (
         discover(model, task, method, seed=7).predict_proba(labelled.graph) for _ in range(2)
@@ -63,24 +63,24 @@ def repeats(method: Method, encoder: str) -> str | None:
             "random numbers must come from PyTorch's generator"
         )
     if not np.array_equal(before, model.predict_proba(labelled.graph)):
-        return "it changed the model it was given"
+        return "it changed the model that it started from"
     return None
 
 
 def no_label_in_a_mixture(method: Method, encoder: str) -> str | None:
-    """The same in a mixture, where all labels are dealt out anew: which nodes are known, too."""
+    """Check the same in a mixed task, where the known nodes among the unlabelled change too."""
     if not getattr(method, "mixed", False):
         return None
     return find_leak(method, small(), [0, 1, 2], encoder, EPOCHS, mixed=True)
 
 
 def one_new_class(method: Method, encoder: str) -> str | None:
-    """One new class: nothing to cluster, only old against new to tell."""
+    """Check one new class: nothing to cluster, only old against new."""
     return _sound(method, small(), [0, 1, 2, 3], encoder)
 
 
 def isolated_node(method: Method, encoder: str) -> str | None:
-    """A node without neighbors and without features, among the unlabelled new ones."""
+    """Check a node without neighbors and features among the new ones."""
     labelled = small()
     graph, alone = labelled.graph, int(np.flatnonzero(labelled.y == 4)[0])
     x = graph.x.toarray() if not isinstance(graph.x, np.ndarray) else graph.x.copy()
@@ -94,7 +94,7 @@ def isolated_node(method: Method, encoder: str) -> str | None:
 
 
 def class_of_two(method: Method, encoder: str) -> str | None:
-    """An old class and a new class that have two nodes each, one of them for training."""
+    """Check an old and a new class of two nodes each, one of them for training."""
     labelled = small()
     y = labelled.y.copy()
     for c in (2, 4):
@@ -105,7 +105,7 @@ def class_of_two(method: Method, encoder: str) -> str | None:
 CHECKS: dict[str, Callable[[Method, str], str | None]] = {
     "the same seed gives the same result": repeats,
     "no label of a new node reaches it": no_label,
-    "nothing tells which nodes of a mixture are known": no_label_in_a_mixture,
+    "no known node of a mixture is revealed": no_label_in_a_mixture,
     "one new class": one_new_class,
     "an isolated node": isolated_node,
     "a class of two nodes": class_of_two,
@@ -113,38 +113,40 @@ CHECKS: dict[str, Callable[[Method, str], str | None]] = {
 
 
 def small() -> LabelledGraph:
-    """The graph of the checks: 160 nodes, five classes."""
+    """Return the graph of the checks: 160 nodes, five classes."""
     return synthetic(nodes=160, classes=5, words=80, seed=3)
 
 
-def _fitted(labelled: LabelledGraph, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
+def _fit(labelled: LabelledGraph, old: Sequence[int], encoder: str) -> tuple[Model, Any]:
+    """Return the model of the old classes and the task of the new ones."""
     first, task, _ = split(labelled, old)
     settings: dict[str, Any] = {"epochs": EPOCHS} if encoder_kind(encoder).trainable else {}
     return fit(first, encoder, **settings), task
 
 
 def _sound(method: Method, labelled: LabelledGraph, old: Sequence[int], encoder: str) -> str | None:
-    model, task = _fitted(labelled, old, encoder)
+    """Return None if probabilities have the right shape and are finite, else one sentence."""
+    model, task = _fit(labelled, old, encoder)
     probabilities = discover(model, task, method).predict_proba(labelled.graph)
     if probabilities.shape != (labelled.graph.num_nodes, len(old) + task.number):
         return f"probabilities have shape {probabilities.shape}"
     return None if np.isfinite(probabilities).all() else "some probabilities are not numbers"
 
 
-def scrambled(labelled: LabelledGraph, old: Sequence[int], seed: int = 0) -> LabelledGraph:
-    """The same graph and old labels, with the labels of the new nodes dealt out anew among them.
+def scramble(labelled: LabelledGraph, old: Sequence[int], seed: int = 0) -> LabelledGraph:
+    """Return the same graph with the labels of the new nodes permuted among them.
 
     Args:
-        labelled: The graph with all labels.
-        old: The old classes, by number.
-        seed: Of the permutation.
+        labelled: Graph with all labels.
+        old: Numbers of the old classes.
+        seed: Seed of the permutation.
     """
     new = np.flatnonzero((labelled.y >= 0) & ~np.isin(labelled.y, list(old)))
-    return dealt_anew(labelled, new, seed)
+    return permute_labels(labelled, new, seed)
 
 
-def dealt_anew(labelled: LabelledGraph, ids: np.ndarray, seed: int = 0) -> LabelledGraph:
-    """The same graph, with the labels of the nodes `ids` dealt out anew among them."""
+def permute_labels(labelled: LabelledGraph, ids: np.ndarray, seed: int = 0) -> LabelledGraph:
+    """Return the same graph with the labels of the nodes `ids` permuted among them."""
     y = labelled.y.copy()
     y[ids] = y[np.random.default_rng([seed, 77]).permutation(ids)]
     return replace(labelled, y=y)
@@ -158,18 +160,19 @@ def find_leak(
     epochs: int = 20,
     mixed: bool = False,
 ) -> str | None:
-    """Whether a method sees labels of new nodes: run it twice, the second time on scrambled ones.
+    """Find out whether a method sees labels of new nodes: run it again with scrambled labels.
 
     Args:
-        method: With its settings.
-        labelled: A graph with all labels.
-        old: The old classes, by number.
-        encoder: By name.
-        epochs: Of phase 1, for encoders that are trained.
-        mixed: The unlabelled nodes are of old and new classes, and which are which is changed too.
+        method: Method with its settings.
+        labelled: Graph with all labels.
+        old: Numbers of the old classes.
+        encoder: Name of the encoder.
+        epochs: Number of epochs of phase 1, for encoders that are trained.
+        mixed: Whether the unlabelled nodes are of old and new classes; both are scrambled then.
 
     Returns:
-        None if predictions and embeddings are the same, bit for bit; else what gave it away.
+        None if predictions and embeddings are the same, bit for bit, else a sentence that names the
+        difference.
 
     Examples:
         >>> import nodenova as nova
@@ -189,7 +192,7 @@ def find_leak(
         settings: dict[str, Any] = {"epochs": epochs} if encoder_kind(encoder).trainable else {}
         return discover(fit(first, encoder, **settings), new, method)
 
-    other = dealt_anew(labelled, rest) if mixed else scrambled(labelled, old)
+    other = permute_labels(labelled, rest) if mixed else scramble(labelled, old)
     a, b = outcome(labelled), outcome(other)
     for what in ("predict_proba", "embed"):
         ours, theirs = getattr(a, what)(labelled.graph), getattr(b, what)(labelled.graph)

@@ -11,7 +11,7 @@ import nodenova as nova
 from nodenova.bench.baselines import GCDKMeans, HDBSCANCount, ScatterRule, Silhouette
 from nodenova.data.mixed_splits import OpenWorld, split_mixed
 from nodenova.errors import SettingError
-from nodenova.evaluation.metrics import confusion_matrix, match_block, right_of
+from nodenova.evaluation.metrics import confusion_matrix, count_right, match_block
 from nodenova.nn.seeding import repeatable
 
 
@@ -37,7 +37,7 @@ def test_gcd_finds_planted_classes_and_keeps_the_old_ones(
     with repeatable(0, "rival"):
         said = GCDKMeans().assign(model, world.old, world.tasks[0])
     confusion = confusion_matrix(exam.y, said[exam.ids], 5, 5)
-    right, total = right_of(confusion, match_block(confusion, (2, 3), (2, 3)))
+    right, total = count_right(confusion, match_block(confusion, (2, 3), (2, 3)))
     assert right / total > 0.9
     assert np.bincount(said[world.old.train_ids[world.old.train_y == 1]]).argmax() == 1
 

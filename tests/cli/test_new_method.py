@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nodenova import LABELLED, METHODS
 from nodenova.bench.titles import METHODS as TITLES
 from nodenova.cli import app
-from nodenova.cli.new_method import REGISTRY, add_entry, kind_of
+from nodenova.cli.new_method import REGISTRY, add_entry, class_name
 from nodenova.cli.run import METHOD_HELP
 from nodenova.errors import SettingError
 
@@ -82,9 +82,9 @@ def test_it_runs_as_it_is_and_its_test_fails(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("My", "small letters"),
-        ("a-b", "small letters"),
-        ("class", "small letters"),
+        ("My", "lowercase letters"),
+        ("a-b", "lowercase letters"),
+        ("class", "lowercase letters"),
         ("sword", "already"),
         ("auto_novel", "already"),
     ],
@@ -104,12 +104,12 @@ def test_outside_a_checkout(tmp_path: Path) -> None:
 def test_a_second_time_nothing_is_overwritten(checkout: Path) -> None:
     begin("mine", checkout)
     (checkout / "src/nodenova/methods/mine.py").write_text("# my work\n")
-    assert "is there already" in begin("mine", checkout)
+    assert "exists already" in begin("mine", checkout)
     assert (checkout / "src/nodenova/methods/mine.py").read_text() == "# my work\n"
 
 
 def test_names() -> None:
-    assert kind_of("my_new_method2") == "MyNewMethod2"
+    assert class_name("my_new_method2") == "MyNewMethod2"
     with pytest.raises(SettingError, match="no table of methods"):
         add_entry("METHODS = {}\n", "mine", "Mine")
 

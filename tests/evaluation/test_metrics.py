@@ -261,8 +261,8 @@ def test_collapse_where_nobody_is_called_new_or_there_is_no_new_class() -> None:
 
 def test_right_of_counts_matched_nodes_among_all() -> None:
     confusion = np.array([[1, 9, 0], [6, 4, 2]])
-    assert metrics.right_of(confusion, np.array([1, 0, -1])) == (15, 22)
-    assert metrics.right_of(confusion, np.array([-1, -1, -1])) == (0, 22)
+    assert metrics.count_right(confusion, np.array([1, 0, -1])) == (15, 22)
+    assert metrics.count_right(confusion, np.array([-1, -1, -1])) == (0, 22)
 
 
 def test_average_accuracy_and_forgetting_by_hand() -> None:

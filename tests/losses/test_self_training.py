@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodenova.losses import l_perturb, l_self, perturbed, perturbed_logits
+from nodenova.losses import l_perturb, l_self, perturb, perturb_logits
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -71,21 +71,21 @@ def test_eq_6_by_hand() -> None:
 
 def test_eq_7_is_the_naive_twin() -> None:
     z, noise = random(11, 4), random(11, 4, seed=1)
-    assert torch.allclose(perturbed(z, noise, 0.2), naive_perturbed(z, noise, 0.2))
+    assert torch.allclose(perturb(z, noise, 0.2), naive_perturbed(z, noise, 0.2))
 
 
 def test_eq_7_a_constant_dimension_and_a_single_node_are_not_perturbed() -> None:
     z = torch.ones(5, 2)
     z[:, 1] = torch.arange(5)
-    moved = perturbed(z, torch.ones(5, 2), 0.5)
+    moved = perturb(z, torch.ones(5, 2), 0.5)
     assert torch.equal(moved[:, 0], z[:, 0])
     assert (moved[:, 1] > z[:, 1]).all()
-    assert torch.equal(perturbed(z[:1], torch.ones(1, 2), 0.5), z[:1])
+    assert torch.equal(perturb(z[:1], torch.ones(1, 2), 0.5), z[:1])
 
 
 def test_eq_7_the_size_of_the_noise_is_a_constant_for_the_gradient() -> None:
     z, noise = random(6, 3).requires_grad_(), random(6, 3, seed=1)
-    (gradient,) = torch.autograd.grad(perturbed(z, noise, 0.3).sum(), z)
+    (gradient,) = torch.autograd.grad(perturb(z, noise, 0.3).sum(), z)
     assert torch.equal(gradient, torch.ones_like(z))
 
 
@@ -93,7 +93,7 @@ def test_eq_7_on_logits_is_the_naive_twin() -> None:
     everywhere, noise = random(11, 4), random(5, 4, seed=1)
     logits = everywhere[:5]
     assert torch.allclose(
-        perturbed_logits(logits, everywhere, noise, 0.2),
+        perturb_logits(logits, everywhere, noise, 0.2),
         naive_perturbed_logits(logits, everywhere, noise, 0.2),
     )
 
@@ -104,13 +104,13 @@ def test_eq_7_on_logits_by_hand() -> None:
     Their standard deviation is sqrt(3), whichever class they are of.
     """
     everywhere = torch.tensor([[0.0, 3.0], [0.0, 3.0]])
-    moved = perturbed_logits(everywhere[:1], everywhere, torch.ones(1, 2), 0.5)
+    moved = perturb_logits(everywhere[:1], everywhere, torch.ones(1, 2), 0.5)
     assert moved.tolist() == [pytest.approx([0.5 * math.sqrt(3), 3 + 0.5 * math.sqrt(3)])]
 
 
 def test_eq_7_on_logits_the_size_of_the_noise_is_a_constant_for_the_gradient() -> None:
     logits, noise = random(6, 3).requires_grad_(), random(6, 3, seed=1)
-    (gradient,) = torch.autograd.grad(perturbed_logits(logits, logits, noise, 0.3).sum(), logits)
+    (gradient,) = torch.autograd.grad(perturb_logits(logits, logits, noise, 0.3).sum(), logits)
     assert torch.equal(gradient, torch.ones_like(logits))
 
 

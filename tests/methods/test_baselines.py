@@ -15,7 +15,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.methods._centers import start_centers
-from nodenova.methods._two_heads import head_for_new, match_logit_scale, nearest_mean
+from nodenova.methods._two_heads import match_logit_scale, nearest_mean, new_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead, as_nearest_mean
 from nodenova.nn.multirank import MultiRank
@@ -233,7 +233,7 @@ def test_the_length_of_z_does_not_matter_to_dtc() -> None:
     def assigned(z: torch.Tensor) -> torch.Tensor:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            return start_centers(z, 2, restarts=5).assigned(z)
+            return start_centers(z, 2, restarts=5).assign(z)
 
     assert torch.allclose(assigned(z), assigned(100 * z), atol=1e-4)
 
@@ -297,7 +297,7 @@ def test_a_linear_new_head_is_as_loud_at_home_as_the_old_one() -> None:
         for part in (z[:20], z[20:])
     )
     head = UnitLinearHead.on_sphere(6, 2)
-    h_u = head_for_new(head, 2)
+    h_u = new_head(head, 2)
     bias = match_logit_scale(head, old.center, new.center, h_u.linear.weight)
     assert bias.shape == ()  # one number for all, so which of them is the likeliest stays
     at_home = (h_u.linear.weight * new.center).sum(dim=1) + bias

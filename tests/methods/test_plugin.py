@@ -12,7 +12,7 @@ import pytest
 from nodenova.bench.registry import encoder_for, name_of
 from nodenova.errors import SettingError
 from nodenova.methods import get_method
-from nodenova.methods._plugin import is_own, origin_of, own_method
+from nodenova.methods._plugin import is_path, load_from_file, origin_of
 
 GOOD = """
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ def test_the_class_is_found_and_takes_settings_as_text(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD)
     name = f"{file}:Mine"
-    assert is_own(name)
+    assert is_path(name)
     assert get_method(name, {"starts": "7"}).starts == 7
     assert encoder_for(name, None) == "sage"
     mine = get_method(name, {})
     assert name_of(mine) == "Mine"
-    assert own_method(name) is own_method(name)  # two looks at one file are one class
+    assert load_from_file(name) is load_from_file(name)  # two looks at one file are one class
     before = origin_of(mine)
     assert before is not None
     assert before.name == name
@@ -84,18 +84,18 @@ def test_a_method_goes_to_another_process_as_its_file_and_its_settings(tmp_path:
 def test_what_is_not_a_method_is_refused(tmp_path: Path, wanted: str, sentence: str) -> None:
     (tmp_path / "mine.py").write_text(GOOD)
     with pytest.raises(SettingError, match=sentence):
-        own_method(f"{tmp_path / 'mine.py'}:{wanted}")
+        load_from_file(f"{tmp_path / 'mine.py'}:{wanted}")
 
 
 def test_a_file_that_is_not_there_or_does_not_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         SettingError, match=r"none.py: cannot be read \(No such file or directory\)"
     ):
-        own_method(f"{tmp_path / 'none.py'}:Mine")
+        load_from_file(f"{tmp_path / 'none.py'}:Mine")
     (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
     with pytest.raises(SettingError, match=r"broken.py: cannot be imported \(ModuleNotFoundError"):
-        own_method(f"{tmp_path / 'broken.py'}:Mine")
+        load_from_file(f"{tmp_path / 'broken.py'}:Mine")
     with pytest.raises(
-        SettingError, match=r"a method of your own is given as path/to/mine.py:Mine, not 'mine.py'"
+        SettingError, match=r"a method in a file is named path/to/mine.py:Mine, not 'mine.py'"
     ):
-        own_method("mine.py")
+        load_from_file("mine.py")

@@ -14,10 +14,10 @@ from nodenova.data.splits import labelled_new_task
 from nodenova.supervised.entrance import discover_supervised
 from nodenova.supervised.er_gnn import (
     ERGNN,
-    best_of_each_class,
+    best_per_class,
+    count_strangers,
     influence,
     nearness_to_mean,
-    strangers_within,
 )
 
 # class 0 at x = 0, 1, 2, 6 (mean 2.25), class 1 at x = 5, 7, 9 (mean 7)
@@ -29,13 +29,13 @@ def test_mean_of_features_takes_those_nearest_to_the_mean_of_their_class() -> No
     worth = nearness_to_mean(Z, Y)
     assert worth.tolist() == pytest.approx([-2.25, -1.25, -0.25, -3.75, -2.0, 0.0, -2.0])
     # Of 5 and 9 the earlier.
-    assert best_of_each_class(worth.numpy(), Y.numpy(), 2).tolist() == [1, 2, 4, 5]
+    assert best_per_class(worth.numpy(), Y.numpy(), 2).tolist() == [1, 2, 4, 5]
 
 
 def test_coverage_takes_those_with_the_fewest_strangers_nearby() -> None:
-    strangers = strangers_within(Z, Y, distance=3.5)
+    strangers = count_strangers(Z, Y, distance=3.5)
     assert strangers.tolist() == [0, 0, 1, 3, 2, 1, 1]
-    assert best_of_each_class(-strangers.numpy(), Y.numpy(), 2).tolist() == [0, 1, 5, 6]
+    assert best_per_class(-strangers.numpy(), Y.numpy(), 2).tolist() == [0, 1, 5, 6]
 
 
 def test_influence_takes_those_that_would_move_the_classifier_most() -> None:
@@ -66,7 +66,7 @@ def test_a_node_on_the_wrong_side_has_the_most_influence() -> None:
 
 
 def test_fewer_nodes_than_asked_for_are_all_kept() -> None:
-    assert best_of_each_class(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 0]), 5).tolist() == [
+    assert best_per_class(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 0]), 5).tolist() == [
         0,
         1,
         2,

@@ -10,7 +10,7 @@ import torch
 
 from nodenova.data.splits import labelled_new_task
 from nodenova.supervised.entrance import discover_supervised
-from nodenova.supervised.gem import GEM, dual_solution, projected, some_of_each_class, with_gradient
+from nodenova.supervised.gem import GEM, dual_solution, project, sample_each_class, with_gradient
 
 
 def objective(v: np.ndarray, g: np.ndarray, memories: np.ndarray) -> np.ndarray:
@@ -38,14 +38,14 @@ def test_the_dual_against_a_grid_and_its_conditions(tasks: int, seed: int, margi
 def test_with_one_task_the_dual_is_the_well_known_projection() -> None:
     g, g_k = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.5, 1.0, 0.0])
     by_hand = g - (g @ g_k) / (g_k @ g_k) * g_k
-    assert torch.allclose(projected(g, g_k[None], margin=0.0), by_hand)
+    assert torch.allclose(project(g, g_k[None], margin=0.0), by_hand)
 
 
 def test_a_gradient_that_hurts_nobody_stays_and_others_end_up_hurting_nobody() -> None:
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
         g, memories = torch.randn(9, generator=generator), torch.randn(3, 9, generator=generator)
-        g_tilde = projected(g, memories, margin=0.1)
+        g_tilde = project(g, memories, margin=0.1)
         if (memories @ g >= 0).all():
             assert torch.equal(g_tilde, g)
         assert (memories @ g_tilde >= -1e-5).all()
@@ -69,7 +69,7 @@ def test_value_of_one_gradient_of_another() -> None:
 
 def test_the_memory_has_so_many_of_each_class() -> None:
     y = np.array([0, 2, 0, 0, 2, 0, 1])
-    kept = some_of_each_class(y, 2)
+    kept = sample_each_class(y, 2)
     assert (np.diff(kept) > 0).all()
     assert np.bincount(y[kept]).tolist() == [2, 1, 2]
 

@@ -19,7 +19,7 @@ from nodenova.errors import SettingError
 from nodenova.methods import get_method
 from nodenova.nn.class_memory import Memory
 from nodenova.supervised import LABELLED
-from nodenova.supervised._shared import old_and_new, remembered_anew
+from nodenova.supervised._shared import gather_nodes, refresh_memory
 from nodenova.supervised.entrance import discover_supervised
 
 NAMES = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
@@ -234,7 +234,7 @@ def test_z_of_old_and_new_nodes_is_that_of_the_whole_graph(encoder: str) -> None
     data = nova.synthetic(nodes=600, classes=4, words=40, degree=2.0)
     model = nova.fit(nova.split(data, [0, 1])[0], encoder, hidden=4, epochs=2)
     new, old = np.flatnonzero(data.y >= 2)[:4], np.flatnonzero(data.y < 2)[:5]
-    nodes = old_and_new(model, LabelledNewTask(data.graph, new, 2, None, old, data.y[old]))
+    nodes = gather_nodes(model, LabelledNewTask(data.graph, new, 2, None, old, data.y[old]))
     assert nodes.task.graph.num_nodes < 300
     g = model.frozen_encoder()
     whole, part = g(data.graph), g(nodes.task.graph)
@@ -245,13 +245,13 @@ def test_z_of_old_and_new_nodes_is_that_of_the_whole_graph(encoder: str) -> None
 
 
 def test_old_classes_are_remembered_as_the_encoder_sees_them_now(fitted, given) -> None:
-    nodes = old_and_new(fitted, given)
+    nodes = gather_nodes(fitted, given)
     g = fitted.encoder()
     with torch.no_grad():
         for parameter in g.parameters():
             parameter.mul_(1.5)
     expected = Memory.remember(g, nodes.task.graph, nodes.old, nodes.y_old, 2)
-    again = remembered_anew(fitted, g, nodes).memory
+    again = refresh_memory(fitted, g, nodes).memory
     for part in ("mean", "var", "centre", "factor", "rest", "dof"):
         assert torch.equal(again.tensors()[part], expected.tensors()[part])
     assert torch.equal(again.classes.temperature, fitted.memory.classes.temperature)
@@ -259,7 +259,7 @@ def test_old_classes_are_remembered_as_the_encoder_sees_them_now(fitted, given) 
     only_0 = replace(
         given, old_ids=given.old_ids[given.old_y == 0], old_y=given.old_y[given.old_y == 0]
     )
-    kept = remembered_anew(fitted, g, old_and_new(fitted, only_0)).memory
+    kept = refresh_memory(fitted, g, gather_nodes(fitted, only_0)).memory
     assert torch.equal(kept.replay.mean[1], fitted.memory.replay.mean[1])
     assert torch.allclose(kept.replay.mean[0], expected.replay.mean[0], atol=1e-6)
 

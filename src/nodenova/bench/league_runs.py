@@ -15,7 +15,7 @@ from nodenova.data.labels import LabelledGraph
 from nodenova.data.protocols import OPENIMA_SEEDS, POWN_FOLDS
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError
-from nodenova.methods._plugin import is_own
+from nodenova.methods._plugin import is_path
 from nodenova.methods.registry import preferred_encoder
 
 # Who may take part: a method by its name, and how the unlabelled nodes are handed to it.
@@ -131,7 +131,7 @@ def league_runs(
 
 def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
     method_name, handed = ENTRANTS.get(name, (name, "mixed"))
-    if name not in ENTRANTS and not is_own(name):
+    if name not in ENTRANTS and not is_path(name):
         known = ", ".join(ENTRANTS)
         raise SettingError(
             f"unknown entrant {name!r} of {bench}; known: {known}, or path/to/mine.py:Mine"

@@ -1,4 +1,4 @@
-"""nodenova new-method: the beginning of a method of the package, in a checkout of it."""
+"""nodenova new-method: start a new method in a checkout of nodenova."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodenova.cli.app import RESEARCH, app
 from nodenova.errors import SettingError
 
 REGISTRY = Path("src/nodenova/methods/registry.py")
-METHOD = '''"""{kind}: one sentence that says what it does."""
+METHOD = '''"""{kind}: one sentence about the idea."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class {kind}:
     The idea, its formulae with the paper's symbols, and what differs from the paper.
 
     Attributes:
-        epochs: What it does, and the equation it belongs to.
+        epochs: Number of epochs.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -47,7 +47,7 @@ class {kind}:
         check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        # A start that runs and finds nothing: old classes as they are, new rows that never win.
+        # A start that runs and finds nothing: the old classes, and new rows that never win.
         g, h_a = model.frozen_encoder(), grow(trained_head(model, "{name}"), task.num_new)
         ids = torch.from_numpy(task.ids).to(model.device)
         groups = torch.arange(len(ids), device=model.device) % task.num_new
@@ -61,11 +61,11 @@ from nodenova.methods.{name} import {kind}
 
 
 def test_it_finds_planted_classes() -> None:
-    """It fails until `discover` does something. Then raise the bar to what your method reaches."""
+    """It fails until `discover` finds something. Then raise the bar to what your method reaches."""
     planted = nova.synthetic(300, 4, words=80, degree=10, homophily=0.95, topic_share=0.9)
     old, new, exam = nova.split(planted, [0, 1])
     model = nova.discover(nova.fit(old, "gcn", epochs=50), new, {kind}())
-    assert nova.grade(model, exam).scores()["new"] > 40  # chance has 25, who never says new 0
+    assert nova.grade(model, exam).scores()["new"] > 40  # chance: 25, never new: 0
 '''
 PAGE = """---
 description: TODO what it does, in half a sentence without a colon
@@ -73,11 +73,11 @@ description: TODO what it does, in half a sentence without a colon
 
 # {kind}
 
-**Idea.** TODO Author et al., venue year. What it does, for somebody who has not read the paper.
+**Idea.** TODO Author et al., venue year. The idea, for readers who do not know the paper.
 
-**When to use it.** TODO Beside which other methods, and what speaks against it.
+**When to use it.** TODO Compared with which methods, and its drawbacks.
 
-## Formulae, differences from the paper, settings
+## Formulas, differences from the paper, settings
 
 ::: nodenova.methods.{name}.{kind}
 """
@@ -85,16 +85,16 @@ description: TODO what it does, in half a sentence without a colon
 
 @app.command("new-method", rich_help_panel=RESEARCH)
 def new_method(
-    name: Annotated[str, typer.Argument(help="Its name on the command line, like my_method.")],
-    folder: Annotated[Path, typer.Option(help="The checkout, or a folder in it.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Name on the command line, such as my_method.")],
+    folder: Annotated[Path, typer.Option(help="Checkout of nodenova, or a folder in it.")] = Path(),
 ) -> None:
-    """Begin a method of the package: its file, its place in the registry, its page, and a test.
+    """Start a new method in a checkout: its file, its registry entry, its page and a test.
 
-    The test fails until the method does something. In a checkout of nodenova. A method in a file of
-    your own needs none of this: see `nodenova check-method`.
+    The test fails until the method finds something. A method in a file of your own needs none of
+    this: see `nodenova check-method`.
     """
     root = checkout(folder)
-    kind = kind_of(name)
+    kind = class_name(name)
     new = {
         f"src/nodenova/methods/{name}.py": METHOD,
         f"docs/methods/{name}.md": PAGE,
@@ -102,7 +102,7 @@ def new_method(
     }
     for path in new:
         if (root / path).exists():
-            raise SettingError(f"{root / path} is there already; nothing was written")
+            raise SettingError(f"{root / path} exists already; nothing was written")
     registry = add_entry((root / REGISTRY).read_text(encoding="utf-8"), name, kind)
     for path, template in new.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -113,11 +113,7 @@ def new_method(
 
 
 def checkout(folder: Path) -> Path:
-    """The nearest folder above that is a checkout of nodenova.
-
-    Raises:
-        SettingError: There is none.
-    """
+    """Return the checkout of nodenova that a folder is in."""
     here = folder.resolve()
     for place in (here, *here.parents):
         if (place / REGISTRY).is_file():
@@ -125,18 +121,10 @@ def checkout(folder: Path) -> Path:
     raise SettingError(f"{here} is not in a checkout of nodenova: it has no {REGISTRY}")
 
 
-def kind_of(name: str) -> str:
-    """The name of its class.
-
-    Raises:
-        SettingError: It is no name for a method.
-
-    Examples:
-        >>> kind_of("my_method")
-        'MyMethod'
-    """
+def class_name(name: str) -> str:
+    """Return the class name of a method: MyMethod for my_method."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        rule = "a method's name is small letters, digits and _, like my_method"
+        rule = "the name of a method is lowercase letters, digits and _, such as my_method"
         raise SettingError(f"{rule}, not {name!r}")
     return "".join(part.capitalize() for part in name.split("_"))
 

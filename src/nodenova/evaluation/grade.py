@@ -21,20 +21,20 @@ from nodenova.nn.seeding import fixed_threads
 
 @dataclass(frozen=True, eq=False)
 class Grade:
-    """What a model said about the test nodes, as counts; scores are computed when asked for.
+    """Predictions for the test nodes as counts, from which scores are computed.
 
     Attributes:
         confusion: (true classes, predicted classes) counts over all test nodes, by the joint head.
-        confusion_new: (newest true classes, newest predicted classes), test nodes of the newest
-            stage only, by the head for new classes, or None when nothing has been discovered.
-        sizes: How many true classes each phase brought.
-        predicted: How many classes the model has of each phase.
-        confusion_old: (older true classes, older predicted classes), test nodes of the stages
-            before the newest only, by the joint head restricted to those classes, or None when
-            nothing has been discovered.
+        confusion_new: (newest true classes, newest predicted classes) counts of test nodes of the
+            newest stage, by the head for new classes; None if nothing has been discovered.
+        sizes: Number of true classes of each phase.
+        predicted: Number of predicted classes of each phase.
+        confusion_old: (older true classes, older predicted classes) counts of test nodes of earlier
+            stages, by the joint head restricted to those classes; None if nothing has been
+            discovered.
 
     Examples:
-        Two old classes and two new ones, which the model found under each other's numbers:
+        Two old classes and two new ones, which the model numbers the other way round:
 
         >>> import numpy as np
         >>> import nodenova as nova
@@ -53,18 +53,17 @@ class Grade:
     confusion_old: np.ndarray | None = None
 
     def scores(self, matching: str = "block") -> dict[str, float]:
-        """Every score in percent, by its name.
+        """Return every score in percent, by name.
 
         Args:
             matching: "block", the headline, "identity" or "global"; see `metrics.MATCHINGS`.
 
         Returns:
-            old, new, all, h, old_new_accuracy, nmi and ari; where something has been discovered
-            also old_n, new_n and all_n: the same exam when it is told which nodes are of old
-            classes and which of new ones.
+            old, new, all, h, old_new_accuracy, nmi and ari; if something has been discovered also
+            old_n, new_n and all_n: accuracies when it is known which nodes are of old classes.
 
         Raises:
-            SettingError: There is no such matching.
+            SettingError: If the matching is unknown.
         """
         n_old = sum(self.sizes[:-1])
         n_old_predicted = sum(self.predicted[: len(self.sizes) - 1])
@@ -74,29 +73,25 @@ class Grade:
         )
         scores["nmi"] = metrics.nmi(self.confusion)
         scores["ari"] = metrics.ari(self.confusion)
-        told = self._told(matching)
-        scores |= {f"{side}_n": metrics.percentage(*counts) for side, counts in told.items()}
-        if len(told) == 2:
-            scores["all_n"] = metrics.percentage(*np.sum(list(told.values()), axis=0))
+        sides = self._count_sides(matching)
+        scores |= {f"{side}_n": metrics.percentage(*counts) for side, counts in sides.items()}
+        if len(sides) == 2:
+            scores["all_n"] = metrics.percentage(*np.sum(list(sides.values()), axis=0))
         return scores
 
-    def _told(self, matching: str) -> dict[str, tuple[int, int]]:
-        """How many of how many test nodes are right, old and new ones apart.
-
-        Each is told apart among the classes of its own side.
-        """
+    def _count_sides(self, matching: str) -> dict[str, tuple[int, int]]:
+        """Return correct and all test nodes of each side, classified within that side."""
         found = {}
         match = metrics.MATCHINGS[matching]
         if self.confusion_old is not None:
             matched = match(
                 self.confusion_old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1]
             )
-            found["old"] = metrics.right_of(self.confusion_old, matched)
+            found["old"] = metrics.count_right(self.confusion_old, matched)
         if self.confusion_new is not None:
             true, predicted = self.confusion_new.shape
-            # A phase of nothing in front makes this a block of its own, to be matched like any
-            # other stage's.
-            found["new"] = metrics.right_of(
+            # An empty first phase makes this a block that is matched like any other stage.
+            found["new"] = metrics.count_right(
                 self.confusion_new, match(self.confusion_new, (0, true), (0, predicted))
             )
         return found
@@ -109,35 +104,35 @@ class Grade:
 
     @property
     def collapse(self) -> dict[str, float]:
-        """Whether phase 2 collapsed into few classes.
+        """Measures of a collapse of phase 2 into few classes.
 
-        `new_used` is how many discovered classes are said of any test node, and `new_largest` the
-        largest one's share, in percent.
+        `new_used` is the number of discovered classes that are predicted for any test node,
+        `new_largest` the share of the largest of them in percent.
         """
         n_old = sum(self.predicted[: len(self.sizes) - 1])
         return {name: measure(self.confusion, n_old) for name, measure in metrics.COLLAPSE.items()}
 
     def matched(self, matching: str = "block") -> np.ndarray:
-        """The true class that each predicted class stands for.
+        """Return the true class that each predicted class is matched to.
 
         Args:
-            matching: One of `metrics.MATCHINGS`.
+            matching: Name in `metrics.MATCHINGS`.
 
         Returns:
             (predicted classes,) numbers of true classes, -1 for none.
 
         Raises:
-            SettingError: There is no such matching.
+            SettingError: If the matching is unknown.
         """
         if matching not in metrics.MATCHINGS:
             raise one_of("matching", matching, metrics.MATCHINGS)
         return metrics.MATCHINGS[matching](self.confusion, self.sizes, self.predicted)
 
     def phase_row(self, matching: str = "block") -> list[float]:
-        """The row of the phase matrix M: accuracy on the test nodes of each phase's classes.
+        """Return a row of the phase matrix M: the accuracy on test nodes of each phase's classes.
 
         Args:
-            matching: One of `metrics.MATCHINGS`.
+            matching: Name in `metrics.MATCHINGS`.
         """
         matched = self.matched(matching)
         moved = metrics.matched_confusion(self.confusion, matched)
@@ -153,14 +148,14 @@ class Grade:
 
 
 def grade(model: Model, exam: Exam) -> Grade:
-    """Let a model classify the exam's test nodes with its joint head, no task id, and count.
+    """Classify the test nodes of an exam with the joint head, without task ids, and count.
 
     Args:
-        model: After phase 1 or any stage of phase 2.
-        exam: The answers.
+        model: Model after phase 1 or any stage of phase 2.
+        exam: Test nodes with their classes.
 
     Returns:
-        The counts, from which every score is computed.
+        Counts, from which every score is computed.
 
     Examples:
         >>> import nodenova as nova
@@ -171,52 +166,51 @@ def grade(model: Model, exam: Exam) -> Grade:
         ((4, 4), 2)
     """
     with shared_passes(exam.graph):
-        return _graded(model, exam)
+        return _count(model, exam)
 
 
-def _graded(model: Model, exam: Exam) -> Grade:
-    # For stages the model has not been through it has empty columns: no node can be said to be in
-    # them.
+def _count(model: Model, exam: Exam) -> Grade:
+    """Return the grade; later stages than those of the model have empty columns."""
     predicted = (
         exam.sizes[0],
         *model.classes_per_stage[1:],
         *exam.sizes[len(model.classes_per_stage) :],
     )
     places = _places(model, exam.sizes[0])
-    said = np.array(
+    prediction = np.array(
         [places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64
     )
-    confusion = metrics.confusion_matrix(exam.y, said, sum(exam.sizes), sum(predicted))
+    confusion = metrics.confusion_matrix(exam.y, prediction, sum(exam.sizes), sum(predicted))
     confusion_new = confusion_old = None
     if len(model.classes_per_stage) == len(exam.sizes) > 1:
         n_old = sum(exam.sizes[:-1])
         is_new = exam.y >= n_old
         new_ids = [c.id for c in model.classes[model.num_old :]]
-        said = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
+        prediction = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
         confusion_new = metrics.confusion_matrix(
-            exam.y[is_new] - n_old, said, exam.sizes[-1], model.classes_per_stage[-1]
+            exam.y[is_new] - n_old, prediction, exam.sizes[-1], model.classes_per_stage[-1]
         )
-        said = np.array(
-            [places[c] for c in _among_old(model, exam)[~is_new].tolist()], dtype=np.int64
+        prediction = np.array(
+            [places[c] for c in _predict_old(model, exam)[~is_new].tolist()], dtype=np.int64
         )
-        confusion_old = metrics.confusion_matrix(exam.y[~is_new], said, n_old, sum(predicted[:-1]))
+        confusion_old = metrics.confusion_matrix(
+            exam.y[~is_new], prediction, n_old, sum(predicted[:-1])
+        )
     return Grade(confusion, confusion_new, exam.sizes, predicted, confusion_old)
 
 
-def _among_old(model: Model, exam: Exam) -> np.ndarray:
-    """(test nodes,) id of the most likely class before the newest stage, by the joint head.
-
-    The softmax is over their columns alone: over all of them, what a confident head leaves to the
-    old ones may be 0.
-    """
+def _predict_old(model: Model, exam: Exam) -> np.ndarray:
+    """Return (test nodes,) ids of the most likely class before the newest stage."""
+    # The softmax is over the old columns only: over all columns, a confident head may round the
+    # old ones to 0.
     ids = [c.id for c in model.classes[: model.num_old]]
     columns = [j for j, class_id in enumerate(model.column_class_ids) if class_id in ids]
     with torch.no_grad(), fixed_threads():
         nodes = torch.from_numpy(exam.ids).to(model.device)
         (z,) = encode_rows(model.frozen_encoder(), model.aligned(exam.graph), nodes)
-        head = model.head()  # what it reads is wide: never of all nodes at once
-        said = torch.cat([head(some)[:, columns] for some in torch.split(z, NODES_AT_ONCE)])
-        p = said.softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
+        head = model.head()  # its input is wide: not for all nodes at once
+        logits = torch.cat([head(some)[:, columns] for some in torch.split(z, NODES_AT_ONCE)])
+        p = logits.softmax(dim=1).cpu().numpy()  # (test nodes, old columns)
     owner = np.array([ids.index(model.column_class_ids[j]) for j in columns])
     # (test nodes, old classes)
     whole = np.stack([p[:, owner == i].sum(axis=1) for i in range(len(ids))], axis=1)
@@ -224,9 +218,9 @@ def _among_old(model: Model, exam: Exam) -> np.ndarray:
 
 
 def _places(model: Model, n_old: int) -> dict[int, int]:
-    """Where each class is counted.
+    """Return the column of each class: its id, for parts of a split class the id of the whole.
 
-    Labelled classes are at their ids, parts of one at its id, discovered ones behind them.
+    Discovered classes have the columns behind them.
     """
     whole = {
         part: edit.class_id
@@ -246,15 +240,15 @@ def _places(model: Model, n_old: int) -> dict[int, int]:
 
 
 def forgetting(grades: Sequence[Grade], matching: str = "block") -> tuple[float, float]:
-    """Average accuracy (AA) and average forgetting (AF) after the last of the given grades.
+    """Return average accuracy (AA) and average forgetting (AF) after the last of several grades.
 
     Args:
-        grades: One a phase, the first that of the model `fit` returned.
-        matching: One of `metrics.MATCHINGS`.
+        grades: One grade per phase, the first of the model that `fit` returned.
+        matching: Name in `metrics.MATCHINGS`.
 
     Returns:
-        AA, the mean accuracy over the classes of each phase, and AF, how much of what was right
-        just after a phase is right at the end; negative means forgotten. Both in percent.
+        AA, the mean accuracy over the classes of each phase, and AF, the mean change of a phase's
+        accuracy since that phase; negative values mean forgetting. Both in percent.
 
     Examples:
         >>> import numpy as np

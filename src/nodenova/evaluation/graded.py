@@ -1,7 +1,7 @@
-"""A graded run as a value: what it said of the test nodes, as counts. Scores are read off these.
+"""A graded run as a value: confusion matrices, from which scores are computed.
 
-Documents are JSON objects. Those of schema 1 keep scores instead of the confusion matrix of the
-head for new classes; what the matrices they have cannot give is taken from those.
+It is stored as a JSON object. Schema 1 has scores instead of the confusion matrix of the head for
+new classes; scores that its matrices cannot give are read from there.
 """
 
 from __future__ import annotations
@@ -20,48 +20,49 @@ from nodenova.evaluation.metrics import MATCHINGS
 
 SCHEMA = 2
 Counts: TypeAlias = "tuple[tuple[int, ...], ...]"  # confusion matrix: true x predicted classes
-Reader: TypeAlias = "Callable[[Any], Any]"  # a value of a document to that of a field
+Reader: TypeAlias = "Callable[[Any], Any]"  # converts a value of a document to that of a field
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long each phase took."""
+    """Seconds that each phase took."""
 
     fit: float = 0.0
     discover: float = 0.0
 
 
 def counts_of(confusion: np.ndarray) -> Counts:
-    """A confusion matrix as a value."""
+    """Return a confusion matrix as tuples."""
     return tuple(map(tuple, confusion.tolist()))
 
 
 def read_ints(values: Sequence[Any]) -> tuple[int, ...]:
-    """A list of a document as whole numbers."""
+    """Return a list of a document as whole numbers."""
     return tuple(map(int, values))
 
 
 def read_names(values: Sequence[Any]) -> tuple[str, ...]:
-    """A list of a document as texts."""
+    """Return a list of a document as texts."""
     return tuple(map(str, values))
 
 
 def read_counts(rows: Sequence[Sequence[Any]]) -> Counts:
-    """A matrix of a document as whole numbers."""
+    """Return a matrix of a document as whole numbers."""
     return tuple(map(read_ints, rows))
 
 
-RENAMED = {"gate": "old_new_accuracy"}  # scores by the names they had
+RENAMED = {"gate": "old_new_accuracy"}  # names of scores in earlier documents
 
 
-def _read_stored(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+def _read_scores(document: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return {matching: scores} of a document under today's names."""
     return {
         matching: {
             RENAMED.get(name, name): float(value)
             for name, value in each.items()
             if value is not None
         }
-        for matching, each in stored.items()
+        for matching, each in document.items()
     }
 
 
@@ -70,17 +71,17 @@ class GradedRun:
     """One seed of a graded run.
 
     Attributes:
-        seed: Of both phases.
-        num_old: How many classes were labelled.
-        class_names: Of the true classes.
-        confusion: Of the joint head after phase 2.
-        confusion_fit: Of the model of phase 1.
-        confusion_old: Test nodes of old classes told apart among these.
-        confusion_new: Test nodes of new classes by the head for new classes.
-        sizes: How many true classes each phase brought.
-        predicted_sizes: How many classes the model has of each phase.
-        seconds: How long each phase took.
-        stored: {matching: scores} that no matrix can give.
+        seed: Seed of both phases.
+        num_old: Number of labelled classes.
+        class_names: Names of the true classes.
+        confusion: Confusion matrix of the joint head after phase 2.
+        confusion_fit: Confusion matrix of the model of phase 1.
+        confusion_old: Confusion matrix of test nodes of old classes, among old classes.
+        confusion_new: Confusion matrix of test nodes of new classes, by the head for new classes.
+        sizes: Number of true classes of each phase.
+        predicted_sizes: Number of predicted classes of each phase.
+        seconds: Seconds that each phase took.
+        stored: Scores by matching that no matrix can give.
     """
 
     seed: int
@@ -107,17 +108,17 @@ class GradedRun:
         "sizes": read_ints,
         "predicted_sizes": read_ints,
         "seconds": lambda value: Seconds(**value),
-        "stored": _read_stored,
+        "stored": _read_scores,
     }
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result."""
+        """Whether the run has a result."""
         return True
 
     @cached_property
     def grade(self) -> Grade:
-        """After both phases."""
+        """Grade after both phases."""
         new, old = (
             None if counts is None else np.array(counts)
             for counts in (self.confusion_new, self.confusion_old)
@@ -125,7 +126,7 @@ class GradedRun:
         return Grade(np.array(self.confusion), new, self.sizes, self.predicted_sizes, old)
 
     def scores(self, matching: str = "block") -> Mapping[str, float]:
-        """Every score under a matching, nan where there was nothing to measure."""
+        """Return every score under a matching, nan where there was nothing to measure."""
         if matching not in self._scores:
             stored = dict(self.stored.get(matching, {}))
             self._scores[matching] = stored | self.grade.scores(matching)
@@ -137,10 +138,7 @@ class GradedRun:
 
     @cached_property
     def once(self) -> Mapping[str, float]:
-        """Scores that are the same under every matching.
-
-        AA and AF are under the headline, the others need none.
-        """
+        """Scores that do not depend on a choice of matching; AA and AF use the headline's."""
         stored = self.stored.get("block", {})
         found = {name: value for name, value in stored.items() if name in ("aa", "af")}
         if self.confusion_fit:
@@ -151,7 +149,7 @@ class GradedRun:
         return found | {"new_all": 100.0 * (found["new_used"] == self.predicted_sizes[-1])}
 
     def score(self, name: str, matching: str = "block") -> float | None:
-        """One score; None for a failed run, and where there was nothing to measure."""
+        """Return one score, None for a failed run and where there was nothing to measure."""
         if not self.is_done:
             return None
         value = self.once[name] if name in self.once else self.scores(matching).get(name)
@@ -159,10 +157,10 @@ class GradedRun:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """What a document of this schema, or of an earlier one, says; what else it has is left out.
+        """Build a run from a document of this or an earlier schema; unknown keys are ignored.
 
         Raises:
-            StorageError: It is no document of a graded run, or a damaged one.
+            StorageError: If the document is damaged or not one of a graded run.
         """
         for name in cls._NEEDED:
             if document.get(name) is None:
@@ -170,7 +168,7 @@ class GradedRun:
         schema = document.get("schema", 1)
         if schema not in range(1, SCHEMA + 1):
             raise StorageError(
-                f"a row of schema {schema}, and this version of nodenova knows schemas "
+                f"a row of schema {schema}, but this version of nodenova reads schemas "
                 f"up to {SCHEMA}"
             )
         try:
@@ -181,41 +179,41 @@ class GradedRun:
             }
             if schema == 1:
                 values |= cls._of_schema_1(document, values)
-            made = cls(**values)
+            run = cls(**values)
         except (TypeError, ValueError, AttributeError) as error:
             raise StorageError(f"a damaged result row ({error})") from error
-        made._check_shapes()
-        return made
+        run._check_shapes()
+        return run
 
     def to_json(self) -> dict[str, Any]:
-        """The document."""
+        """Return the document."""
         return {"schema": SCHEMA} | asdict(self)
 
     @classmethod
     def _of_schema_1(cls, document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """What schema 1 says otherwise: scores that its matrices do not give."""
+        """Return what schema 1 stores in another way: scores that its matrices do not give."""
         missing = {side: f"confusion_{side}" not in values for side in ("old", "new")}
         names = [f"{side}_n" for side, is_missing in missing.items() if is_missing]
         names += ["all_n"] * any(missing.values())
         scores = document.get("scores") or {}
-        kept = {
+        known = {
             matching: {name: scores[matching].get(name) for name in names}
             for matching in MATCHINGS
             if matching in scores
         }
-        if "confusion_fit" not in values and "block" in kept:
-            kept["block"] |= {name: document.get(name) for name in ("aa", "af")}
-        stored = {matching: each for matching, each in _read_stored(kept).items() if each}
+        if "confusion_fit" not in values and "block" in known:
+            known["block"] |= {name: document.get(name) for name in ("aa", "af")}
+        stored = {matching: each for matching, each in _read_scores(known).items() if each}
         return {"stored": stored}
 
     def _check_shapes(self) -> None:
-        """Raise unless every confusion matrix is of the run's classes. A failed run has none."""
-        true, said = self.sizes, self.predicted_sizes
+        """Raise unless confusion matrices have the shape of the classes; a failed run has none."""
+        true, predicted = self.sizes, self.predicted_sizes
         shapes = {
-            "confusion": (sum(true), sum(said)),
+            "confusion": (sum(true), sum(predicted)),
             "confusion_fit": (sum(true), sum(true)),
-            "confusion_old": (sum(true[:-1]), sum(said[:-1])),
-            "confusion_new": (sum(true[-1:]), sum(said[-1:])),
+            "confusion_old": (sum(true[:-1]), sum(predicted[:-1])),
+            "confusion_new": (sum(true[-1:]), sum(predicted[-1:])),
         }
         for name, shape in shapes.items():
             counts = getattr(self, name)
@@ -223,6 +221,6 @@ class GradedRun:
             fits = bool(counts) and [len(line) for line in counts] == [shape[1]] * shape[0]
             if (counts or must) and not fits:
                 raise StorageError(
-                    f"a damaged result row: its {name} is not of its classes, "
-                    f"{shape[0]} × {shape[1]}"
+                    f"a damaged result row: its {name} is not {shape[0]} × {shape[1]}, "
+                    "the numbers of its classes"
                 )

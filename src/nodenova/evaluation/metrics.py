@@ -1,10 +1,9 @@
-"""Old or new, as detectors of what training had not are graded: a score, no threshold.
-
-Scores as functions of a confusion matrix (true classes x predicted classes), in percent.
+"""Scores as functions of a confusion matrix (true classes x predicted classes), in percent.
 
 Classes come phase by phase on both sides: labelled ones first, which keep their ids, then those of
 each stage of discovery. Discovered classes have arbitrary ids, so they are matched to the true new
-classes before they are scored; the three ways of doing so are `MATCHINGS`.
+classes before they are scored, in one of the three ways in `MATCHINGS`. `detection_scores` grades
+old against new without a threshold.
 """
 
 from __future__ import annotations
@@ -20,52 +19,52 @@ from nodenova.errors import SettingError
 
 
 def confusion_matrix(
-    y: np.ndarray, predicted: np.ndarray, n_true: int, n_predicted: int
+    y: np.ndarray, prediction: np.ndarray, n_true: int, n_predicted: int
 ) -> np.ndarray:
-    """(n_true, n_predicted) counts."""
-    flat = np.bincount(y * n_predicted + predicted, minlength=n_true * n_predicted)
+    """Return (n_true, n_predicted) counts."""
+    flat = np.bincount(y * n_predicted + prediction, minlength=n_true * n_predicted)
     return flat.reshape(n_true, n_predicted)
 
 
 Sizes: TypeAlias = "Sequence[int]"
-"""How many classes each phase brought, (labelled, stage 1, ...), on the true or predicted side."""
+"""Number of classes of each phase, (labelled, stage 1, ...), on the true or predicted side."""
 
 
 def match_identity(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """The i-th class of a phase means the i-th true class of that phase.
+    """Match the i-th class of a phase to the i-th true class of that phase.
 
-    For a label-free method this is a lottery.
+    For a method without labels the result is a matter of luck.
     """
-    matched = np.full(confusion.shape[1], -1)
+    matches = np.full(confusion.shape[1], -1)
     for true, predicted in zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False):
         n = min(len(true), len(predicted))
-        matched[predicted[:n]] = true[:n]
-    return matched
+        matches[predicted[:n]] = true[:n]
+    return matches
 
 
 def match_block(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """Labelled classes keep their ids; within each stage, the best one-to-one matching (Hungarian).
+    """Keep labelled classes; match each stage one to one as well as possible (Hungarian).
 
-    The headline.
+    This is the headline.
     """
-    matched = match_identity(confusion, true_sizes[:1], predicted_sizes[:1])
+    matches = match_identity(confusion, true_sizes[:1], predicted_sizes[:1])
     blocks = list(zip(_blocks(true_sizes), _blocks(predicted_sizes), strict=False))
     for true, predicted in blocks[1:]:
         rows, columns = linear_sum_assignment(confusion[np.ix_(true, predicted)], maximize=True)
-        matched[predicted[columns]] = true[rows]
-    return matched
+        matches[predicted[columns]] = true[rows]
+    return matches
 
 
 def match_global(confusion: np.ndarray, true_sizes: Sizes, predicted_sizes: Sizes) -> np.ndarray:
-    """One best one-to-one matching over everything, as in generalized category discovery."""
-    matched = np.full(confusion.shape[1], -1)
+    """Match all classes one to one as well as possible, as in generalized category discovery."""
+    matches = np.full(confusion.shape[1], -1)
     true, predicted = linear_sum_assignment(confusion, maximize=True)
-    matched[predicted] = true
-    return matched
+    matches[predicted] = true
+    return matches
 
 
 def _blocks(sizes: Sizes) -> list[np.ndarray]:
-    """The ids of each phase's classes."""
+    """Return the ids of the classes of each phase."""
     ends = np.cumsum(sizes)
     return [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
@@ -77,39 +76,36 @@ MATCHINGS: dict[str, Callable[[np.ndarray, Sizes, Sizes], np.ndarray]] = {
 }
 
 
-def matched_confusion(confusion: np.ndarray, matched: np.ndarray) -> np.ndarray:
-    """The confusion matrix with each predicted class moved to the true class it is matched to.
+def matched_confusion(confusion: np.ndarray, matches: np.ndarray) -> np.ndarray:
+    """Return the confusion matrix with each predicted class in the column of its true class.
 
-    Predicted classes without a partner keep columns of their own behind the true classes.
+    Predicted classes without a match have columns behind the true classes.
     """
     n_true = confusion.shape[0]
-    extra = np.flatnonzero(matched < 0)
+    extra = np.flatnonzero(matches < 0)
     moved = np.zeros((n_true, n_true + len(extra)), dtype=confusion.dtype)
-    moved[:, matched[matched >= 0]] = confusion[:, matched >= 0]
+    moved[:, matches[matches >= 0]] = confusion[:, matches >= 0]
     moved[:, n_true:] = confusion[:, extra]
     return moved
 
 
 def percentage(part: float, whole: float) -> float:
-    """100 part / whole; nothing out of nothing is nan, never 0."""
+    """Return 100 part / whole, nan if whole is 0."""
     return 100.0 * float(part) / float(whole) if whole else float("nan")
 
 
 def harmonic_mean(a: float, b: float) -> float:
-    """2ab / (a + b); nan where either is."""
+    """Return 2ab / (a + b), nan if a or b is nan."""
     if np.isnan(a) or np.isnan(b):
         return float("nan")
     return 2 * a * b / (a + b) if a + b > 0 else 0.0
 
 
-def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[str, float]:
-    """Old, New, All (micro accuracies on the test nodes of those classes), and H.
-
-    H is the harmonic mean of Old and New.
-    """
-    pairs = np.flatnonzero(matched >= 0)
+def accuracies(confusion: np.ndarray, n_old: int, matches: np.ndarray) -> dict[str, float]:
+    """Return Old, New and All, micro accuracies on test nodes, and their H, the harmonic mean."""
+    pairs = np.flatnonzero(matches >= 0)
     right = np.zeros(confusion.shape[0])
-    right[matched[pairs]] = confusion[matched[pairs], pairs]
+    right[matches[pairs]] = confusion[matches[pairs], pairs]
     count = confusion.sum(axis=1)
     old = percentage(right[:n_old].sum(), count[:n_old].sum())
     new = percentage(right[n_old:].sum(), count[n_old:].sum())
@@ -121,24 +117,24 @@ def accuracies(confusion: np.ndarray, n_old: int, matched: np.ndarray) -> dict[s
     }
 
 
-def right_of(confusion: np.ndarray, matched: np.ndarray) -> tuple[int, int]:
-    """How many nodes are right, of how many."""
-    pairs = np.flatnonzero(matched >= 0)
-    return int(confusion[matched[pairs], pairs].sum()), int(confusion.sum())
+def count_right(confusion: np.ndarray, matches: np.ndarray) -> tuple[int, int]:
+    """Return the number of correct nodes and the number of all nodes."""
+    pairs = np.flatnonzero(matches >= 0)
+    return int(confusion[matches[pairs], pairs].sum()), int(confusion.sum())
 
 
 def new_alone(confusion: np.ndarray, n_old: int) -> float:
-    """Accuracy on the nodes of new classes when these alone are matched, to any output at all.
+    """Return the accuracy on nodes of new classes when only these are matched, to any output.
 
-    How POWN grades its unknown classes: an output that old nodes are in may stand for a new class,
-    and what it says of old nodes does not count.
+    POWN grades unknown classes this way: an output that holds old nodes may be matched to a new
+    class, and its old nodes do not count.
 
     Args:
-        confusion: (true classes, predicted classes), old classes first.
-        n_old: How many of the true classes are old.
+        confusion: (true classes, predicted classes) counts, old classes first.
+        n_old: Number of old classes among the true ones.
 
     Returns:
-        Percent of the nodes of new classes; nan if there are none.
+        Percentage of the nodes of new classes, nan if there are none.
 
     Examples:
         >>> new_alone(np.array([[9, 0, 0], [8, 2, 0], [0, 1, 3]]), n_old=1)
@@ -150,27 +146,24 @@ def new_alone(confusion: np.ndarray, n_old: int) -> float:
 
 
 def old_new_accuracy(confusion: np.ndarray, n_old: int, n_old_predicted: int) -> float:
-    """How many test nodes are put on the right side, old or new, whichever class it is."""
+    """Return the percentage of test nodes on the right side, old or new, regardless of class."""
     right = confusion[:n_old, :n_old_predicted].sum() + confusion[n_old:, n_old_predicted:].sum()
     return percentage(right, confusion.sum())
 
 
 def new_used(confusion: np.ndarray, n_old_predicted: int) -> int:
-    """How many of the discovered classes are said of at least one test node.
-
-    They come behind the old ones.
-    """
+    """Return the number of discovered classes that are predicted for at least one test node."""
     return int((confusion[:, n_old_predicted:].sum(axis=0) > 0).sum())
 
 
 def new_largest(confusion: np.ndarray, n_old_predicted: int) -> float:
-    """The largest discovered class's share of the test nodes put in any of them; nan if none is."""
+    """Return the share of the largest discovered class among test nodes in discovered classes."""
     count = confusion[:, n_old_predicted:].sum(axis=0)
     return percentage(count.max(initial=0), count.sum())
 
 
-# Has phase 2 collapsed into few classes? Both are functions of the confusion matrix and of how many
-# columns are old.
+# Has phase 2 collapsed into few classes? Functions of the confusion matrix and the number of old
+# columns.
 COLLAPSE: dict[str, Callable[[np.ndarray, int], float]] = {
     "new_used": new_used,
     "new_largest": new_largest,
@@ -178,10 +171,7 @@ COLLAPSE: dict[str, Callable[[np.ndarray, int], float]] = {
 
 
 def nmi(confusion: np.ndarray) -> float:
-    """Normalized mutual information of true and predicted classes.
-
-    Normalized by the arithmetic mean of the entropies.
-    """
+    """Return the mutual information of true and predicted classes over their mean entropy."""
     if not confusion.sum():
         return float("nan")
     p = confusion / confusion.sum()
@@ -198,7 +188,7 @@ def _entropy(p: np.ndarray) -> float:
 
 
 def ari(confusion: np.ndarray) -> float:
-    """Adjusted Rand index of true and predicted classes."""
+    """Return the adjusted Rand index of true and predicted classes."""
     if not confusion.sum():
         return float("nan")
 
@@ -216,7 +206,7 @@ def ari(confusion: np.ndarray) -> float:
 
 
 def average_accuracy(phases: Sequence[Sequence[float]]) -> float:
-    """AA of the last phase: the mean of the last row of the phase matrix M.
+    """Return AA of the last phase: the mean of the last row of the phase matrix M.
 
     M_ij is the accuracy after phase i on phase j's classes.
     """
@@ -224,18 +214,19 @@ def average_accuracy(phases: Sequence[Sequence[float]]) -> float:
 
 
 def average_forgetting(phases: Sequence[Sequence[float]]) -> float:
-    """AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase.
+    """Return AF of the last phase: the mean of M_ij - M_jj over j < i; 0 for the first phase.
 
-    Negative means forgotten.
+    Negative values mean forgetting.
     """
     i = len(phases) - 1
     return float(np.mean([phases[i][j] - phases[j][j] for j in range(i)])) if i else 0.0
 
 
 def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = 15) -> float:
-    """Expected calibration error (ECE) in percent.
+    """Return the expected calibration error (ECE) in percent.
 
-    How far the probability of the predicted class is from how often it is right, in equal bins.
+    It is the mean gap between the probability of the predicted class and its accuracy, in bins of
+    equal width.
     """
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     count = np.bincount(number, minlength=bins)
@@ -249,21 +240,21 @@ RECALL = 0.95
 
 
 def detection_scores(p_new: np.ndarray, is_new: np.ndarray) -> Mapping[str, float]:
-    """AUROC, AUPR and FPR95 of a probability of being new, in percent.
+    """Return AUROC, AUPR and FPR95 of a probability of being new, in percent.
 
-    Nodes of old classes are the positives, as GNNSafe's code has it: AUPR depends on that.
+    Nodes of old classes are the positives, as in GNNSafe's code: AUPR depends on that.
 
     Args:
-        p_new: (n,) how probable it is that a node is of no old class.
-        is_new: (n,) whether that is true.
+        p_new: (n,) probability that a node is of no old class.
+        is_new: (n,) truth values of the same.
 
     Returns:
-        `auroc`: how often an old node has a lower score than a new one. `aupr`: average precision
-        of finding old nodes. `fpr95`: how many new nodes pass for old where 95 % of the old ones
-        do; lower is better.
+        `auroc`: frequency with which an old node has a lower score than a new one. `aupr`: average
+        precision of finding old nodes. `fpr95`: share of new nodes below the threshold that 95% of
+        the old ones are below; lower is better.
 
     Raises:
-        SettingError: There are no old nodes, or no new ones.
+        SettingError: If there are no old nodes, or no new ones.
 
     Examples:
         >>> scores = detection_scores(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]))
@@ -272,25 +263,23 @@ def detection_scores(p_new: np.ndarray, is_new: np.ndarray) -> Mapping[str, floa
     """
     is_old = ~is_new
     if is_old.all() or is_new.all():
-        raise SettingError("telling old from new can be graded where there are nodes of both")
+        raise SettingError("detection scores need nodes of old and of new classes")
     return {
         "auroc": 100.0 * float(roc_auc_score(is_old, -p_new)),
         "aupr": 100.0 * float(average_precision_score(is_old, -p_new)),
-        "fpr95": 100.0 * _passes(p_new, is_old),
+        "fpr95": 100.0 * _false_positive_rate(p_new, is_old),
     }
 
 
-def _passes(p_new: np.ndarray, is_old: np.ndarray) -> float:
-    """The share of new nodes at the threshold whose recall of old nodes is nearest to 95 %.
-
-    Of two thresholds that are as near, the one that lets more nodes pass, as in GNNSafe's code.
-    """
+def _false_positive_rate(p_new: np.ndarray, is_old: np.ndarray) -> float:
+    """Return the share of new nodes at the threshold whose recall of old nodes is nearest 95%."""
+    # Of two thresholds that are equally near, the higher one counts, as in GNNSafe's code.
     order = np.argsort(p_new, kind="stable")
     last = np.append(np.flatnonzero(np.diff(p_new[order])), len(order) - 1)  # of nodes that tie
     old = np.cumsum(is_old[order])[last]
     new = last + 1 - old
     distance = np.abs(old / is_old.sum() - RECALL)[::-1]
-    # From the first threshold on at which every old node has passed, more of them say nothing.
+    # Beyond the first threshold that all old nodes pass, recall does not change.
     first_full = len(old) - 1 - int(np.searchsorted(old, old[-1]))
     place = first_full + int(np.argmin(distance[first_full:]))
     return float(new[::-1][place] / (~is_old).sum())

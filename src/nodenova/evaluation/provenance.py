@@ -1,4 +1,4 @@
-"""What code made a result: versions of packages, and the commit."""
+"""Provenance of a result: versions of packages and the git commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("nodenova", "torch", "torch_geometric", "numpy", "scipy", "scikit-le
 
 
 def versions() -> Mapping[str, str]:
-    """Versions by name: of Python, and of the packages that decide a result, where installed."""
+    """Return the versions of Python and of the installed packages that decide a result."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -24,7 +24,7 @@ def versions() -> Mapping[str, str]:
 
 @cache
 def commit() -> str | None:
-    """The git commit of the code that runs, marked where files differ; None if installed."""
+    """Return the git commit of the code, with +changed if files differ, None if installed."""
     here = Path(__file__)
 
     def git(*arguments: str) -> str:
@@ -33,7 +33,7 @@ def commit() -> str | None:
         return done.stdout.strip()
 
     try:
-        # A package installed inside somebody else's repository is not in it.
+        # A package that is installed inside another repository is not tracked there.
         git("ls-files", "--error-unmatch", here.name)
         differs = git(
             "status", "--porcelain", "--untracked-files=no", "--", str(here.parent.parent)

@@ -1,4 +1,4 @@
-"""What scores are called and what they mean, means of them over seeds, and both as text."""
+"""Titles and meanings of scores, their means over seeds, and both as text."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from statistics import fmean, stdev
 
 @dataclass(frozen=True)
 class Score:
-    """What a score is called and what it means.
+    """Title and meaning of a score."""
 
-    Attributes:
-        title: Heads a column.
-        meaning: In words.
-        name: For where there is more room; "" where the title serves there too.
-    """
-
-    title: str
+    title: str  # heading of a column
     meaning: str
-    name: str = ""
+    name: str = ""  # longer title, "" if the title is long enough
 
     @property
     def long(self) -> str:
-        """What it is called where there is room."""
+        """The longer title."""
         return self.name or self.title
 
 
@@ -43,7 +37,7 @@ SCORES = {
     ),
     "nmi": Score(
         "NMI",
-        "normalised mutual information of true and predicted classes; needs no matching",
+        "normalized mutual information of true and predicted classes; needs no matching",
     ),
     "ari": Score(
         "ARI",
@@ -52,15 +46,15 @@ SCORES = {
     ),
     "old_n": Score(
         "Old-N",
-        "the same as Old in an easier exam: old nodes only, told apart among old classes",
+        "the same as Old in an easier exam: old nodes only, classified among old classes",
     ),
     "new_n": Score(
         "New-N",
-        "the same as New in an easier exam: new nodes only, told apart by the head for new classes",
+        "the same as New in an easier exam: new nodes only, classified by the head for new classes",
     ),
     "all_n": Score(
         "All-N",
-        "the same as All when every node comes with whether its class is old or new: "
+        "the same as All when each node is known to be of an old or of a new class: "
         "both easier exams",
     ),
 }
@@ -76,7 +70,7 @@ ONCE = {
     ),
     "new_used": Score(
         "Used",
-        "how many of the discovered classes are said of at least one test node",
+        "how many of the discovered classes are predicted for at least one test node",
         "New classes used",
     ),
     "new_largest": Score(
@@ -96,20 +90,20 @@ MATCHING_MEANINGS = {
     "The headline.",
     "identity": "the discovered class with number i has to be the true class with number i. "
     "Without labels a method cannot know those numbers, so New is a matter of luck here; "
-    "only for comparison with papers that count so.",
+    "only for comparison with papers that use it.",
     "global": "all predicted classes, old ones too, are paired with true classes "
     "as well as possible.",
 }
 
 
 def score_title(score: str) -> str:
-    """The title of a score by its name in a document."""
+    """Return the title of a score by its name in a document."""
     return (SCORES | ONCE | SHARES)[score].title
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of n values; None where there is nothing to take it of."""
+    """Mean and sample standard deviation of n values, None if there are too few."""
 
     mean: float | None = None
     std: float | None = None
@@ -117,24 +111,24 @@ class Spread:
 
 
 def mean_std(values: Sequence[float | None]) -> Spread:
-    """Over the values there are: a score of nothing is None or nan and does not count.
+    """Return the spread of the values that are neither None nor nan.
 
     Examples:
         >>> mean_std([50.0, None, 60.0])
         Spread(mean=55.0, std=7.0710678118654755, n=2)
     """
-    there = [value for value in values if value is not None and isfinite(value)]
-    std = stdev(there) if len(there) > 1 else None
-    return Spread(fmean(there) if there else None, std, len(there))
+    finite = [value for value in values if value is not None and isfinite(value)]
+    std = stdev(finite) if len(finite) > 1 else None
+    return Spread(fmean(finite) if finite else None, std, len(finite))
 
 
 def number(value: float | None) -> str:
-    """One decimal; a dash where there is nothing."""
+    """Return a number with one decimal, a dash if there is none."""
     return f"{value:.1f}".replace("-", "−") if value is not None and isfinite(value) else "–"
 
 
 def spread_text(value: Spread) -> str:
-    """mean ± std; the mean alone where one value has no spread.
+    """Return mean ± std, or the mean alone for one value.
 
     Examples:
         >>> spread_text(mean_std([50.0, 60.0])), spread_text(mean_std([50.0]))

@@ -1,8 +1,6 @@
-"""Is one method better than another on the same seeds?
+"""Paired tests of two methods on the same seeds, and Holm's correction for many tests.
 
-Two paired tests, and Holm's correction for asking often.
-
-All p-values are two-sided. A difference of nothing has p = 1.
+All p-values are two-sided. If all differences are zero, p = 1.
 """
 
 from __future__ import annotations
@@ -15,38 +13,38 @@ from scipy import stats
 
 
 def paired_t(differences: Sequence[float]) -> float:
-    """p-value of Student's paired t-test: are the differences centered on zero, if they are normal?
+    """Return the p-value of Student's paired t-test, which assumes normal differences.
 
     Raises:
-        ValueError: There are fewer than two differences, or one is not finite.
+        ValueError: If there are fewer than two differences, or one is not finite.
 
     Examples:
         >>> round(paired_t([1.0, 2.0, 3.0]), 4)
         0.0742
     """
-    d = _checked(differences)
+    d = _as_array(differences)
     if not d.any():
         return 1.0
-    # The same difference every time: rounding is no spread.
+    # The same difference every time: what is left is rounding, not spread.
     if float(d.std(ddof=1)) <= 1e-12 * float(np.abs(d).max()):
         return 0.0
     return float(stats.ttest_1samp(d, 0.0).pvalue)
 
 
 def signed_rank(differences: Sequence[float]) -> float:
-    """p-value of Wilcoxon's signed-rank test, exact, equal ranks shared.
+    """Return the exact p-value of Wilcoxon's signed-rank test; ties share their rank.
 
-    Differences of zero say nothing and are left out. Five pairs cannot get below 2/2^5 = 0.0625,
+    Differences of zero are left out. Five pairs cannot get below 2/2^5 = 0.0625,
     six reach 0.03125.
 
     Raises:
-        ValueError: There are fewer than two differences, or one is not finite.
+        ValueError: If there are fewer than two differences, or one is not finite.
 
     Examples:
         >>> signed_rank([1.0, 2.0, 3.0, 4.0, 5.0])
         0.0625
     """
-    d = _checked(differences)
+    d = _as_array(differences)
     d = d[d != 0]
     if not len(d):
         return 1.0
@@ -56,18 +54,11 @@ def signed_rank(differences: Sequence[float]) -> float:
 
 
 def _with_shared_ranks(d: np.ndarray) -> float:
-    """The same where ranks are shared, by counting all 2^n signs of the ranks.
-
-    SciPy's exact distribution is that of ranks which all differ; its way with shared ones goes
-    through the signs one by one, a tenth of a second for ten pairs, and a table has hundreds of
-    cells.
-    """
-    ranks = np.rint(2 * stats.rankdata(np.abs(d))).astype(
-        int
-    )  # doubled: shared ranks end in a half
-    ways = np.zeros(
-        ranks.sum() + 1
-    )  # ways[w]: of how many choices of signs do the positive ranks add up to w
+    """Return the exact p-value with shared ranks, by counting all 2^n signs of the ranks."""
+    # SciPy is exact for distinct ranks only; for shared ones it enumerates the signs, a tenth of a
+    # second for ten pairs, and a table has hundreds of cells.
+    ranks = np.rint(2 * stats.rankdata(np.abs(d))).astype(int)  # doubled: ties end in a half
+    ways = np.zeros(ranks.sum() + 1)  # ways[w]: number of sign choices with positive rank sum w
     ways[0] = 1.0
     for rank in ranks:
         ways[rank:] += ways[:-rank].copy()
@@ -77,9 +68,7 @@ def _with_shared_ranks(d: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction of p-values.
-
-    Each may then be held against 0.05 although many were asked for.
+    """Return p-values after Holm's step-down correction, to be compared with 0.05 each.
 
     Examples:
         >>> holm([0.01, 0.04, 0.03])
@@ -94,7 +83,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _checked(differences: Sequence[float]) -> np.ndarray:
+def _as_array(differences: Sequence[float]) -> np.ndarray:
+    """Return differences as an array; raise unless there are two or more, all finite."""
     if len(differences) < 2 or not all(map(isfinite, differences)):
         raise ValueError(
             f"a paired test needs at least two finite differences, these are {list(differences)}"

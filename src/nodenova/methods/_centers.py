@@ -18,57 +18,41 @@ from nodenova.nn.kmeans import cluster
 
 @dataclass(frozen=True, eq=False)
 class SoftCenters:
-    """Centers of the new classes, to which nodes belong more or less by Student's t.
+    """Centers of the new classes, with soft assignments by Student's t."""
 
-    The joint head reads z/|z|, to which the length of z means nothing; Student's t, which sees
-    distances against 1, needs them in a unit that means something.
-
-    Attributes:
-        h_u: h^u, whose weight (new, hidden) is mu, the centers.
-        sigma: That unit: the root mean square distance of nodes from their centers at the start.
-        alpha: Degrees of freedom of Student's t.
-    """
-
-    h_u: nn.Linear
+    h_u: nn.Linear  # h^u, whose weight (new, hidden) is mu, the centers
+    # Root mean square distance of nodes from their centers at the start: Student's t compares
+    # distances with 1, and the joint head, which reads z/|z|, leaves the length of z undetermined.
     sigma: float
-    alpha: float = 1.0
+    alpha: float = 1.0  # degrees of freedom of Student's t
 
-    def assigned(self, z_u: Tensor) -> Tensor:
-        """q: how much each node belongs to each center. (n, hidden) -> (n, new), rows sum to 1."""
+    def assign(self, z_u: Tensor) -> Tensor:
+        """Return q, soft assignments to the centers: (n, hidden) -> (n, new), rows sum to 1."""
         return student_t(z_u / self.sigma, self.h_u.weight / self.sigma, self.alpha)
 
     @torch.no_grad()
     def target(self, g: Encoder, task: NewTask) -> Tensor:
-        """p (n, new): the sharpened q of the new nodes by the encoder as it is, without dropout."""
+        """Return p (n, new): the sharpened q of the new nodes, by the encoder without dropout."""
         was_training = g.training
         z_u = g.eval()(task.graph)[torch.from_numpy(task.ids).to(self.h_u.weight.device)]
         g.train(was_training)
-        return target_distribution(self.assigned(z_u))
+        return target_distribution(self.assign(z_u))
 
     @torch.no_grad()
-    def decided(self) -> nn.Linear:
-        """h^u with the bias by which argmax h^u(z) is the nearest center.
-
-        |z - mu|^2 = |z|^2 - 2 (mu . z - |mu|^2 / 2)
-        """
+    def nearest_center_head(self) -> nn.Linear:
+        """Return h^u with the bias that makes argmax h^u(z) the nearest center."""
+        # |z - mu|^2 = |z|^2 - 2 (mu . z - |mu|^2 / 2)
         self.h_u.bias.copy_(-0.5 * self.h_u.weight.square().sum(dim=1))
         return self.h_u
 
 
 @torch.no_grad()
 def start_centers(z_u: Tensor, num_new: int, restarts: int, alpha: float = 1.0) -> SoftCenters:
-    """Centers at the means of k-means' groups.
-
-    Args:
-        z_u: (n, hidden) of the new nodes.
-        num_new: How many groups.
-        restarts: Of k-means.
-        alpha: Degrees of freedom of Student's t.
-    """
+    """Return centers at the means of the k-means groups of z_u (n, hidden)."""
     groups = cluster(z_u, num_new, restarts)
     member = nn.functional.one_hot(groups, num_new).to(z_u.dtype)  # (n, new)
     mu = member.t() @ z_u / member.sum(dim=0).clamp_min(1.0)[:, None]  # (new, hidden)
-    # As many centers as nodes: no spread within; a small part of the length of z stands in for it.
+    # With as many centers as nodes there is no spread; a small part of the length of z replaces it.
     least = 1e-3 * float(z_u.norm(dim=1).mean()) + 1e-12
     sigma = max(float((z_u - mu[groups]).square().sum(dim=1).mean().sqrt()), least)
     h_u = nn.Linear(z_u.shape[1], num_new).to(z_u.device)

@@ -1,4 +1,4 @@
-"""A user's own method from a file: path/to/mine.py:Mine."""
+"""Methods in a user's file, named path/to/mine.py:Mine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ from nodenova.errors import SettingError
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a user's own method comes from. A changed file gives another method and digest.
+    """File and class of a user's method; a changed file has another digest."""
 
-    Attributes:
-        name: path/to/mine.py:Mine.
-        digest: Of the file's content.
-    """
-
-    name: str
-    digest: str
+    name: str  # path/to/mine.py:Mine
+    digest: str  # hash of the content of the file
 
     @property
     def class_name(self) -> str:
@@ -33,23 +28,16 @@ class Origin:
 _ORIGINS: dict[type[Any], Origin] = {}
 
 
-def is_own(name: str) -> bool:
-    """Whether a method's name is a file's and a class's: mine.py:Mine."""
+def is_path(name: str) -> bool:
+    """Return whether the name of a method is a file and a class: mine.py:Mine."""
     return ".py:" in name or name.endswith(".py")
 
 
-def own_method(name: str) -> type[Any]:
-    """The class of a user's own method. Its file is run, as `import` would.
-
-    Args:
-        name: path/to/mine.py:Mine.
-
-    Raises:
-        SettingError: The file cannot be read or run, or the class is not there or not a method.
-    """
+def load_from_file(name: str) -> type[Any]:
+    """Run a user's file, like `import`, and return the method class that `name` refers to."""
     path, code = _source(name)
     _, _, wanted = name.rpartition(":")
-    # The same file gives the same module, so that two looks at it are the same class.
+    # The same file gives the same module, so that loading it twice gives the same class.
     digest = hashlib.sha256(str(path.resolve()).encode() + code).hexdigest()[:16]
     module_name = f"nodenova_own_{digest}"
     if module_name not in sys.modules:
@@ -57,13 +45,13 @@ def own_method(name: str) -> type[Any]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # dataclasses look their module up while they are made
+        sys.modules[module_name] = module  # dataclasses look up their module while they are built
         try:
             spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[module_name]
-            said = f"{type(error).__name__}: {error}"
-            raise SettingError(f"{path}: cannot be imported ({said})") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise SettingError(f"{path}: cannot be imported ({reason})") from error
     found = getattr(sys.modules[module_name], wanted, None)
     if not isinstance(found, type):
         raise SettingError(f"{path} has no class {wanted}")
@@ -82,24 +70,26 @@ def own_method(name: str) -> type[Any]:
 
 
 def origin_of(method: object) -> Origin | None:
-    """The file and the class of a user's own method; None for any other."""
+    """Return the file and the class of a user's method, None for any other method."""
     return _ORIGINS.get(type(method))
 
 
 def _reduce(method: Any) -> tuple[Any, ...]:
-    """Another process has not imported the file: a method goes as its name and its settings."""
+    """Pickle a method as its name and settings: another process has not imported the file."""
     values = {f.name: getattr(method, f.name) for f in fields(method) if f.init}
-    return _restored, (_ORIGINS[type(method)].name, values)
+    return _restore, (_ORIGINS[type(method)].name, values)
 
 
-def _restored(name: str, values: dict[str, object]) -> Any:
-    return own_method(name)(**values)
+def _restore(name: str, values: dict[str, object]) -> Any:
+    """Build the method that `_reduce` pickled."""
+    return load_from_file(name)(**values)
 
 
 def _source(name: str) -> tuple[Path, bytes]:
+    """Return the path and the content of the file that a method's name refers to."""
     file, _, wanted = name.rpartition(":")
     if not file or not wanted.isidentifier():
-        raise SettingError(f"a method of your own is given as path/to/mine.py:Mine, not {name!r}")
+        raise SettingError(f"a method in a file is named path/to/mine.py:Mine, not {name!r}")
     path = Path(file)
     try:
         return path, path.read_bytes()

@@ -36,7 +36,7 @@ from nodenova.nn.training import History
 JOINTS = ("concatenated", "untrained")
 
 
-def head_for_new(head: UnitLinearHead, num_new: int) -> UnitLinearHead:
+def new_head(head: UnitLinearHead, num_new: int) -> UnitLinearHead:
     """Return h^u: z -> W z/|z| / temperature; without a bias h^u.linear(z) decides the same."""
     h_u = UnitLinearHead.on_sphere(head.linear.in_features, num_new, head.temperature)
     h_u.to(head.linear.weight.device)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import NewTask
-from nodenova.losses import l_pairs, l_perturb, perturbed, top_k_sets
-from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.losses import l_pairs, l_perturb, perturb, top_k_sets
+from nodenova.methods._two_heads import joined_model, new_head
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
@@ -20,7 +20,7 @@ from nodenova.settings import check_settings, choice, setting
 
 @dataclass(frozen=True)
 class AutoNovel:
-    """AutoNovel: pairs of new nodes by ranking statistics, and the same answer under noise.
+    """AutoNovel: pairs of new nodes by ranking statistics, and consistency under noise.
 
     Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
     Statistics", ICLR 2020.
@@ -35,31 +35,32 @@ class AutoNovel:
     classes is the nearest to these graphs (for CIFAR-100 omega = 50 and T = 150, for SVHN 50 and
     80). What differs from the paper:
 
-    - L_CE on old nodes and L_MSE of h^l are gone with the old nodes; nothing holds the old classes.
+    - L_CE on old nodes and L_MSE of h^l are dropped with the old nodes; nothing preserves the old
+      classes.
     - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last
       block" worth freezing.
     - The second view is z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay: the script's SGD
+    - One step per epoch, on all new nodes, with Adam at phase 1's rate and decay: the script's SGD
       (0.1, momentum 0.9, a tenth after epoch 170, decay 1e-4, batches of 128) takes some 400 steps
-      an epoch and belongs to its ResNet.
+      per epoch and belongs to its ResNet.
     - h^u reads z/|z| at the old head's temperature, without bias, so that its rows can stand behind
-      the old head's as they are; `_two_heads` says how loud. The paper's own joint head learns from
-      old labels and pseudo-labels together.
-    - One new class: nothing to tell apart, nothing is trained; its row in the joint head is the
-      mean of the new nodes.
+      the old head's as they are; `_two_heads` sets their scale. The paper's own joint head is
+      trained on old labels and pseudo-labels together.
+    - One new class: there is nothing to separate, nothing is trained; its row in the joint head is
+      the mean of the new nodes.
 
     Attributes:
-        epochs: How many, of one step each (see above); released scripts.
+        epochs: Number of epochs, of one step each (see above); released scripts.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
-        k: How many top activations must agree, in s_ij; released code.
+        weight_decay: Weight decay of Adam, as in phase 1.
+        k: Number of top activations that must agree, in s_ij; released code.
         pairwise: Weight of L_BCE; released code.
-        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        omega: Weight of L_MSE after the ramp-up; released script for CIFAR-10.
         rampup_epochs: T of omega(t); released script for CIFAR-10.
         eta: Size of the perturbation z', SWORD's.
-        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` makes
             them.
-        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
+        pair_nodes: Number of new nodes above which each epoch takes a random sample of them.
 
     Examples:
         >>> import nodenova as nova
@@ -91,12 +92,12 @@ class AutoNovel:
         g, head = model.encoder(), trained_head(model, "autonovel")
         task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
-        h_u = head_for_new(head, task.number)
+        h_u = new_head(head, task.number)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
-            logits_prime = h_u(perturbed(z_u, torch.randn_like(z_u), self.eta))
+            logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))
             parts = {}
             if self.pairwise:
                 key = top_k_sets(z_u, self.k)

@@ -21,25 +21,22 @@ from nodenova.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class DistilledGNN:
-    """Knowledge distillation: a GNN trained on what Prism says of every visible node.
-
-    The paper's encoders with Prism's knowledge.
+    """Knowledge distillation: a GNN trained on Prism's probabilities of every visible node.
 
         L = - mean over nodes of sum_c p_c log softmax_c(h(g(.)))
 
     p are Prism's probabilities of old and new classes. SWORD's pseudo-labels come from the few new
-    nodes and are learned by heart; these come from the whole graph, which holds old nodes too, so
-    nothing need be replayed, and no old encoder held on to. It is meant to start from a model
-    fitted with `prism` and returns one with a trained encoder and joint head, for whoever needs a
-    GNN.
+    nodes, and it overfits them; these come from the whole graph, old nodes included, so that
+    neither replay nor distillation of the old encoder is needed. The method is designed for a model
+    fitted with `prism` and returns one with a trained GNN and joint head.
 
     Attributes:
-        encoder: Of the GNN: gcn, gat or sage.
-        hidden: Dimensions of its z.
-        layers: How many it has.
-        epochs: How many, of one step each, on all visible nodes.
+        encoder: Kind of the GNN: gcn, gat or sage.
+        hidden: Number of dimensions of its z.
+        layers: Number of its layers.
+        epochs: Number of epochs, of one step each, on all visible nodes.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
 
     Examples:
         >>> import nodenova as nova
@@ -81,6 +78,6 @@ class DistilledGNN:
         history = minimize(
             terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        everybody = torch.arange(task.graph.num_nodes, device=model.device)
-        memory = Memory.remember(g, task.graph, everybody, p.argmax(dim=1), n)
+        every_node = torch.arange(task.graph.num_nodes, device=model.device)
+        memory = Memory.remember(g, task.graph, every_node, p.argmax(dim=1), n)
         return model.grown(encoder=g, head=h, memory=memory, history=history)

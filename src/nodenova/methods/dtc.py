@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nodenova.graph import NewTask
-from nodenova.losses import l_cluster, l_perturb, perturbed
+from nodenova.losses import l_cluster, l_perturb, perturb
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
@@ -38,33 +38,33 @@ class DTC:
 
     - PCA to k dimensions serves k-means only; the paper makes it a layer. Without it z keeps what
       the old head reads.
-    - Distances are in units of sigma, their root mean square after k-means: to a head that reads
-      z/|z| the length of z means nothing.
+    - Distances are in units of sigma, their root mean square after k-means: a head that
+      reads z/|z| ignores the length of z.
     - KL is a mean over nodes; the released code divides it by the number of new classes once more.
     - q' comes from z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, and as many epochs
-      as phase 1 has: the script's 10 + 100 epochs of SGD (0.1, then 0.05, momentum 0.9, decay 1e-4,
-      batches of 128) are some 20 000 steps.
+    - One step per epoch, on all new nodes, with Adam at phase 1's rate and decay, and as many
+      epochs as phase 1 has: the script's 10 + 100 epochs of SGD (0.1, then 0.05, momentum 0.9,
+      decay 1e-4, batches of 128) are some 20,000 steps.
     - The paper estimates the number of classes with old probe classes; here it is given. Nothing
-      holds the old classes.
+      preserves the old classes.
     - argmax q is linear in z (weight mu, bias -|mu|^2/2), and that is h^u. It is not linear in
       z/|z|, so the joint head gets rows from the class means of DTC's own assignments (see
       `_two_heads`) behind the old head's.
-    - One new class: nothing to tell apart, nothing is trained.
+    - One new class: there is nothing to separate, nothing is trained.
 
     Attributes:
-        epochs: How many, of one step each, on all new nodes.
+        epochs: Number of epochs, of one step each, on all new nodes.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         alpha: Degrees of freedom of Student's t, in q_ij; released code.
         clustering: Weight of KL(p || q); released code.
-        warmup: Of the epochs, with KL against the first p alone; released script.
-        update: Then renew p every so many epochs; released script.
-        omega: Weight of the consistency once it is in; released script.
+        warmup: Number of first epochs, with KL against the first p only; released script.
+        update: Number of epochs between later updates of p; released script.
+        omega: Weight of the consistency after the ramp-up; released script.
         rampup_epochs: T of omega(t); released script.
         eta: Size of the perturbation z', SWORD's.
-        restarts: Of k-means; released code.
-        new_rows: "concatenated": rows from class means; "untrained": as `grow` made them.
+        restarts: Number of starts of k-means; released code.
+        new_rows: "concatenated": rows from class means; "untrained": as `grow` makes them.
 
     Examples:
         >>> import nodenova as nova
@@ -108,13 +108,13 @@ class DTC:
             if t > 0 and (t - 1) % self.update == 0:
                 p = centers.target(g, task)
             z_u = g(task.graph)[ids]
-            q = centers.assigned(z_u)  # (n, new)
+            q = centers.assign(z_u)  # (n, new)
             parts = {}
             if self.clustering:
                 parts["clustering"] = self.clustering * l_cluster(p, q)
             if self.omega:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
-                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
+                q_prime = centers.assign(perturb(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
@@ -122,4 +122,6 @@ class DTC:
         history = minimize(
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        return joined_model(model, task, g, head, self.new_rows, centers.decided(), history=history)
+        return joined_model(
+            model, task, g, head, self.new_rows, centers.nearest_center_head(), history=history
+        )

@@ -1,4 +1,4 @@
-"""The plain way: cluster what the frozen encoder says."""
+"""The simplest baseline: k-means on the embeddings of the frozen encoder."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from nodenova.settings import check_settings, choice, setting
 
 @dataclass(frozen=True)
 class FrozenKMeans:
-    """k-means on the frozen encoder's z, and a nearest-mean classifier: what training must beat.
+    """k-means on the frozen encoder's z, and a nearest-mean classifier; nothing is trained.
 
-    Nothing is trained.
+    A baseline: a method that trains should beat it.
 
         groups = k-means of z/|z| of the new nodes on its first k principal components,
                  k the number of new classes
@@ -29,12 +29,12 @@ class FrozenKMeans:
         kappa, v, beta by least squares from the old head's rows
                        and the old classes' remembered means
 
-    So the new rows have the scale of the old ones, and no label is asked: see `_two_heads`. It has
-    no paper, and no h^u: New-N is read from the new rows.
+    So the new rows have the scale of the old ones, and no label is used: see `_two_heads`. There is
+    no paper and no h^u: New-N is computed from the new rows.
 
     Attributes:
-        restarts: Of k-means.
-        new_rows: "concatenated": the rows w_k, b_k; "untrained": as `grow` made them.
+        restarts: Number of starts of k-means.
+        new_rows: "concatenated": the rows w_k, b_k; "untrained": as `grow` makes them.
 
     Examples:
         >>> import nodenova as nova

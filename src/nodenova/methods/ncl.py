@@ -18,11 +18,11 @@ from nodenova.losses import (
     l_pseudo,
     mixed_negatives,
     nearest,
-    perturbed,
+    perturb,
     same_direction,
     similarity_softmax,
 )
-from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.methods._two_heads import joined_model, new_head
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import ReplayStatistics
 from nodenova.nn.encoder import restrict_to_receptive_field
@@ -51,29 +51,29 @@ class NCL:
     Numbers are the released code's, where scripts differ those for CIFAR-10 (for CIFAR-100 omega =
     50 and T = 150). What differs from the paper:
 
-    - L_CE and supervised contrast are gone with the old nodes; N mixes with features drawn from the
-      statistics of the old classes, which are as surely of another class as the paper's labelled
-      images are. Nothing else holds the old classes.
+    - L_CE and supervised contrast are dropped with the old nodes; N mixes with features drawn from
+      the statistics of the old classes, which are as surely of another class as the paper's
+      labelled images are. Nothing else preserves the old classes.
     - The memory M is the present features of all the other new nodes, not a queue of the last 2000:
       there are fewer nodes, and all are in the batch. Sizes are the released code's in proportion:
       m is half of a class, N a fifth of the memory, made of a fifth of it (the code's share unless
       there are five new classes; then it is 1/40, one node or two here).
-    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the
+    - Mixtures are made once per epoch, not five times, and from the first epoch, not from the
       fourth.
     - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of
       it.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `AutoNovel`;
-      so is the joint head.
-    - One new class: nothing to tell apart (every negative would be of the same class), nothing is
-      trained.
+    - One step per epoch, on all new nodes, with Adam at phase 1's rate and decay, as in
+      `AutoNovel`; so is the joint head.
+    - One new class: there is nothing to separate (every negative would be of the same class),
+      nothing is trained.
 
     Attributes:
-        epochs: How many, of one step each; released scripts.
+        epochs: Number of epochs, of one step each; released scripts.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         pairwise: Weight of L_BCE; released code.
         lam: Cosine above which two nodes count as the same class, in L_BCE; released code.
-        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        omega: Weight of L_MSE after the ramp-up; released script for CIFAR-10.
         rampup_epochs: T of omega(t); released script for CIFAR-10.
         contrast: beta, weight of l(z, M); released code.
         alpha: Share of the node's own second view in l(z, M), neighbors have the rest; released
@@ -83,9 +83,9 @@ class NCL:
         hard: Size of N in shares of the memory, 400 of 2000 as released; 0: none.
         tau: Temperature of the contrast l(z, y); released code.
         eta: Size of the perturbation z', SWORD's.
-        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` makes
             them.
-        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
+        pair_nodes: Number of new nodes above which each epoch takes a random sample of them.
 
     Examples:
         >>> import nodenova as nova
@@ -126,11 +126,11 @@ class NCL:
         g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
         task = restrict_to_receptive_field(task, g)
         ids = torch.from_numpy(task.ids).to(model.device)
-        h_u = head_for_new(head, task.number)
+        h_u = new_head(head, task.number)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
-            z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
+            z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
             parts = {}
             if self.pairwise:

@@ -16,9 +16,9 @@ from nodenova.nn.heads import grow
 
 @dataclass(frozen=True)
 class NeverNew:
-    """The floor: new classes have a place in the joint head, but no probability.
+    """The floor: new classes have rows in the joint head, but no probability.
 
-    Whatever beats it on New has found something.
+    A method that beats it on New has found something.
 
     Examples:
         >>> import nodenova as nova

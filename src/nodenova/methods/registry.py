@@ -18,7 +18,7 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from nodenova.errors import needs_training, one_of
-from nodenova.methods._plugin import is_own, origin_of, own_method
+from nodenova.methods._plugin import is_path, load_from_file, origin_of
 from nodenova.settings import Entry, Registry, from_text
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def with_settings(method: AMethod, **settings: object) -> AMethod:
 
 def _kind(name: str, methods: Mapping[str, type[Any]]) -> type[Any]:
     """Return the class of a registered method or of one in a user's file."""
-    if is_own(name):
-        return own_method(name)
+    if is_path(name):
+        return load_from_file(name)
     if name not in methods:
         raise one_of("method", name, methods)
     return methods[name]

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.graph import NewTask
-from nodenova.losses import l_cluster, l_perturb, l_pseudo, l_soft_targets, nearest, perturbed
+from nodenova.losses import l_cluster, l_perturb, l_pseudo, l_soft_targets, nearest, perturb
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
@@ -30,7 +30,7 @@ class ResTune:
                                for the new classes
         q_ij, p_ij as in DTC: Student's t at centers mu started by k-means; p its sharpened target
         L     = KL(p || q) + L_MSE(q, q') + L_BCE(q_i . q_j, s_ij) + alpha L_LwF
-        s_ij  = 1 for i itself and the k nodes that the old head finds most like it,
+        s_ij  = 1 for i itself and the k nodes most similar to it by the old head,
                 0 for the k least, others left out
         L_LwF = - mean over nodes of softmax(h^l(z^b) / T) . log softmax(h^l(z) / T)
 
@@ -41,19 +41,19 @@ class ResTune:
       shared and frozen. A last layer without activation adds up (W^b + W^r; on gcn and sage exactly
       so), hence one encoder holds the sum and starts at W^r = 0. The paper reads old classes from
       z^b and new ones from z^b + z^r; to have both from one z, the residual is kept where the old
-      head does not look, w_c . z^r = 0 for every old class c. What L_LwF has left to hold is the
+      head does not look, w_c . z^r = 0 for every old class c. What is left for L_LwF is the
       length of z, by which the old head divides (on gat also the attention). Without room (as many
       old classes as z has dimensions) the centers alone are learned.
     - L_LwF is taken over the new nodes and those near them, which on a graph can be seen; the paper
       has new images only. Teacher and student see the same part of the graph, both without dropout
       (the paper's ResNet has none): through dropout the student would have to be surer than its
       teacher to give the same answers.
-    - Distances are in units of sigma, their root mean square after k-means: to a head that reads
-      z/|z| the length of z means nothing.
-    - L_BCE speaks of q itself instead of a third head, and is a mean over the pairs that count. KL
+    - Distances are in units of sigma, their root mean square after k-means: a head that
+      reads z/|z| ignores the length of z.
+    - L_BCE is on q itself instead of on a third head, and is a mean over the pairs that count. KL
       is a mean over nodes; the released code divides it by the number of new classes once more. q'
       comes from z with noise, not another crop.
-    - One step an epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `DTC`.
+    - One step per epoch, on all new nodes, with Adam at phase 1's rate and decay, as in `DTC`.
     - The released code calls a node new where q, at most 1, exceeds every old logit. Behind a
       confident old head that is never, so "untrained" is the default here: it keeps the old
       classes, which is what the method is for. Old logits of a GNN that was stopped early are
@@ -64,20 +64,20 @@ class ResTune:
       is trained.
 
     Attributes:
-        epochs: How many, of one step each, on all new nodes.
+        epochs: Number of epochs, of one step each, on all new nodes.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         clustering: Weight of KL(p || q); released code.
-        update: Renew p every so many epochs; released script for CIFAR-10.
+        update: Number of epochs between updates of p; released script for CIFAR-10.
         consistency: Weight of L_MSE, without ramp-up; released code.
         pairwise: Weight of L_BCE; released code.
         k: Most and least similar nodes, in s_ij of L_BCE; released code.
-        alpha: Weight of L_LwF; released code (it sets 1, whatever its option says).
+        alpha: Weight of L_LwF; released code (it sets 1 regardless of its option).
         temperature: T of L_LwF; released code.
         eta: Size of the perturbation in q', SWORD's.
-        restarts: Of k-means; released code.
-        new_rows: "untrained": as `grow` made them; "concatenated": rows from class means.
-        pair_nodes: Above this many new nodes, an epoch compares pairs of a sample, in L_BCE.
+        restarts: Number of starts of k-means; released code.
+        new_rows: "untrained": as `grow` makes them; "concatenated": rows from class means.
+        pair_nodes: Number of new nodes above which an epoch compares pairs of a sample, in L_BCE.
 
     Examples:
         >>> import nodenova as nova
@@ -136,22 +136,22 @@ class ResTune:
                 p = centers.target(g, task)
             z = g.eval()(task.graph)  # (nodes of the subgraph, hidden), without dropout
             z_u = z[ids]
-            q = centers.assigned(z_u)  # (n, new)
+            q = centers.assign(z_u)  # (n, new)
             parts = {}
             if self.clustering:
                 parts["clustering"] = self.clustering * l_cluster(p, q)
             if self.consistency:
-                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
+                q_prime = centers.assign(perturb(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = self.consistency * l_perturb(q.log(), q_prime.log())
             if self.pairwise:
                 some = sample(len(ids), self.pair_nodes, model.device)
                 y_old = F.softmax(head(z_u[some]).detach(), dim=1)
                 like = y_old @ y_old.t()
                 same, unlike = nearest(like, self.k).fill_diagonal_(1.0), nearest(-like, self.k)
-                # Few nodes: what is among the most and the least similar says nothing.
-                told = (same + unlike) == 1
+                # With few nodes, some are among the most and the least similar: these are left out.
+                clear = (same + unlike) == 1
                 s = q[some] @ q[some].t()
-                parts["pairwise"] = self.pairwise * l_pseudo(s[told], same[told])
+                parts["pairwise"] = self.pairwise * l_pseudo(s[clear], same[clear])
             if self.alpha:
                 parts["distill"] = self.alpha * l_soft_targets(head(z), logits_b, self.temperature)
             return parts
@@ -161,11 +161,13 @@ class ResTune:
             terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
         )
         keep_unseen()
-        return joined_model(model, task, g, head, self.new_rows, centers.decided(), history=history)
+        return joined_model(
+            model, task, g, head, self.new_rows, centers.nearest_center_head(), history=history
+        )
 
 
 def orthogonal(rows: Tensor) -> Tensor:
-    """(hidden, hidden) projection onto what is at right angles to all rows (n, hidden)."""
+    """Return the (hidden, hidden) projection onto the complement of all rows (n, hidden)."""
     _, size, basis = torch.linalg.svd(rows.detach().double(), full_matrices=False)
     basis = basis[size > 1e-6 * size.max()]
     identity = torch.eye(rows.shape[1], dtype=basis.dtype, device=rows.device)

@@ -17,8 +17,8 @@ from nodenova.losses import (
     l_perturb,
     l_replay,
     l_self,
-    perturbed,
-    perturbed_logits,
+    perturb,
+    perturb_logits,
     top_k_sets,
 )
 from nodenova.model.model import Model, linear_head, trained_head
@@ -39,44 +39,43 @@ class Sword:
         beta = alpha * rampup(epoch)
 
     h^u learns from pairs of unlabelled nodes whether they belong together, the joint head h^a from
-    h^u's verdicts; h^a remembers old classes by features drawn from their statistics (the paper's
-    prototypes), and g is held near what it was. An ablation is a zero weight:
+    the predictions of h^u; h^a replays old classes as features drawn from their statistics (the
+    paper's prototypes), and g is kept near the old encoder. An ablation is a zero weight:
     `replace(Sword(), alpha1=0.0)` is SWORD without self-training.
 
-    The paper is open in places, and its released code differs from it in others. `READINGS` names
-    whole readings, by setting: "printed" is what the equations say (but for the sign of Eq. 11),
-    "released" what the code does without the labels in it. The default takes of each what
-    docs/paper-notes.md gives the reason for.
+    The paper leaves some points open, and its released code differs from it in others. `READINGS`
+    holds whole readings as settings: "printed" follows the equations (except for the sign of
+    Eq. 11), "released" follows the code without the labels in it. The default combines both, for
+    the reasons given in docs/paper-notes.md.
 
     Attributes:
-        epochs: How many, of one step each, on the whole visible graph.
+        epochs: Number of epochs, of one step each, on the whole visible graph.
         lr: Learning rate of Adam.
-        weight_decay: Of Adam.
+        weight_decay: Weight decay of Adam.
         joint_head: "unit": h^a reads z/|z| at temperature 0.1, as released; "linear": z, as
             printed.
-        k: Eq. 3: how many top activations must agree.
+        k: Eq. 3: number of top activations that must agree.
         similarity: Eq. 2: "softmax": of p_i and the perturbed p'_j, as released; "sigmoid": of
             clean logits, as printed.
         pseudo: Weight of L_Pseudo, Eq. 4.
         alpha1: beta1 = alpha1 * rampup, weight of L_Self, Eq. 6.
         alpha2: beta2 = alpha2 * rampup, weight of L_Perturb, Eq. 8.
-        rampup_epochs: How long the ramp-up of beta1 and beta2 takes.
+        rampup_epochs: Number of epochs of the ramp-up of beta1 and beta2.
         eta: Eq. 7: size of the perturbation.
-        noise: Eq. 7: of "z", as printed; of the "logits" of h^u, as released.
+        noise: Eq. 7: place of the noise: "z", as printed; "logits" of h^u, as released.
         perturb: Eq. 8: "new": outputs of h^u, as in the text and as released; "joint": of h^a, as
             printed.
         replay: Weight of L_Replay, Eq. 10.
-        draws: Eq. 10: features drawn per class and epoch.
-        sigma: Eq. 10: variance of each "class" by itself, as printed; one "shared" by all, as
-            released.
-        replay_temperature: Eq. 10 with the temperature of h^a; without it as released.
+        draws: Eq. 10: number of features drawn per class and epoch.
+        sigma: Eq. 10: variance per "class", as printed; one "shared" by all, as released.
+        replay_temperature: Whether Eq. 10 uses the temperature of h^a; released: no.
         omega: omega_fd, weight of L_Distill, Eq. 11.
         distill: Eq. 11: "global": Z as a whole, as released; distances of "all" nodes, or of "new"
-            ones, as printed.
+            nodes, as printed.
         novel: Weight of the first three terms.
-        lam: lambda of Eq. 14: old classes against new.
-        class_mean: Eqs. 6, 10 over the number of classes, as printed.
-        pair_nodes: Above this many new nodes, an epoch compares pairs of a sample, in Eq. 4.
+        lam: lambda of Eq. 14, weight of the old classes against the new.
+        class_mean: Whether Eqs. 6 and 10 are divided by the number of classes, as printed.
+        pair_nodes: Number of new nodes above which an epoch compares pairs of a sample, in Eq. 4.
 
     Examples:
         >>> import nodenova as nova
@@ -146,12 +145,12 @@ class Sword:
             z_u = z[ids]  # (n, hidden)
             logits_u = h_u(z_u)  # (n, new)
             if self.noise == "z":
-                z_prime = perturbed(z_u, torch.randn_like(z_u), self.eta)
+                z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
                 logits_prime = h_u(z_prime)
             else:
                 z_prime = z_u
                 draw = torch.randn_like(logits_u)
-                logits_prime = perturbed_logits(logits_u, h_u(z), draw, self.eta)
+                logits_prime = perturb_logits(logits_u, h_u(z), draw, self.eta)
             novel, base, ramp = self.novel, self.lam, rampup(epoch, self.rampup_epochs)
             parts = {}
             if novel and self.pseudo:

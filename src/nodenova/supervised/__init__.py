@@ -44,19 +44,19 @@ class LabelledMethod(Protocol):
 
     needs: ClassVar[tuple[str, ...]]
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
-        """Learn `given.num_new` new classes.
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
+        """Learn `task.num_new` new classes.
 
         PyTorch's generator is seeded before the call; every random number comes from it.
 
         Args:
             model: Model of the classes known so far. `encoder()` and `head()` return copies that
                 may be trained.
-            given: Visible graph, ids of the new nodes, and those labels and old nodes that `needs`
+            task: Visible graph, ids of the new nodes, and those labels and old nodes that `needs`
                 names.
 
         Returns:
-            The model with `given.num_new` more classes, built by `Model.grown`.
+            The model with `task.num_new` more classes, built by `Model.grown`.
         """
 
 

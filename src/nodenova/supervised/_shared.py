@@ -1,7 +1,4 @@
-"""How the methods of this room begin and end: labelled nodes in a subgraph, and a grown model.
-
-How methods begin and end that are given old nodes with their labels, and new ones without.
-"""
+"""How supervised methods begin and end: labelled nodes in a subgraph, and a grown model."""
 
 from __future__ import annotations
 
@@ -22,36 +19,29 @@ from nodenova.nn.training import History
 
 @dataclass(frozen=True, eq=False)
 class OldAndNew:
-    """Old and new nodes in the part of the graph where they have the z of the whole graph.
+    """Labelled old nodes and unlabelled new ones, in the part of the graph that decides their z."""
 
-    Attributes:
-        task: The new nodes in that part; there is no field for a label of theirs.
-        new: (n,) where the new nodes are in it.
-        old: (m,) where the old nodes are in it.
-        y_old: (m,) classes of the old ones.
-    """
-
-    task: NewTask
-    new: Tensor
-    old: Tensor
-    y_old: Tensor
+    task: NewTask  # the new nodes in that part; it has no field for their labels
+    new: Tensor  # (n,) places of the new nodes in it
+    old: Tensor  # (m,) places of the old nodes in it
+    y_old: Tensor  # (m,) classes of the old nodes
 
 
-def old_and_new(model: Model, given: LabelledNewTask) -> OldAndNew:
-    """All nodes that the entrance handed over."""
-    assert given.old_ids is not None  # the entrance hands over what a method needs
-    assert given.old_y is not None
-    n = len(given.ids)
-    wanted = np.concatenate([given.ids, given.old_ids])
-    graph, at = receptive_subgraph(given.graph, wanted, model.frozen_encoder())
-    parts = (torch.from_numpy(part).to(model.device) for part in (at[:n], at[n:], given.old_y))
-    return OldAndNew(NewTask(graph, at[:n], given.num_new), *parts)
+def gather_nodes(model: Model, task: LabelledNewTask) -> OldAndNew:
+    """Return all nodes of a task in their receptive field."""
+    assert task.old_ids is not None  # the entrance passes on what a method needs
+    assert task.old_y is not None
+    n = len(task.ids)
+    ids = np.concatenate([task.ids, task.old_ids])
+    graph, at = receptive_subgraph(task.graph, ids, model.frozen_encoder())
+    parts = (torch.from_numpy(part).to(model.device) for part in (at[:n], at[n:], task.old_y))
+    return OldAndNew(NewTask(graph, at[:n], task.num_new), *parts)
 
 
-def remembered_anew(model: Model, g: Encoder, nodes: OldAndNew) -> Model:
-    """The same model with its classes remembered by their nodes as `g` sees them now.
+def refresh_memory(model: Model, g: Encoder, nodes: OldAndNew) -> Model:
+    """Return the model with the statistics of its classes recomputed by encoder `g`.
 
-    A class without nodes stays as it was.
+    A class without nodes keeps its statistics.
     """
     before = model.memory
     now = Memory.remember(g, nodes.task.graph, nodes.old, nodes.y_old, len(before))
@@ -73,47 +63,36 @@ def remembered_anew(model: Model, g: Encoder, nodes: OldAndNew) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSubgraph:
-    """Labelled nodes in the part of the graph where they have the z of the whole graph.
-
-    Attributes:
-        graph: That part.
-        new: Where the new nodes are in it.
-        y: Their classes as the joint head numbers them.
-        old: Where the old nodes are in it.
-        y_old: Their classes, likewise.
-    """
+    """Labelled nodes in the part of the graph that decides their z; classes by joint head row."""
 
     graph: Graph
-    new: Tensor
-    y: Tensor
-    old: Tensor
-    y_old: Tensor
+    new: Tensor  # places of the new nodes
+    y: Tensor  # their classes
+    old: Tensor  # places of the old nodes
+    y_old: Tensor  # their classes
 
 
 def training_subgraph(
-    model: Model, given: LabelledNewTask, keep: np.ndarray | None = None
+    model: Model, task: LabelledNewTask, keep: np.ndarray | None = None
 ) -> TrainingSubgraph:
-    """The new nodes and, of the old ones, those at the places `keep` (none unless given)."""
-    assert given.y is not None  # the entrance hands over what a method needs
+    """Return the new nodes and the old ones at the places `keep` (none by default)."""
+    assert task.y is not None  # the entrance passes on what a method needs
     old, y_old = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     if keep is not None:
-        assert given.old_ids is not None
-        assert given.old_y is not None
-        old, y_old = given.old_ids[keep], given.old_y[keep]
-    new = len(given.ids)
-    wanted = np.concatenate([given.ids, old])
-    graph, at = receptive_subgraph(given.graph, wanted, model.frozen_encoder())
-    parts = (at[:new], len(model.classes) + given.y, at[new:], y_old)
+        assert task.old_ids is not None
+        assert task.old_y is not None
+        old, y_old = task.old_ids[keep], task.old_y[keep]
+    new = len(task.ids)
+    ids = np.concatenate([task.ids, old])
+    graph, at = receptive_subgraph(task.graph, ids, model.frozen_encoder())
+    parts = (at[:new], len(model.classes) + task.y, at[new:], y_old)
     return TrainingSubgraph(graph, *(torch.from_numpy(part).to(model.device) for part in parts))
 
 
 def grow_model(
     model: Model, subgraph: TrainingSubgraph, g: Encoder, h_a: UnitLinearHead, history: History
 ) -> Model:
-    """What such a method returns: a model with its encoder and joint head.
-
-    New classes are remembered by their labelled nodes; old classes stay remembered as they were.
-    """
+    """Return the grown model; statistics of new classes come from their labelled nodes."""
     n_old = len(model.classes)
     num_new = h_a.num_classes - n_old
     new = Memory.remember(g, subgraph.graph, subgraph.new, subgraph.y - n_old, num_new)

@@ -1,4 +1,4 @@
-"""AutoNovel as its own paper means it: with the old labelled nodes in phase 2."""
+"""AutoNovel as in its paper: with the old labelled nodes in phase 2."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError
-from nodenova.losses import l_pairs, l_perturb, l_self, perturbed, top_k_sets
-from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.losses import l_pairs, l_perturb, l_self, perturb, top_k_sets
+from nodenova.methods._two_heads import joined_model, new_head
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, setting
-from nodenova.supervised._shared import old_and_new, remembered_anew
+from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
 class AutoNovelNCD:
-    """AutoNovel with the old labelled nodes in phase 2, as its own paper has them.
+    """AutoNovel with the old labelled nodes in phase 2, as in its paper.
 
     Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
     Statistics", ICLR 2020.
@@ -42,8 +42,7 @@ class AutoNovelNCD:
 
         L    += increment exp(-5 (1 - t/T)^2) cross-entropy of h^l on the new nodes with argmax h^u
 
-    Without it h^l knows old classes only, and what compares old with new is set afterwards (see
-    `_two_heads`).
+    Without it h^l has old classes only, and the two heads are joined afterwards (see `_two_heads`).
 
     Numbers are those of the released script for CIFAR-10 (k and `increment` are the same in all).
     What differs from the paper is what differs in `AutoNovel`, which is this method without old
@@ -52,24 +51,24 @@ class AutoNovelNCD:
     - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last
       block" worth freezing.
     - The second view is z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all nodes, with Adam at phase 1's rate and decay.
+    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay.
     - Both heads read z/|z| at the joint head's temperature, h^u without bias.
-    - One new class: nothing to tell apart, L_BCE is left out; the rest is trained, and with
+    - One new class: there is nothing to separate, L_BCE is left out; the rest is trained, and with
       `incremental` every new node is then known to be of that class.
 
     Attributes:
-        epochs: How many, of one step each; released scripts.
+        epochs: Number of epochs, of one step each; released scripts.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         old: Weight of L_CE; released code.
-        k: How many top activations must agree, in s_ij; released code.
+        k: Number of top activations that must agree, in s_ij; released code.
         pairwise: Weight of L_BCE; released code.
-        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        omega: Weight of L_MSE after the ramp-up; released script for CIFAR-10.
         rampup_epochs: T of omega(t); released script for CIFAR-10.
-        incremental: One head learns old and new classes together.
-        increment: Weight of the pseudo-labels argmax h^u once they are in; released scripts.
+        incremental: Whether one head learns old and new classes together.
+        increment: Weight of the pseudo-labels argmax h^u after the ramp-up; released scripts.
         eta: Size of the perturbation z', SWORD's.
-        pair_nodes: Above this many new nodes, each epoch takes a random sample of them.
+        pair_nodes: Number of new nodes above which each epoch takes a random sample of them.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -93,25 +92,25 @@ class AutoNovelNCD:
         if not isinstance(self.incremental, bool):
             raise SettingError(f"incremental must be true or false, it is {self.incremental!r}")
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
         g = model.encoder()
         head = trained_head(model, "autonovel_ncd")
-        nodes = old_and_new(model, given)
-        h_l = grow(head, given.num_new) if self.incremental else head
-        h_u = head_for_new(head, given.num_new)
+        nodes = gather_nodes(model, task)
+        h_l = grow(head, task.num_new) if self.incremental else head
+        h_u = new_head(head, task.num_new)
         n_old, m = head.num_classes, len(nodes.old)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             ramp = rampup(epoch, self.rampup_epochs)
             some = sample(len(nodes.new), self.pair_nodes, model.device)
             z = g(nodes.task.graph)[torch.cat([nodes.old, nodes.new[some]])]  # (m + n, hidden)
-            z_prime = perturbed(z, torch.randn_like(z), self.eta)
+            z_prime = perturb(z, torch.randn_like(z), self.eta)
             logits_l, logits_u = h_l(z), h_u(z)  # (m + n, old or all), (m + n, new)
             prime_l, prime_u = h_l(z_prime), h_u(z_prime)
             parts = {}
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(logits_l[:m], nodes.y_old)
-            if self.pairwise and given.num_new > 1:
+            if self.pairwise and task.num_new > 1:
                 key = top_k_sets(z[m:], self.k)
                 parts["pairwise"] = self.pairwise * l_pairs(logits_u[m:], prime_u[m:], key)
             if self.omega:
@@ -125,7 +124,7 @@ class AutoNovelNCD:
         history = minimize(
             terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        model = remembered_anew(model, g, nodes)
+        model = refresh_memory(model, g, nodes)
         h = h_u.linear
         if not self.incremental:
             rows = h.weight
@@ -134,6 +133,6 @@ class AutoNovelNCD:
             )
         with torch.no_grad():
             groups = h_u(g(nodes.task.graph)[nodes.new]).argmax(dim=1)
-        new = Memory.remember(g, nodes.task.graph, nodes.new, groups, given.num_new)
+        new = Memory.remember(g, nodes.task.graph, nodes.new, groups, task.num_new)
         known = model.memory.append(new)
         return model.grown(encoder=g, head=h_l, novel_head=h, memory=known, history=history)

@@ -45,16 +45,17 @@ class CPCA:
     - This follows its abstract and idea; the way of mixing is ours, because neither its full text
       nor code was at hand. The weights were chosen on old validation nodes of Cora and CiteSeer:
       stronger ones keep no more of the old classes.
-    - Phase 1 is everybody's, without virtual classes.
+    - Phase 1 is the common one, without virtual classes.
     - L_distill is over all visible nodes, which on a graph are more than the new ones; none has a
       label.
 
     Attributes:
-        epochs: How many, of one step each.
+        epochs: Number of epochs, of one step each.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         replay: Weight of L_replay.
-        draws: Features drawn near each old prototype, and mixtures z_ab of each pair, in an epoch.
+        draws: Number of features drawn near each old prototype, and of mixtures z_ab of each pair,
+            per epoch.
         augment: Weight of L_virtual.
         distill: Weight of L_distill.
     """
@@ -73,20 +74,20 @@ class CPCA:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head, g = trained_head(model, "cpca"), model.encoder()
-        n_old, n = len(model.classes), len(model.classes) + given.num_new
+        n_old, n = len(model.classes), len(model.classes) + task.num_new
         a, b = torch.triu_indices(n, n, offset=1, device=model.device)  # every pair of classes once
-        h = grow(grow(head, given.num_new), len(a) if self.augment else 0)
-        subgraph = training_subgraph(model, given)
+        h = grow(grow(head, task.num_new), len(a) if self.augment else 0)
+        subgraph = training_subgraph(model, task)
         old = model.frozen_encoder()
         replay = model.memory.replay
-        graph, new = given.graph, torch.from_numpy(given.ids).to(model.device)
+        graph, new = task.graph, torch.from_numpy(task.ids).to(model.device)
         if not self.distill:
             graph, new = subgraph.graph, subgraph.new  # no other node's z is needed
         with torch.no_grad():
             z_old = old(graph)  # (N, hidden), the same in every epoch
-        member = F.one_hot(subgraph.y - n_old, given.num_new).to(z_old)  # (n, new)
+        member = F.one_hot(subgraph.y - n_old, task.num_new).to(z_old)  # (n, new)
         # (new, n): rows that average over the nodes of a class
         share = (member / member.sum(dim=0)).t()
 
@@ -110,14 +111,14 @@ class CPCA:
         history = minimize(
             terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        return grow_model(model, subgraph, g, without_virtual(h, n), history)
+        return grow_model(model, subgraph, g, drop_virtual(h, n), history)
 
 
 @torch.no_grad()
-def without_virtual(h: UnitLinearHead, n: int) -> UnitLinearHead:
-    """The first n rows of a head."""
-    kept = UnitLinearHead.on_sphere(h.linear.in_features, n, h.temperature)
-    kept.to(h.linear.weight.device)
-    kept.linear.weight.copy_(h.linear.weight[:n])
-    kept.linear.bias.copy_(h.linear.bias[:n])
-    return kept
+def drop_virtual(h: UnitLinearHead, n: int) -> UnitLinearHead:
+    """Return a head with the first n rows of `h`."""
+    real = UnitLinearHead.on_sphere(h.linear.in_features, n, h.temperature)
+    real.to(h.linear.weight.device)
+    real.linear.weight.copy_(h.linear.weight[:n])
+    real.linear.bias.copy_(h.linear.bias[:n])
+    return real

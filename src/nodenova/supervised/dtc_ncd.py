@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.losses import l_cluster, l_perturb, perturbed
+from nodenova.losses import l_cluster, l_perturb, perturb
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
-from nodenova.supervised._shared import old_and_new, remembered_anew
+from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class DTCNCD:
     L_CE IS NOT IN THE PAPER, nor in its released code. There the old classes serve twice: the
     encoder is pre-trained on them (here that is phase 1), and when the number of new classes is not
     known it is estimated with their help (here it is given). Phase 2 itself sees unlabelled data
-    only, which is `DTC`. L_CE is the least that old nodes can add to it: the encoder goes on to
-    tell the old classes apart while it clusters the new ones. `old=0` leaves it out; old nodes then
-    serve for the means of their classes only.
+    only, which is `DTC`. L_CE is the least that old nodes can add to it: the encoder keeps
+    separating the old classes while it clusters the new ones. `old=0` leaves it out; old nodes then
+    only give the means of their classes.
 
     Other numbers are those of the released script for DTC-Pi on CIFAR-10. What else differs from
     the paper is what differs in `DTC`:
@@ -49,27 +49,27 @@ class DTCNCD:
       their root mean square after k-means. KL is a mean over nodes; the released code divides it by
       the number of new classes once more.
     - q' comes from z with noise (eta * std per dimension) instead of another crop.
-    - One step an epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as
+    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as
       phase 1 has.
     - The paper has no classifier for all classes. Here the joint head has h^l and, behind it, rows
-      from the means of DTC's own groups (see `_two_heads`), with the means of the old classes taken
-      anew from their nodes.
-    - One new class: nothing to tell apart, L_CE alone is trained.
+      from the means of DTC's own groups (see `_two_heads`), with the means of the old classes
+      recomputed from their nodes.
+    - One new class: there is nothing to separate, L_CE alone is trained.
 
     Attributes:
-        epochs: How many, of one step each, on all nodes.
+        epochs: Number of epochs, of one step each, on all nodes.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         old: Weight of L_CE, which is ours.
         alpha: Degrees of freedom of Student's t, in q_ij; released code.
         clustering: Weight of KL(p || q); released code.
-        warmup: Of the epochs, with KL against the first p alone; released script.
-        update: Then renew p every so many epochs; released script.
-        omega: Weight of the consistency once it is in; released script.
+        warmup: Number of first epochs, with KL against the first p only; released script.
+        update: Number of epochs between later updates of p; released script.
+        omega: Weight of the consistency after the ramp-up; released script.
         rampup_epochs: T of omega(t); released script.
         eta: Size of the perturbation z', SWORD's.
-        restarts: Of k-means; released code.
-        new_rows: "concatenated": rows from class means; "untrained": as `grow` made them.
+        restarts: Number of starts of k-means; released code.
+        new_rows: "concatenated": rows from class means; "untrained": as `grow` makes them.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -92,30 +92,30 @@ class DTCNCD:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
-        g, h_l, nodes = model.encoder(), trained_head(model, "dtc_ncd"), old_and_new(model, given)
-        task = nodes.task
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
+        g, h_l, nodes = model.encoder(), trained_head(model, "dtc_ncd"), gather_nodes(model, task)
+        new_task = nodes.task
         with torch.no_grad():
-            z_u = g(task.graph)[nodes.new]
-        centers = start_centers(z_u, task.number, self.restarts, self.alpha)
-        p = centers.target(g, task)  # (n, new)
+            z_u = g(new_task.graph)[nodes.new]
+        centers = start_centers(z_u, new_task.number, self.restarts, self.alpha)
+        p = centers.target(g, new_task)  # (n, new)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             nonlocal p
             t = epoch - self.warmup
             if t > 0 and (t - 1) % self.update == 0:
-                p = centers.target(g, task)
-            z = g(task.graph)
+                p = centers.target(g, new_task)
+            z = g(new_task.graph)
             z_u = z[nodes.new]
             parts = {}
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(h_l(z[nodes.old]), nodes.y_old)
-            if self.clustering and task.number > 1:
-                parts["clustering"] = self.clustering * l_cluster(p, centers.assigned(z_u))
-            if self.omega and task.number > 1:
+            if self.clustering and new_task.number > 1:
+                parts["clustering"] = self.clustering * l_cluster(p, centers.assign(z_u))
+            if self.omega and new_task.number > 1:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
-                q = centers.assigned(z_u)
-                q_prime = centers.assigned(perturbed(z_u, torch.randn_like(z_u), self.eta))
+                q = centers.assign(z_u)
+                q_prime = centers.assign(perturb(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
@@ -123,5 +123,7 @@ class DTCNCD:
         history = minimize(
             terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        model = remembered_anew(model, g, nodes)
-        return joined_model(model, task, g, h_l, self.new_rows, centers.decided(), history=history)
+        model = refresh_memory(model, g, nodes)
+        return joined_model(
+            model, new_task, g, h_l, self.new_rows, centers.nearest_center_head(), history=history
+        )

@@ -1,4 +1,4 @@
-"""Phase 2's entrance for methods that are given labels."""
+"""Phase 2 for methods that are given labels."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ WORDS = {
 
 def discover_supervised(
     model: Model,
-    given: LabelledNewTask,
+    task: LabelledNewTask,
     method: LabelledMethod,
     *,
     seed: int = 0,
     threads: Threads = "auto",
     progress: Progress = no_progress,
 ) -> Model:
-    """`discover` with labels: learn `given.num_new` new classes from what the method needs.
+    """Learn `task.num_new` new classes with a method that is given labels.
 
-    The method gets of `given` what its `needs` names, and the rest as None; the stage's `sees` says
-    what that was. The same model, task, method and seed give the same result bit for bit.
+    The method gets the parts of `task` that its `needs` names; the others are None. The stage
+    records them in `sees`. The same model, task, method and seed give the same result bit for bit.
 
     Args:
-        model: Of the classes known so far: what `fit` returned, or an earlier stage.
-        given: The graph, the new nodes, and the labels: what `labelled_new_task` made.
-        method: One of `LABELLED`, or another `LabelledMethod`.
-        seed: Of every random number in it.
-        threads: "auto" for all cores; the result does not depend on it.
+        model: Model of the classes known so far, from `fit` or an earlier stage.
+        task: Graph, new nodes and labels, from `labelled_new_task`.
+        method: Instance of a class in `LABELLED`, or another `LabelledMethod`.
+        seed: Seed of every random number in phase 2.
+        threads: Number of threads, "auto" for all cores; the result does not depend on it.
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Returns:
-        A model that knows the new classes too.
+        A model of the old and the new classes.
 
     Raises:
-        SettingError: The method is none, or needs what `given` does not give; or labels do not fit
-            the model or `given.num_new`.
+        SettingError: If `method` is not a method, if it needs a part that `task` lacks, or if
+            labels contradict the model or `task.num_new`.
 
     Examples:
         >>> import nodenova as nova
         >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
         >>> old, _, exam = nova.split(graph, [0, 1])
-        >>> given = nova.labelled_new_task(graph, [0, 1])
+        >>> task = nova.labelled_new_task(graph, [0, 1])
         >>> gem = nova.LABELLED["gem"](epochs=5)
-        >>> model = nova.discover_supervised(nova.fit(old, "gcn", epochs=20), given, gem)
+        >>> model = nova.discover_supervised(nova.fit(old, "gcn", epochs=20), task, gem)
         >>> model
         Model(gcn, 4 classes, 2 of them discovered)
         >>> model.stages[-1].sees
@@ -69,59 +69,59 @@ def discover_supervised(
             f"got {method!r}"
         )
     name = LABELLED.name_of(type(method)) or type(method).__name__
-    given = replace(given, graph=model.aligned(given.graph))
-    handed = handed_over(given, method.needs, name)
+    task = replace(task, graph=model.aligned(task.graph))
+    visible = select_needs(task, method.needs, name)
     if model.column_class_ids != tuple(range(len(model.classes))):
         raise SettingError(
-            "methods with labels count classes as they were learned: "
-            "not after merging, splitting or rejecting"
+            "methods with labels need the classes of the original model: "
+            "use it before merging, splitting or rejecting classes"
         )
     n_old = len(model.classes)
-    found = 0 if handed.y is None else len(np.unique(handed.y))
-    if handed.y is not None and (found != given.num_new or handed.y.max() >= given.num_new):
+    found = 0 if visible.y is None else len(np.unique(visible.y))
+    if visible.y is not None and (found != task.num_new or visible.y.max() >= task.num_new):
         raise SettingError(
-            f"num_new is {given.num_new}, but the labels of the new nodes name {found} classes"
+            f"num_new is {task.num_new}, but the labels of the new nodes name {found} classes"
         )
-    if handed.old_y is not None and handed.old_y.max() >= n_old:
+    if visible.old_y is not None and visible.old_y.max() >= n_old:
         raise SettingError(
-            f"an old node has class {handed.old_y.max()}, but the model knows {n_old} classes"
+            f"an old node has class {visible.old_y.max()}, but the model knows {n_old} classes"
         )
     # The word is part of the seed: another one would give other results.
     with repeatable(seed, f"teach-{len(model.stages)}", threads), reporting_to(progress, DISCOVER):
-        grown = method.learn(model, handed)
-    if len(grown.classes) != n_old + given.num_new:
+        grown = method.learn(model, visible)
+    if len(grown.classes) != n_old + task.num_new:
         raise SettingError(
-            f"{method!r} returned {len(grown.classes)} classes for {n_old} + {given.num_new}"
+            f"{method!r} returned {len(grown.classes)} classes for {n_old} + {task.num_new}"
         )
     sees = ("graph", "new_ids", *(need for need in NEEDS if need in method.needs))
     return grown.with_last_stage(Stage(name, asdict(method), seed, sees))
 
 
-def handed_over(given: LabelledNewTask, needs: tuple[str, ...], name: str) -> LabelledNewTask:
-    """The task without what was not asked for; an error if it was asked for and is not there."""
+def select_needs(task: LabelledNewTask, needs: tuple[str, ...], name: str) -> LabelledNewTask:
+    """Return the task with the parts in `needs` only; raise if one of them is missing."""
     parts = {
-        "new_labels": given.y,
-        "old_nodes": given.old_ids,
-        "old_labels": given.old_y,
-        "validation": given.val_ids,
+        "new_labels": task.y,
+        "old_nodes": task.old_ids,
+        "old_labels": task.old_y,
+        "validation": task.val_ids,
     }
     for need in needs:
         if need not in parts:
             raise one_of(f"need of {name}", need, NEEDS)
         if parts[need] is None:
-            raise SettingError(f"{name} needs {WORDS[need]}, which the task does not give")
+            raise SettingError(f"{name} needs {WORDS[need]}, which the task does not have")
     if "old_labels" in needs and "old_nodes" not in needs:
         raise SettingError(
             f"{name} needs the labels of old nodes, and must then need old_nodes too"
         )
     y, old_ids, old_y, val_ids = (parts[need] if need in needs else None for need in NEEDS)
     return LabelledNewTask(
-        given.graph,
-        given.ids,
-        given.num_new,
+        task.graph,
+        task.ids,
+        task.num_new,
         y,
         old_ids,
         old_y,
         val_ids,
-        given.val_y if val_ids is not None else None,
+        task.val_y if val_ids is not None else None,
     )

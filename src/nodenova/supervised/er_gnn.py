@@ -17,8 +17,6 @@ from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
-CHOICES = ("mf", "cm", "im")
-
 
 @dataclass(frozen=True)
 class ERGNN:
@@ -41,8 +39,8 @@ class ERGNN:
 
     What differs from the paper:
 
-    - It is told the task at test time; here one joint head decides, and both losses are over all
-      its logits.
+    - The paper's method is given the task at test time; here one joint head decides, and both
+      losses are over all its logits.
     - z is brought to unit length before distances are taken, as the head does: `distance` is
       between points on a sphere.
     - Of the paper's influence function only the joint head's part is taken, theta = (W, b) with z
@@ -50,13 +48,13 @@ class ERGNN:
       diagonal, which is what weight decay adds to it.
 
     Attributes:
-        epochs: How many, of one step each.
+        epochs: Number of epochs, of one step each.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
-        memory: e: nodes kept of each old class, in E.
-        choice: Which nodes E keeps: "mf", "cm" or "im".
-        distance: d of "cm".
-        damping: Of H, in "im".
+        weight_decay: Weight decay of Adam, as in phase 1.
+        memory: Number of nodes kept of each old class, in E.
+        choice: Rule by which E keeps nodes: "mf", "cm" or "im".
+        distance: Radius of "cm".
+        damping: Constant added to the diagonal of H, in "im".
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -73,25 +71,25 @@ class ERGNN:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head = trained_head(model, "er_gnn")
-        g, h_a = model.encoder(), grow(head, given.num_new)
-        assert given.old_ids is not None
-        assert given.old_y is not None
+        g, h_a = model.encoder(), grow(head, task.num_new)
+        assert task.old_ids is not None
+        assert task.old_y is not None
         with torch.no_grad():
-            old = torch.from_numpy(given.old_ids).to(model.device)
-            z = F.normalize(model.frozen_encoder()(given.graph)[old], dim=1)
+            old = torch.from_numpy(task.old_ids).to(model.device)
+            z = F.normalize(model.frozen_encoder()(task.graph)[old], dim=1)
             p = head(z).softmax(dim=1)
-        y_old = torch.from_numpy(given.old_y).to(model.device)
+        y_old = torch.from_numpy(task.old_y).to(model.device)
         if self.choice == "mf":
             worth = nearness_to_mean(z, y_old)
         elif self.choice == "cm":
-            worth = -strangers_within(z, y_old, self.distance)
+            worth = -count_strangers(z, y_old, self.distance)
         else:
             u = F.pad(z, (0, 1), value=1.0) / head.temperature
             worth = influence(u, p, y_old, self.damping)
-        keep = best_of_each_class(worth.cpu().numpy(), given.old_y, self.memory)
-        subgraph = training_subgraph(model, given, keep=keep)
+        keep = best_per_class(worth.cpu().numpy(), task.old_y, self.memory)
+        subgraph = training_subgraph(model, task, keep=keep)
         beta = len(subgraph.old) / (len(subgraph.new) + len(subgraph.old))
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -107,26 +105,26 @@ class ERGNN:
         return grow_model(model, subgraph, g, h_a, history)
 
 
-def best_of_each_class(worth: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    """Places of the `most` worthiest nodes of each class, ascending; of equals the earlier."""
+def best_per_class(worth: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+    """Return the places of the `most` best nodes per class, ascending; ties go to the earlier."""
     order = np.argsort(-worth, kind="stable")
     return np.sort(np.concatenate([order[y[order] == c][:most] for c in np.unique(y)]))
 
 
 def nearness_to_mean(z: Tensor, y: Tensor) -> Tensor:
-    """(n,) minus the distance of z (n, hidden) to the mean of its class y (n,)."""
+    """Return (n,) minus the distance of z (n, hidden) to the mean of its class y (n,)."""
     member = F.one_hot(y).to(z)  # (n, C)
     mean = member.t() @ z / member.sum(dim=0).clamp_min(1.0)[:, None]  # (C, hidden)
     return -(z - mean[y]).norm(dim=1)
 
 
-def strangers_within(z: Tensor, y: Tensor, distance: float) -> Tensor:
-    """(n,) how many nodes of other classes are closer than `distance`."""
+def count_strangers(z: Tensor, y: Tensor, distance: float) -> Tensor:
+    """Return (n,) the number of nodes of other classes that are closer than `distance`."""
     return ((torch.cdist(z, z) < distance) & (y[:, None] != y[None, :])).sum(dim=1)
 
 
 def influence(u: Tensor, p: Tensor, y: Tensor, damping: float) -> Tensor:
-    """(n,) length of H^-1 grad_theta L(v) for a softmax classifier with logits theta u.
+    """Return (n,) the length of H^-1 grad_theta L(v) for a softmax classifier with logits theta u.
 
     u: (n, d) inputs, p: (n, C) its probabilities, y: (n,) classes.
 

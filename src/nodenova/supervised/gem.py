@@ -19,40 +19,38 @@ from nodenova.nn.training import minimize
 from nodenova.settings import check_settings, choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
-LOGITS = ("all", "own")
-
 
 @dataclass(frozen=True)
 class GEM:
-    """Gradient episodic memory: steps that do not raise the loss on what is kept of earlier stages.
+    """Gradient episodic memory: steps that do not raise the loss on the memory of earlier stages.
 
     Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning", NeurIPS 2017.
 
-    Learn the new labels in a direction that does not raise the loss on what is kept of any earlier
-    stage k:
+    The new labels are learned in a direction that does not raise the loss on the memory of any
+    earlier stage k:
 
         g = grad L_new,  g_k = grad L_memory,k,  rows of G: the g_k
         min over g~ of  1/2 |g~ - g|^2   with  <g~, g_k> >= 0 for all k
         dual:  min over v of  1/2 v'GG'v + g'G'v,  v >= margin,   g~ = g + G'v
 
     and g~ = g where no constraint is broken. One stage is one task k; its memory is `memory` random
-    nodes a class.
+    nodes per class.
 
     What differs from the paper:
 
-    - It is told the task at test time and compares the logits of one task only. Here one joint head
-      decides, so losses are over all logits; `logits="own"` takes each task's own, as in the paper:
-      then nothing compares old with new.
+    - The paper's method is given the task at test time and compares the logits of one task only.
+      Here one joint head decides, so losses are over all logits; `logits="own"` takes each task's
+      own, as in the paper: then nothing compares old with new.
     - Adam instead of plain gradient steps: the constraint holds for g~, not for Adam's step.
     - The memory holds a share of each class instead of the last examples seen. Margin 0.5 is the
       paper's.
 
     Attributes:
-        epochs: How many, of one step each.
+        epochs: Number of epochs, of one step each.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
-        memory: Nodes kept of each old class, in L_memory,k.
-        margin: Least v of the dual: how strongly memory pulls when a constraint is broken.
+        weight_decay: Weight decay of Adam, as in phase 1.
+        memory: Number of nodes kept of each old class, in L_memory,k.
+        margin: Lower bound of v in the dual: the pull of the memory when a constraint is broken.
         logits: "all"; or "own": each task's loss over its own classes only, as in the paper.
     """
 
@@ -69,12 +67,12 @@ class GEM:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
-        g, h_a = model.encoder(), grow(trained_head(model, "gem"), given.num_new)
-        assert given.old_y is not None
-        keep = some_of_each_class(given.old_y, self.memory)
-        subgraph = training_subgraph(model, given, keep=keep)
-        sizes = (*model.classes_per_stage, given.num_new)
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
+        g, h_a = model.encoder(), grow(trained_head(model, "gem"), task.num_new)
+        assert task.old_y is not None
+        keep = sample_each_class(task.old_y, self.memory)
+        subgraph = training_subgraph(model, task, keep=keep)
+        sizes = (*model.classes_per_stage, task.num_new)
         ends = np.cumsum(sizes)
         # the classes of each stage
         own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
@@ -102,8 +100,8 @@ class GEM:
                 if k.any()
             ]
             g_new = gradient(l_new)
-            g_tilde = projected(g_new, torch.stack([gradient(one) for one in l_k]), self.margin)
-            # The memory's losses are there to be seen; their gradients have done their work in g~.
+            g_tilde = project(g_new, torch.stack([gradient(one) for one in l_k]), self.margin)
+            # The losses of the memory are recorded only; their gradients are already in g~.
             return {
                 "new": with_gradient(l_new, parameters, g_tilde),
                 "memory": torch.stack(l_k).mean().detach(),
@@ -115,14 +113,14 @@ class GEM:
         return grow_model(model, subgraph, g, h_a, history)
 
 
-def some_of_each_class(y: np.ndarray, most: int) -> np.ndarray:
-    """Places of at most `most` random nodes of each class, ascending."""
+def sample_each_class(y: np.ndarray, most: int) -> np.ndarray:
+    """Return the places of at most `most` random nodes per class, ascending."""
     shuffled = torch.randperm(len(y)).numpy()
     return np.sort(np.concatenate([shuffled[y[shuffled] == c][:most] for c in np.unique(y)]))
 
 
-def projected(g: Tensor, memories: Tensor, margin: float) -> Tensor:
-    """g~ of (P,) g and (tasks, P) memories: g where it hurts no task, else the dual's solution."""
+def project(g: Tensor, memories: Tensor, margin: float) -> Tensor:
+    """Return g~ from (P,) g and (tasks, P) memories: g if no constraint is broken."""
     if (memories @ g >= 0).all():
         return g
     v = dual_solution(g.detach().cpu().numpy(), memories.detach().cpu().numpy(), margin)
@@ -130,12 +128,10 @@ def projected(g: Tensor, memories: Tensor, margin: float) -> Tensor:
 
 
 def dual_solution(g: np.ndarray, memories: np.ndarray, margin: float) -> np.ndarray:
-    """v >= margin with the least 1/2 v'GG'v + g'G'v, exactly.
-
-    With v = margin + u this is least squares, |G'u + g + G'margin|^2, over u >= 0; Lawson &
-    Hanson's active sets solve it in a finite number of steps. A QR decomposition first leaves as
-    many rows as there are tasks.
-    """
+    """Return the v >= margin that minimizes 1/2 v'GG'v + g'G'v."""
+    # With v = margin + u this is least squares, |G'u + g + G'margin|^2, over u >= 0; Lawson &
+    # Hanson's active sets solve it in a finite number of steps. A QR decomposition first reduces
+    # it to one row per task.
     columns = memories.T.astype(np.float64)  # (P, tasks)
     q, r = np.linalg.qr(columns)
     u = nnls(r, -q.T @ (g.astype(np.float64) + margin * columns.sum(axis=1)))[0]
@@ -143,7 +139,7 @@ def dual_solution(g: np.ndarray, memories: np.ndarray, margin: float) -> np.ndar
 
 
 def with_gradient(loss: Tensor, parameters: Sequence[Tensor], gradient: Tensor) -> Tensor:
-    """Something with the value of `loss` and the gradient `gradient` (P,), to be minimized."""
+    """Return a tensor with the value of `loss` and the gradient `gradient` (P,)."""
     pieces = torch.split(gradient.detach(), [p.numel() for p in parameters])
     pairs = zip(parameters, pieces, strict=True)
     linear = torch.stack([(p.flatten() * piece).sum() for p, piece in pairs]).sum()

@@ -1,4 +1,4 @@
-"""NCL as its own paper means it: with the old labelled nodes in phase 2."""
+"""NCL as in its paper: with the old labelled nodes in phase 2."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from nodenova.losses import (
     l_perturb,
     l_pseudo,
     l_same_class,
-    perturbed,
+    perturb,
     same_direction,
     similarity_softmax,
 )
-from nodenova.methods._two_heads import head_for_new, joined_model
+from nodenova.methods._two_heads import joined_model, new_head
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
 from nodenova.settings import check_settings, choice, setting
-from nodenova.supervised._shared import old_and_new, remembered_anew
+from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
 class NCLNCD:
-    """NCL (neighborhood contrastive learning) with the old labelled nodes, as its paper has them.
+    """NCL (neighborhood contrastive learning) with the old labelled nodes, as in its paper.
 
     Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
 
@@ -56,23 +56,23 @@ class NCLNCD:
     - The memory M is the present features of all other nodes, not a queue of the last 2000; m is
       half of a new class, N a fifth of the memory, or as many as there are old nodes if that is
       less.
-    - Mixtures are made once an epoch, not five times, and from the first epoch, not from the
+    - Mixtures are made once per epoch, not five times, and from the first epoch, not from the
       fourth.
     - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of
       it.
-    - One step an epoch, on all nodes, with Adam at phase 1's rate and decay.
+    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay.
     - The paper has no classifier for all classes; h^l and h^u stand side by side in one
-      (`_two_heads`), with the means of the old classes taken anew from their nodes.
-    - One new class: nothing to tell apart, L_BCE and L_NCL are left out.
+      (`_two_heads`), with the means of the old classes recomputed from their nodes.
+    - One new class: there is nothing to separate, L_BCE and L_NCL are left out.
 
     Attributes:
-        epochs: How many, of one step each; released scripts.
+        epochs: Number of epochs, of one step each; released scripts.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         old: Weight of L_CE; released code.
         pairwise: Weight of L_BCE; released code.
         lam: Cosine above which two nodes count as the same class, in L_BCE; released code.
-        omega: Weight of L_MSE once it is in; released script for CIFAR-10.
+        omega: Weight of L_MSE after the ramp-up; released script for CIFAR-10.
         rampup_epochs: T of omega(t); released script for CIFAR-10.
         contrast: beta, weight of L_NCL; released code.
         old_contrast: gamma, weight of L_SCL; released code.
@@ -82,9 +82,9 @@ class NCLNCD:
         hard: Size of N in shares of the memory, 400 of 2000 as released; 0: none.
         tau: Temperature of the contrast l(z, y); released code.
         eta: Size of the perturbation z', SWORD's.
-        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` made
+        new_rows: "concatenated": h^u's rows behind the old head's; "untrained": as `grow` makes
             them.
-        pair_nodes: Above this many new (or old) nodes, an epoch compares pairs of a sample.
+        pair_nodes: Number of new (or old) nodes above which an epoch compares pairs of a sample.
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -115,30 +115,30 @@ class NCLNCD:
         if self.alpha > 1:
             raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
-        g, h_l, nodes = model.encoder(), trained_head(model, "ncl_ncd"), old_and_new(model, given)
-        h_u, m = head_for_new(h_l, given.num_new), len(nodes.old)
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
+        g, h_l, nodes = model.encoder(), trained_head(model, "ncl_ncd"), gather_nodes(model, task)
+        h_u, m = new_head(h_l, task.num_new), len(nodes.old)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             some = sample(len(nodes.new), self.pair_nodes, model.device)
             z = g(nodes.task.graph)[torch.cat([nodes.old, nodes.new[some]])]  # (m + n, hidden)
-            z_prime = perturbed(z, torch.randn_like(z), self.eta)
+            z_prime = perturb(z, torch.randn_like(z), self.eta)
             logits_l, logits_u = h_l(z), h_u(z)  # (m + n, old), (m + n, new)
             prime_l, prime_u = h_l(z_prime), h_u(z_prime)
             parts = {}
             if self.old:
                 parts["old"] = self.old * F.cross_entropy(logits_l[:m], nodes.y_old)
-            if self.pairwise and given.num_new > 1:
+            if self.pairwise and task.num_new > 1:
                 s = similarity_softmax(logits_u[m:], prime_u[m:])
                 parts["pairwise"] = self.pairwise * l_pseudo(s, same_direction(z[m:], self.lam))
             if self.omega:
                 l_mse = l_perturb(logits_l, prime_l) + l_perturb(logits_u, prime_u)
                 parts["consistency"] = self.omega * rampup(epoch, self.rampup_epochs) * l_mse
             unit, unit_prime = F.normalize(z, dim=1), F.normalize(z_prime, dim=1)
-            if self.contrast and given.num_new > 1:
+            if self.contrast and task.num_new > 1:
                 n = len(some)
                 few = torch.randperm(m, device=model.device)[: round(self.hard * n)]
-                near = self.neighbors or max(1, n // (2 * given.num_new))
+                near = self.neighbors or max(1, n // (2 * task.num_new))
                 new, new_prime, old = unit[m:], unit_prime[m:], unit[few]
                 l_ncl = l_neighborhood(new, new_prime, old, near, self.alpha, self.tau)
                 parts["contrast"] = self.contrast * l_ncl
@@ -151,7 +151,7 @@ class NCLNCD:
         history = minimize(
             terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        model = remembered_anew(model, g, nodes)
+        model = refresh_memory(model, g, nodes)
         h = h_u.linear
         return joined_model(
             model, nodes.task, g, h_l, self.new_rows, h, rows=h.weight, history=history

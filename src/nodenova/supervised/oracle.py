@@ -26,18 +26,18 @@ class Oracle:
 
         L = cross-entropy on old and new training nodes
 
-    An encoder of phase 1's kind and depth and a plain linear head begin afresh. They are given what
-    anybody would give them: a hidden size of 64, dropout on the input too, early stopping on
+    An encoder of phase 1's kind and depth and a linear head are trained from scratch, with common
+    choices: a hidden size of 64, dropout on the input too, early stopping on
     validation nodes of all classes (accuracy, then loss). Nothing of phase 1 is used. Without
     validation nodes it runs all its epochs.
 
     Attributes:
-        epochs: At most so many, of one step each.
+        epochs: Largest number of epochs, of one step each.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
-        patience: Epochs without a better validation score after which training stops.
-        hidden: Dimensions of z.
-        dropout: On the input and between layers; by validation nodes (0.5: worse).
+        weight_decay: Weight decay of Adam, as in phase 1.
+        patience: Number of epochs without a better validation score after which training stops.
+        hidden: Number of dimensions of z.
+        dropout: Rate on the input and between layers, chosen on validation nodes (0.5 is worse).
     """
 
     prefers: ClassVar[str] = "gcn"
@@ -53,24 +53,24 @@ class Oracle:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
         old = trained_encoder(model, "oracle")
-        assert given.y is not None
-        assert given.old_ids is not None
-        assert given.old_y is not None
-        assert given.val_ids is not None
-        assert given.val_y is not None
+        assert task.y is not None
+        assert task.old_ids is not None
+        assert task.old_y is not None
+        assert task.val_ids is not None
+        assert task.val_y is not None
         n_old = len(model.classes)
         spec = replace(
             old.spec, hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout
         )
         g = GNN(spec).to(model.device)
-        h = LinearHead(self.hidden, n_old + given.num_new).to(model.device)
-        count = len(given.old_ids) + len(given.ids)
-        wanted = np.concatenate([given.old_ids, given.ids, given.val_ids])
-        graph, at = receptive_subgraph(given.graph, wanted, g)
-        y_train = np.concatenate([given.old_y, n_old + given.y])
-        parts = (at[:count], y_train, at[count:], given.val_y)
+        h = LinearHead(self.hidden, n_old + task.num_new).to(model.device)
+        count = len(task.old_ids) + len(task.ids)
+        wanted = np.concatenate([task.old_ids, task.ids, task.val_ids])
+        graph, at = receptive_subgraph(task.graph, wanted, g)
+        y_train = np.concatenate([task.old_y, n_old + task.y])
+        parts = (at[:count], y_train, at[count:], task.val_y)
         ids, y, val, y_val = (torch.from_numpy(part).to(model.device) for part in parts)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -90,6 +90,6 @@ class Oracle:
             validate=validate if len(val) else None,
             patience=self.patience,
         )
-        # All anew: what was remembered of old classes speaks of another encoder's z.
+        # The statistics of old classes belong to another encoder: all are computed again.
         known = Memory.remember(g, graph, ids, y, h.num_classes)
         return model.grown(encoder=g, head=h, memory=known, history=history)

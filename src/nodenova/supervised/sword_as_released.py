@@ -1,4 +1,4 @@
-"""SWORD as its authors' script for new classes runs it: with the new nodes' labels."""
+"""SWORD as in the authors' script for new classes: with the labels of the new nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.losses import l_distill_global, l_perturb, l_replay, l_self, perturbed_logits
+from nodenova.losses import l_distill_global, l_perturb, l_replay, l_self, perturb_logits
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
@@ -20,7 +20,7 @@ from nodenova.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class SwordAsReleased:
-    """SWORD's released script, with the labels in it: shows what those labels are worth.
+    """SWORD's released script, which uses labels of new nodes: measures what they are worth.
 
     Hou et al., CIKM 2024, released code. Not the paper's method; that is `Sword`.
 
@@ -28,30 +28,30 @@ class SwordAsReleased:
         beta = alpha * rampup(epoch)
 
     - L_CE is cross-entropy of the joint head with the TRUE classes of the new training nodes.
-      L_Pseudo (Eq. 4) is left out, so h^u is trained by nothing but L_Perturb: the verdicts it
-      hands to L_Self are those of a head that was never told anything.
+      L_Pseudo (Eq. 4) is left out, so h^u is trained by nothing but L_Perturb: the
+      predictions it passes to L_Self are those of a head that never learned anything.
     - L_Perturb puts the noise on h^u's logits, with one standard deviation for all nodes and
       classes.
-    - L_Replay draws 2 features a class, with one sigma a dimension for all classes (the mean of
-      theirs, each from the unbiased variance + 1e-5), and leaves out the temperature.
+    - L_Replay draws 2 features per class, with one sigma per dimension for all classes (the mean
+      over classes, each from the unbiased variance + 1e-5), and leaves out the temperature.
     - L_Distill compares all nodes at once: | Z_old/|Z_old| - Z/|Z| |, norms over the whole matrix.
     - Fixed epochs, which the authors choose by dataset; 530 is Cora with GCN. `novel` is 1.8 in the
       script with the labels and 1.2 in the versions without.
 
     It starts from the script's phase 1 (no early stopping; epochs and hidden size by dataset; for
     GAT attention v2 with dropout of 0.6, on the input too), which `nodenova bench` gives it;
-    `nodenova run` and Python start it from what they are told. The script's phase 1 is always the
-    same one, by a fixed seed; here it has the run's.
+    `nodenova run` and Python start it from any model. The script's phase 1 has a fixed seed; here
+    it has the seed of the run.
 
     Attributes:
-        epochs: How many, of one step each, on the whole visible graph.
+        epochs: Number of epochs, of one step each, on the whole visible graph.
         lr: Learning rate of Adam.
-        weight_decay: Of Adam.
+        weight_decay: Weight decay of Adam.
         alpha1: beta1 = alpha1 * rampup, weight of L_Self, Eq. 6.
         alpha2: beta2 = alpha2 * rampup, weight of L_Perturb, Eq. 8.
-        rampup_epochs: How long the ramp-up of beta1 and beta2 takes.
+        rampup_epochs: Number of epochs of the ramp-up of beta1 and beta2.
         eta: Size of the perturbation, Eq. 7.
-        draws: Features drawn per class and epoch, in L_Replay, Eq. 10.
+        draws: Number of features drawn per class and epoch, in L_Replay, Eq. 10.
         omega: omega_fd, weight of L_Distill, Eq. 11.
         novel: Weight of the first three terms.
         base: Weight of the last two; base / novel is lambda of Eq. 14.
@@ -75,23 +75,23 @@ class SwordAsReleased:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
-        g, h_a = model.encoder(), grow(trained_head(model, "sword_as_released"), given.num_new)
-        assert given.y is not None
-        h_u = nn.Linear(g.spec.hidden, given.num_new).to(model.device)
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
+        g, h_a = model.encoder(), grow(trained_head(model, "sword_as_released"), task.num_new)
+        assert task.y is not None
+        h_u = nn.Linear(g.spec.hidden, task.num_new).to(model.device)
         n_old, memory = len(model.classes), model.memory
         per_class = float(memory.classes.dof) / n_old + 1.0
         unbiased = memory.replay.var * per_class / max(per_class - 1.0, 1.0)
         sigma = (unbiased + 1e-5).sqrt().mean(dim=0)  # (hidden,)
-        ids, y = (torch.from_numpy(a).to(model.device) for a in (given.ids, given.y))
+        ids, y = (torch.from_numpy(a).to(model.device) for a in (task.ids, task.y))
         with torch.no_grad():
-            z_old = model.frozen_encoder()(given.graph)  # (N, hidden), the same in every epoch
+            z_old = model.frozen_encoder()(task.graph)  # (N, hidden), the same in every epoch
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z = g(given.graph)  # (N, hidden)
+            z = g(task.graph)  # (N, hidden)
             logits = h_u(z)  # (N, new)
             logits_u, logits_a = logits[ids], h_a(z[ids])
-            logits_prime = perturbed_logits(logits_u, logits, torch.randn_like(logits_u), self.eta)
+            logits_prime = perturb_logits(logits_u, logits, torch.randn_like(logits_u), self.eta)
             y_hat = n_old + logits_u.detach().argmax(dim=1)  # Eq. 5
             noise = torch.randn(self.draws, *memory.replay.mean.shape, device=model.device)
             z_c = (memory.replay.mean + sigma * noise).flatten(0, 1)  # (draws * old, hidden)
@@ -108,5 +108,5 @@ class SwordAsReleased:
         history = minimize(
             terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
         )
-        known = memory.append(Memory.remember(g, given.graph, ids, y, given.num_new))
+        known = memory.append(Memory.remember(g, task.graph, ids, y, task.num_new))
         return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

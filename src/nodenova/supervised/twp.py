@@ -27,7 +27,7 @@ STEP = 1e-3  # of the difference quotient in `total_slope`
 
 @dataclass(frozen=True)
 class TWP:
-    """Topology-aware weight preserving: weights that old labels or attention hang on stay near.
+    """Topology-aware weight preserving: weights that matter for old labels or attention stay near.
 
     Liu, Yang & Wang, "Overcoming Catastrophic Forgetting in Graph Neural Networks", AAAI 2021.
 
@@ -41,15 +41,15 @@ class TWP:
         |I_new|_1 = sum over theta of |dL_new / dtheta|
                                               leaves weights free for later stages
 
-    theta are encoder and old head at the end of phase 1 (theta*); the new rows of the joint head
-    are not held.
+    theta are the parameters of encoder and old head, theta* at the end of phase 1; the new rows of
+    the joint head are free.
 
     What differs from the paper:
 
-    - It is told the task at test time; here one joint head decides, and L_new is over all its
-      logits.
+    - The paper's method is given the task at test time; here one joint head decides, and L_new is
+      over all its logits.
     - The importances are computed when phase 2 begins, from the old training nodes and labels that
-      the entrance hands over for it, instead of being stored at the end of phase 1; no dropout. No
+      the entrance passes on for it, instead of being stored at the end of phase 1; no dropout. No
       old node takes part in training.
     - e is taken from every layer; the released code takes the first, which leaves the upper ones
       without I^topo. It also squares the gradients; here they are as printed.
@@ -58,9 +58,9 @@ class TWP:
       can be minimized as it is.
 
     Attributes:
-        epochs: How many, of one step each.
+        epochs: Number of epochs, of one step each.
         lr: Learning rate of Adam, as in phase 1.
-        weight_decay: Of Adam, as in phase 1.
+        weight_decay: Weight decay of Adam, as in phase 1.
         lambda_l: Weight of I^loss.
         lambda_t: Weight of I^topo.
         beta: Weight of |I_new|_1.
@@ -79,17 +79,17 @@ class TWP:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def learn(self, model: Model, given: LabelledNewTask) -> Model:
+    def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head = trained_head(model, "twp")
-        g, h_a = trained_encoder(model, "twp"), grow(head, given.num_new)
-        assert given.old_ids is not None
-        assert given.old_y is not None
-        old, y_old = (torch.from_numpy(a).to(model.device) for a in (given.old_ids, given.old_y))
-        i_loss, i_topo = importances(g.eval(), head, given.graph, old, y_old)
+        g, h_a = trained_encoder(model, "twp"), grow(head, task.num_new)
+        assert task.old_ids is not None
+        assert task.old_y is not None
+        old, y_old = (torch.from_numpy(a).to(model.device) for a in (task.old_ids, task.old_y))
+        i_loss, i_topo = importances(g.eval(), head, task.graph, old, y_old)
         both = zip(i_loss, i_topo, strict=True)
         weight = [self.lambda_l * a + self.lambda_t * b for a, b in both]
         theta_star = [p.detach().clone() for p in (*g.parameters(), *head.parameters())]
-        subgraph = training_subgraph(model, given)
+        subgraph = training_subgraph(model, task)
         n_old = len(model.classes)
         classify = nn.Sequential(g, h_a)
 
@@ -116,7 +116,7 @@ class TWP:
 def importances(
     g: GNN, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """I^loss and I^topo of every parameter of the encoder and the head, from labelled nodes."""
+    """Return I^loss and I^topo of every parameter of encoder and head, from labelled nodes."""
     parameters = [*g.parameters(), *head.parameters()]
 
     def size_of_gradient(of: Tensor) -> list[Tensor]:
@@ -132,7 +132,7 @@ def importances(
 
 
 def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
-    """Mean over the nodes `ids` of |e_i|^2: all edges (and themselves), all heads, all layers."""
+    """Return the mean over nodes `ids` of |e_i|^2: all edges, self-loops, heads and layers."""
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
     kind, device = g.spec.kind, ids.device
@@ -166,7 +166,7 @@ def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
 def l_preserve(
     theta: Sequence[Tensor], theta_star: Sequence[Tensor], weight: Sequence[Tensor]
 ) -> Tensor:
-    """sum over parameters of weight (theta - theta*)^2."""
+    """Return the sum over parameters of weight (theta - theta*)^2."""
     each = zip(theta, theta_star, weight, strict=True)
     return torch.stack([(w * (a - b).square()).sum() for a, b, w in each]).sum()
 
@@ -174,10 +174,7 @@ def l_preserve(
 def total_slope(
     loss: Callable[[Mapping[str, Tensor]], Tensor], theta: Mapping[str, Tensor]
 ) -> Tensor:
-    """sum of |dloss / dtheta|: the slope along its own signs.
-
-    It is a quotient of differences, which has a gradient.
-    """
+    """Return the sum of |dloss / dtheta| as a difference quotient, which has a gradient."""
     slopes = torch.autograd.grad(loss(theta), list(theta.values()))
     step = {name: STEP * slope.sign() for name, slope in zip(theta, slopes, strict=True)}
     up = loss({name: p + step[name] for name, p in theta.items()})
