@@ -175,7 +175,7 @@ OPTIONS = {
     ),
     "a method that trains on an encoder that does not": (
         ["--num-old", "2", "--method", "sword", "--encoder", "prism"],
-        "sword needs an encoder that is trained: fit with gcn, gat or sage, not prism",
+        "sword needs an encoder that can be trained: fit with gcn, gat or sage, not prism",
     ),
     "epochs": (
         ["--num-old", "2", "--method", "sword", "--fit-epochs", "0"],

@@ -49,5 +49,5 @@ def test_fpr95_counts_new_nodes_where_the_recall_of_old_ones_is_nearest_to_95(
 
 def test_one_kind_alone_cannot_be_graded() -> None:
     for is_new in (np.zeros(3, dtype=bool), np.ones(3, dtype=bool)):
-        with pytest.raises(SettingError, match="where there are nodes of both"):
+        with pytest.raises(SettingError, match="need nodes of old and of new"):
             detection_scores(np.array([0.1, 0.2, 0.3]), is_new)

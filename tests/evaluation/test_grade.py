@@ -9,7 +9,7 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.evaluation.grade import Grade, forgetting, grade
-from nodenova.model.model import frozen
+from nodenova.nn.training import freeze
 
 
 def test_confusion_counts_what_predict_says(discovered, tasks) -> None:
@@ -111,7 +111,7 @@ def test_old_classes_are_told_apart_where_a_new_one_has_all_the_probability(
     exam, head = tasks[2], discovered.head()
     with torch.no_grad():
         head.linear.bias[2] += 100.0  # over a temperature of 0.1
-    loud = replace(discovered, _head=frozen(head))
+    loud = replace(discovered, _head=freeze(head))
     assert (loud.predict_proba(exam.graph)[:, :2] == 0).all()
     assert loud.predict(exam.graph).tolist() == [2] * 120
     assert len(np.unique(discovered.predict_proba(exam.graph)[exam.ids][:, :2].argmax(axis=1))) == 2

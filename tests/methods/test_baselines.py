@@ -346,5 +346,5 @@ def test_every_number_among_the_settings_is_checked(name: str) -> None:
 
 @every_method
 def test_the_closed_form_encoder_is_refused(name: str, tasks) -> None:
-    with pytest.raises(SettingError, match=f"{name} needs an encoder that is trained"):
+    with pytest.raises(SettingError, match=f"{name} needs an encoder that can be trained"):
         nova.discover(nova.fit(tasks[0]), tasks[1], FAST[name])

@@ -83,7 +83,7 @@ def test_the_default_is_prism_on_its_own_encoder(tasks) -> None:
 def test_a_method_that_trains_says_so_on_an_encoder_that_is_computed(tasks) -> None:
     with pytest.raises(
         SettingError,
-        match="sword needs an encoder that is trained: fit with gcn, gat or sage, not prism",
+        match="sword needs an encoder that can be trained: fit with gcn, gat or sage, not prism",
     ):
         nova.discover(nova.fit(tasks[0]), tasks[1], nova.Sword())
 

@@ -84,7 +84,7 @@ def test_what_is_needed_must_be_there(fitted, given) -> None:
     }
     for need, words in words_for.items():
         with pytest.raises(
-            SettingError, match=f"Bystander needs {words}, which the task does not give"
+            SettingError, match=f"Bystander needs {words}, which the task does not have"
         ):
             discover_supervised(fitted, bare, bystander(need))
     with pytest.raises(SettingError, match="must then need old_nodes too"):
@@ -181,5 +181,5 @@ def test_the_two_rooms_share_no_name_and_both_are_made_from_text(given) -> None:
         match="unknown method 'sword'; known: autonovel_ncd, cpca, dtc_ncd, er_gnn, gem",
     ):
         get_method("sword", {}, LABELLED)
-    with pytest.raises(SettingError, match="gem needs an encoder that is trained"):
+    with pytest.raises(SettingError, match="gem needs an encoder that can be trained"):
         choose_encoder("gem", "prism", LABELLED)

@@ -285,5 +285,5 @@ def test_settings_as_text_and_what_must_be_there(fitted, given) -> None:
     assert get_method("autonovel_ncd", {"incremental": "false"}, LABELLED) == LABELLED[
         "autonovel_ncd"
     ](incremental=False)
-    with pytest.raises(SettingError, match="ncl_ncd needs old nodes, which the task does not give"):
+    with pytest.raises(SettingError, match="ncl_ncd needs old nodes, which the task does not have"):
         discover_supervised(fitted, LabelledNewTask(given.graph, given.ids, 2), FAST["ncl_ncd"])
