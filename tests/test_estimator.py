@@ -150,7 +150,7 @@ def test_suggestions_and_nodes_that_fit_none_are_told(
     assert found.run_.fits_none.sum() == len(found.suggestions().none) > 0
     with pytest.raises(NodenovaError, match="none_share is a share from 0 to below 1, not 1"):
         NodeDiscoverer(2, none_share=1).fit(data.graph, half)
-    with pytest.raises(NodenovaError, match="is told by labelled nodes, on the prism encoder only"):
+    with pytest.raises(NodenovaError, match="found by labelled nodes and the prism encoder"):
         NodeDiscoverer(
             2, method="frozen_kmeans", encoder="gcn", fit_settings={"epochs": 2}, none_share=0.1
         ).fit(data.graph, half)

@@ -36,8 +36,8 @@ from nodenova.data.labels import LabelledGraph, OldTask
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.model.similarity import evidence
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.review.cross_validation import best_fits, held_out
-from nodenova.review.suggest import MIN_WRONG
+from nodenova.review.cross_validation import best_fits, cross_validate
+from nodenova.review.suggestions import MIN_WRONG
 
 TASKS = range(6)  # of learn_counting.py: 30, 50, 70, 90 and 100 % known, and none
 OFF = (-1, 0, 1, 2)  # how far off the number is that is asked for
@@ -121,7 +121,7 @@ def none_of(
     """
     row = np.full(len(z), -1)
     row[first.train_ids] = first.train_y
-    judged, fit = held_out(model, z, row), best_fits(model, z)[ids]
+    judged, fit = cross_validate(model, z, row), best_fits(model, z)[ids]
     assert judged is not None
     said = []
     for share in NONE_SHARES:
@@ -147,7 +147,7 @@ def wrong_labels(
     found = nova.discover(nova.fit(replace(first, train_y=y), seed=seed), task, seed=seed)
     row = np.full(labelled.graph.num_nodes, -1)
     row[first.train_ids] = y
-    judged = held_out(found, found.embed(labelled.graph), row)
+    judged = cross_validate(found, found.embed(labelled.graph), row)
     assert judged is not None
     at = np.searchsorted(judged.ids, first.train_ids)
     p = np.nan_to_num(judged.p[at])

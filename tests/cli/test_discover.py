@@ -105,7 +105,7 @@ def test_unlabelled_nodes_of_known_topics_are_told_from_new_ones(tmp_path: Path)
     mixed_tables(tmp_path / "data")
     asked = ["discover", *files(tmp_path / "data"), *COLUMNS, "--num-new", 2]
     said = nodenova(*asked, "--out", tmp_path / "run")
-    assert "2 classes were asked for; " in said
+    assert "You asked for 2 new classes; " in said
     y = nova.synthetic(nodes=240, classes=5, words=120, seed=4).y
     hidden = [i for i in range(0, 200, 3) if y[i] < 3]
     names = [line["name"] for line in table(tmp_path / "run" / "predictions.csv")]
@@ -180,7 +180,7 @@ def test_labels_in_discovered_classes_are_said_loudly_and_kept_unless_told_other
     result = CliRunner().invoke(
         app, [str(a) for a in [*asked, "--out", tmp_path / "run"]], catch_exceptions=False
     )
-    sentence = r"warning: (\d+) of your \d+ labelled nodes look like discovered classes, most in '"
+    sentence = r"warning: The model would move (\d+) of your \d+ labelled nodes into"
     (number,) = re.findall(sentence, result.stderr)
     assert int(number) >= 8
     page = (tmp_path / "run" / "report.html").read_text()

@@ -112,7 +112,7 @@ def test_commands_speak_of_known_and_discovered_classes(said: dict[str, str]) ->
     for command, text in said.items():
         assert not RESEARCH.search(text), f"{command}: {text}"
     assert "unknown classes  probability" in said["count"]
-    assert "2 classes were asked for; " in said["discover"]
+    assert "You asked for 2 new classes; " in said["discover"]
     page = (Path(said["place"]) / "mine" / "report.html").read_text()
     shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert "Discovered classes" in shown

@@ -61,7 +61,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, y: np.ndarray) -> Path:
     asked = ["--num-new", 1, "--none-share", 0.1, "--out", folder / "run"]
     said = nodenova("discover", *files, *columns, *asked)
     assert "Suggested:" in said
-    assert "none of the classes (so would 10% of the nodes of known classes)" in said
+    assert "none of the classes (so would 10% of known-class nodes by mistake)" in said
     return folder / "run"
 
 
@@ -74,7 +74,7 @@ def test_labels_of_the_run_and_of_later_files_are_kept_and_compared(
     files = write(tmp_path / "later", NODES, later | {wrong: "birds", odd: "bees"})
     asked = ["predict", run, *files, "--label-column", "topic"]
     said = nodenova(*asked, "--out", tmp_path / "p.csv")
-    assert "1 label means no class of the model and is ignored: 'bees'" in said
+    assert "1 label is not a class of the model and is ignored: 'bees'" in said
     table = rows(tmp_path / "p.csv")
     first = rows(run / "predictions.csv")
     for i in range(NODES):
@@ -131,7 +131,7 @@ def test_the_share_of_nodes_that_fit_none_is_that_of_the_run_unless_given(
     assert none("--none-share", 0) is None
     with pytest.raises(NodenovaError, match="--none-share must be at least 0"):
         nodenova("predict", run, "--none-share", 2, "--out", tmp_path / "no.csv")
-    with pytest.raises(NodenovaError, match="is told by labelled nodes"):
+    with pytest.raises(NodenovaError, match="found by labelled nodes"):
         nodenova("predict", run / "model", *files_of(run), "--none-share", 0.1, "-q")
     assert not (tmp_path / "no.csv").exists()
 

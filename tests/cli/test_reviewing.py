@@ -115,9 +115,9 @@ def test_saved_decisions_are_taken_back_one_by_one_and_become_labels(
     assert labels[0] == "node,label,why"
     assert "n3,fish,moved" in labels
     said = nodenova("undo", run)
-    assert "Taken back: “n3” is of class 2." in said
+    assert "Taken back: Moved “n3” to class 2." in said
     assert "1 decision is part of the model." in said
-    with pytest.raises(SettingError, match="2 cannot be taken back: the run has only one"):
+    with pytest.raises(SettingError, match="cannot undo 2 decisions: the run has 1 saved decision"):
         nodenova("undo", run, "--last", 2)
     nodenova("undo", run, "-q")
     assert load_model(run / "model").class_names == model.class_names
@@ -141,9 +141,9 @@ def test_a_review_opens_without_loading_pytorch(run: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from nodenova.cli.review import Desk\n"
-        "from nodenova.review.page_cache import kept_page\n"
+        "from nodenova.review.review_file import cached_page\n"
         "from nodenova.runs.server import ReviewServer\n"
-        "desk = Desk(Path(sys.argv[1]), kept_page(Path(sys.argv[1])), True)\n"
+        "desk = Desk(Path(sys.argv[1]), cached_page(Path(sys.argv[1])), True)\n"
         "print(len(desk.page()) > 1000, 'torch' in sys.modules)\n"
     )
     done = subprocess.run(

@@ -104,7 +104,7 @@ def test_a_confusion_is_drawn_before_and_after_matching() -> None:
     texts = [t.text for t in ElementTree.fromstring(after).iter(f"{SVG}text")]
     assert {"b = new-2", "c = new-1", "new-3, no partner"} <= set(texts)
     hints = [t.text for t in ElementTree.fromstring(before).iter(f"{SVG}title")]
-    assert f"true c, predicted {HOSTILE}: 1 of 1,235 nodes (0.1 %)" in hints
+    assert f"true c, predicted {HOSTILE}: 1 of 1,235 nodes (0.1%)" in hints
 
 
 def test_a_class_that_was_not_found_is_said_to_be_so() -> None:

@@ -39,7 +39,7 @@ def test_each_seed_is_scored_by_the_headline_matching() -> None:
 
 def test_one_seed_has_no_spread_and_every_score_is_explained() -> None:
     tables = score_tables([GradedRun.from_json(document())])
-    assert tables.spread == "one seed, so there is no spread to show"
+    assert tables.spread == "one run"
     assert not [cell for line in tables.by_matching[1:] for cell in line if "±" in cell]
     explained = [name for name, _ in tables.meanings]
     shown = [score.long for score in (SCORES | ONCE | SECONDS).values()]

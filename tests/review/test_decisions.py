@@ -146,10 +146,10 @@ def test_a_wrong_decision_is_named_and_none_is_taken(
     ("message", "change"),
     [
         ("not a review", {"format": "nodenova model"}),
-        ("version 2 of another nodenova", {"version": 2}),
-        ("has extra, which no review has", {"extra": 1}),
+        ("review of version 2", {"version": 2}),
+        ("unknown keys: extra", {"extra": 1}),
         ("list of decisions", {"decisions": {"do": "rename"}}),
-        ("names its model", {"model": None}),
+        ("needs a model", {"model": None}),
         ("another model", {"model": "0" * 64}),
     ],
 )

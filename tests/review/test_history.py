@@ -12,8 +12,7 @@ import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
 from nodenova.model.saving import weights_digest
-from nodenova.review.page_cache import kept_page
-from nodenova.review.review_file import History, Review
+from nodenova.review.review_file import History, Review, cached_page
 from nodenova.runs.folder import DiscoveryFolder
 from nodenova.runs.run import DiscoveryRun
 
@@ -66,7 +65,7 @@ def test_decisions_are_kept_in_order_and_the_last_ones_are_taken_back(
     assert state(folder) == second
     assert folder.undo() == History(5, ())
     assert state(folder) == first
-    with pytest.raises(SettingError, match="the run has no saved decision"):
+    with pytest.raises(SettingError, match="the run has 0 saved decisions"):
         folder.undo()
     assert History.read(folder.path).revision == 5
 
@@ -138,15 +137,15 @@ def test_a_node_is_moved_where_nobody_had_labelled_any(found: DiscoveryRun, tmp_
 def test_the_page_of_a_run_is_served_as_it_is_until_the_run_changes(
     folder: DiscoveryFolder,
 ) -> None:
-    page = kept_page(folder.path)
+    page = cached_page(folder.path)
     assert page == folder.desk().page()
     desk = folder.desk()
     desk.save(review(folder, Rename(3, "fish")))
-    assert kept_page(folder.path) is None  # of the model before
+    assert cached_page(folder.path) is None  # of the model before
     folder.report()
-    assert kept_page(folder.path) == desk.page()
+    assert cached_page(folder.path) == desk.page()
     (folder.path / "report.html").unlink()
-    assert kept_page(folder.path) is None
+    assert cached_page(folder.path) is None
 
 
 def test_the_map_is_laid_out_once(folder: DiscoveryFolder, monkeypatch: pytest.MonkeyPatch) -> None:

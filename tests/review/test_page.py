@@ -20,12 +20,10 @@ from nodenova.model.decisions import Rename
 from nodenova.model.info import Feature
 from nodenova.report.charts import before_and_after_matching
 from nodenova.report.html import GLOSSARY, policy_hash
-from nodenova.review import sections
-from nodenova.review.page import review_page
-from nodenova.review.page_cache import as_served, is_current
-from nodenova.review.page_data import LISTED, NOBODY, PageData, collect, first_new_id
-from nodenova.review.review_file import History
-from nodenova.review.trust import HeldOutScores
+from nodenova.review.cross_validation import HeldOutScores
+from nodenova.review.page import answers, class_cards, review_page
+from nodenova.review.page_data import LISTED, NO_CLASS, PageData, collect, first_new_id
+from nodenova.review.review_file import History, as_served, is_current
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
 WITHOUT_CONTENT = {"meta", "link", "input"}
@@ -116,7 +114,7 @@ def test_only_its_own_scripts_and_style_run_and_nothing_is_fetched(
 def test_the_page_answers_first_what_was_found_whether_to_trust_it_and_what_next(
     page: Page, story: PageData
 ) -> None:
-    top = page.text.partition("Colour by")[0]
+    top = page.text.partition("Color by")[0]
     assert "What was found" in top
     assert "Can I trust it?" in top
     assert "What next?" in top
@@ -124,34 +122,32 @@ def test_the_page_answers_first_what_was_found_whether_to_trust_it_and_what_next
     stages = (*story.stages[:-1], replace(story.stages[-1], mixed=True, count=count))
     scores = HeldOutScores(((8, 9),) * len(story.classes), (9, 9), (7, 9))
     told = replace(story, stages=stages, held_out=scores)
-    top = Page(review_page(told)).text.partition("Colour by")[0]
-    assert count.sentence().partition(" Whoever")[0] in top
-    assert "Your 18 labels, each judged without itself: 89% land in their class" in top
-    found = sections.answers(told, sections.cards(told)).found
+    top = Page(review_page(told)).text.partition("Color by")[0]
+    assert count.finding in top
+    assert "--num-new" not in top
+    assert "Cross-check on your 18 labels: 89% correct" in top
+    found = answers(told, class_cards(told)).found
     assert {number for number, _ in found} == {i for i, c in enumerate(told.classes) if c.stage}
     assert [size for _, size in found] == sorted(c.size for c in told.classes if c.stage)[::-1]
 
 
-def test_a_discovered_class_has_a_verdict_and_no_confidence_and_known_ones_are_folded_away(
-    page: Page, story: PageData
-) -> None:
+def test_a_discovered_class_has_a_verdict_and_known_ones_are_folded_away(story: PageData) -> None:
     stages = (*story.stages[:-1], replace(story.stages[-1], found_in={2: (3, 12)}))
     classes = tuple(replace(c, labelled=10, two=0.4 if c.id == 3 else 0.1) for c in story.classes)
     told = replace(story, stages=stages, classes=classes)
-    said = {card.info.id: card.trust for card in sections.cards(told)}
+    said = {card.info.id: card.trust for card in class_cards(told)}
     assert [said[0], said[1]] == [None, None]
     assert said[2].level == "doubt"
     assert "Found in 3 of 12 groupings." in said[2].reasons
     assert any(reason.startswith("May be two classes (40%)") for reason in said[3].reasons)
     assert "Found in 3 of 12 groupings." in Page(review_page(told)).text
-    assert "confidence" not in page.text
     folded = review_page(story).partition('<details id="known">')[2].partition("</section>")[0]
     assert folded.count("data-card=") == 2
 
 
 def test_every_measure_on_a_card_has_its_meaning_beside_it(page: Page) -> None:
     meant = {attrs.get("title") for tag, attrs in page.tags if tag == "abbr"}
-    assert {GLOSSARY[term] for term in ("cohesion", "clear-cut", "own edges", "cosine")} <= meant
+    assert {GLOSSARY[term] for term in ("cohesion", "confidence", "own edges", "cosine")} <= meant
 
 
 def test_what_a_class_has_less_of_is_said_as_low(story: PageData) -> None:
@@ -163,9 +159,9 @@ def test_a_page_is_made_served_to_the_letter_and_known_to_be_out_of_date(story: 
     history = History(3, (Rename(2, "x"),))
     plain = review_page(replace(story, history=history))
     assert as_served(plain) == review_page(replace(story, history=history), served=True)
-    assert is_current(plain, story.model, story.edits, 3)
-    assert not is_current(plain, story.model, story.edits, 4)
-    assert not is_current(plain, story.model, story.edits + 1, 3)
+    assert is_current(plain, story.model_hash, story.edits, 3)
+    assert not is_current(plain, story.model_hash, story.edits, 4)
+    assert not is_current(plain, story.model_hash, story.edits + 1, 3)
     assert not is_current(plain, "0" * 64, story.edits, 3)
 
 
@@ -199,9 +195,9 @@ def test_many_labels_in_discovered_classes_are_said_at_the_top(story: PageData) 
         for info in story.classes
     )
     text = Page(review_page(replace(story, classes=classes))).text
-    assert " labelled nodes look like discovered classes, most in 'c" in text.split("What was")[0]
+    assert " labelled nodes into new classes, most into 'c" in text.split("What was")[0]
     few = tuple(replace(info, labelled=0 if info.stage else 100) for info in classes)
-    assert "labelled nodes look" not in Page(review_page(replace(story, classes=few))).text
+    assert "labelled nodes into" not in Page(review_page(replace(story, classes=few))).text
 
 
 def test_equal_stories_give_equal_pages(
@@ -212,7 +208,7 @@ def test_equal_stories_give_equal_pages(
         model,
         labelled.graph,
         title=story.title,
-        model_hash=story.model,
+        model_hash=story.model_hash,
         answers=(labelled.y, labelled.class_names),
         facts=story.facts,
         versions=story.versions,
@@ -249,7 +245,7 @@ def test_it_says_what_the_model_says(
     around = labelled.graph.adjacency.toarray() @ np.eye(len(ids))[best[:, 0]]
     for i in range(240):
         for c, count in zip(near[i], counts[i], strict=True):
-            assert count == (0 if c == NOBODY else around[i, c])
+            assert count == (0 if c == NO_CLASS else around[i, c])
 
 
 def test_moved_nodes_and_doubts(
@@ -270,11 +266,9 @@ def test_moved_nodes_and_doubts(
         doubtful = (p.max(axis=1) < 0.5) | (one_new & (margin < 0.2))
         mine = [i for i in np.flatnonzero(doubtful) if {*best[i].tolist()} == between]
         assert pair.total == len(mine)
-        listed = [node for node, _, _ in pair.nodes]
-        assert listed == sorted(mine, key=lambda i: margin[i])[:8]
-        for node in listed:
-            d = story.ambiguous[node]
-            neighbors = labelled.graph.adjacency[[node]].indices
+        assert [d.node for d in pair.nodes] == sorted(mine, key=lambda i: margin[i])[:8]
+        for d in pair.nodes:
+            neighbors = labelled.graph.adjacency[[d.node]].indices
             assert {d.first, d.second} == between
             assert d.in_first == (p.argmax(axis=1)[neighbors] == d.first).sum()
             assert d.in_second == (p.argmax(axis=1)[neighbors] == d.second).sum()
@@ -295,7 +289,7 @@ def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(
     )
     shown = len(told.nodes.names)
     assert shown < 240
-    assert f"A map of {shown} of 240 nodes" in Page(review_page(told)).text
+    assert f"a sample of {shown} nodes" in Page(review_page(told)).text
     assert sum(c.size or 0 for c in told.classes) == 240
     assert set(told.nodes.best[:, 0].tolist()) == {i for i, c in enumerate(told.classes) if c.size}
     for c in told.classes:

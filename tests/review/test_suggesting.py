@@ -14,7 +14,7 @@ import nodenova as nova
 from nodenova.errors import SettingError, StorageError
 from nodenova.files import to_json
 from nodenova.model.decisions import Merge, Relabel, Split
-from nodenova.review.cross_validation import held_out
+from nodenova.review.cross_validation import cross_validate
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
@@ -75,7 +75,7 @@ def test_a_label_does_not_speak_for_itself(made: Made) -> None:
     node = int(np.flatnonzero(few == 0)[0])
     moved = few.copy()
     moved[node] = 1
-    said = held_out(made.model, z, moved)
+    said = cross_validate(made.model, z, moved)
     assert said is not None
     p = said.p[np.searchsorted(said.ids, node)]
     assert p.argmax() == 0
@@ -85,7 +85,7 @@ def test_the_only_label_of_a_class_is_not_judged(made: Made) -> None:
     z, row = made.model.embed(made.data.graph), made.y.copy()
     mine = np.flatnonzero(row == 1)
     row[mine[1:]] = -1
-    said = held_out(made.model, z, row)
+    said = cross_validate(made.model, z, row)
     assert said is not None
     at = np.searchsorted(said.ids, mine[0])
     assert np.isnan(said.p[at]).all()
@@ -114,8 +114,8 @@ def test_about_the_asked_share_of_known_nodes_fits_none_and_most_of_unknown_ones
     [
         (1.0, "all", "none_share is a share from 0 to below 1, not 1"),
         (-0.1, "all", "none_share is a share from 0 to below 1, not -0.1"),
-        (0.001, "all", "takes at least 999 labelled nodes to tell, and there are 230"),
-        (0.1, "none", "is told by labelled nodes, on the prism encoder only"),
+        (0.001, "all", "needs at least 999 labelled nodes, and there are 230"),
+        (0.1, "none", "found by labelled nodes and the prism encoder"),
     ],
 )
 def test_a_share_that_cannot_be_told_is_refused(
@@ -170,10 +170,10 @@ def test_suggestions_come_back_from_json_and_name_their_decisions(tmp_path: Path
     ]
     names = {1: "elm", 2: "ash", 4: "new-4"}
     said = told.sentences(names)
-    assert said[0] == "'ash' looks like two classes, with a probability of 90%"
-    assert said[1].startswith("'elm' and 'new-4' look like one class: ")
+    assert said[0] == "'ash' is 90% likely to be two classes"
+    assert said[1].endswith("likely to be the same class")
     assert said[2] == (
-        "2 labels look wrong, the first: 'n7' is labelled 'oak' and looks like 'new-4' (95%)"
+        "2 labels look wrong, the first: 'n7' is labelled 'oak' but looks like 'new-4' (95%)"
     )
     assert said[3].startswith("2 nodes fit none of the classes (so would 10% of")
     assert told.sentences(names, 1) == said[:1]

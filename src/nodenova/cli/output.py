@@ -48,11 +48,11 @@ def print_kept_suggestions(path: Path, most: int | None = MOST) -> None:
         path: Of the folder.
         most: How many lines at the most.
     """
-    from nodenova.review.page_cache import kept_names
+    from nodenova.review.review_file import cached_names
     from nodenova.review.suggestions import Suggestions
 
     if (path / "suggestions.json").is_file():
-        _print(Suggestions.load(path).sentences(kept_names(path), most))
+        _print(Suggestions.load(path).sentences(cached_names(path), most))
 
 
 def _print(said: Sequence[str]) -> None:
@@ -137,8 +137,8 @@ class PageOptions:
 def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:
     """How many new classes there seem to be, and what speaks against them."""
     print_notes(notes)
-    if run.verdict is not None:
-        out.print(f"{escape(run.verdict.sure)}\n", highlight=False, soft_wrap=True)
+    if run.verdict:
+        out.print(f"{escape(run.verdict)}\n", highlight=False, soft_wrap=True)
     if run.warning:
         warning = f"[bold yellow]warning:[/] [bold]{escape(run.warning)}[/]"
         err.print(warning, highlight=False, soft_wrap=True)

@@ -109,11 +109,11 @@ def review(
     """
     import webbrowser
 
-    from nodenova.review.page_cache import kept_page
+    from nodenova.review.review_file import cached_page
     from nodenova.runs.server import ReviewServer
 
     run_document(run_path)
-    desk = Desk(run_path, kept_page(run_path), quiet)
+    desk = Desk(run_path, cached_page(run_path), quiet)
     desk.page()
     with ReviewServer(desk.page, desk.save, port, desk.undo) as server:
         out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)

@@ -1,3 +1,1 @@
-"""What pages share: skeleton, style sheet, macros, the map's scripts, score tables."""
-
-from __future__ import annotations
+"""What pages share: skeleton, style, macros, the map and its scripts, charts, score tables."""

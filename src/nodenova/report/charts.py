@@ -1,15 +1,7 @@
-"""Curves as SVG: losses over epochs, scores over the values of a setting.
+"""Charts as SVG without scripts: confusion matrices, losses over epochs, scores over settings.
 
-No script; the ink is the page's.
-
-What drawings have in common: the frame, names as text, colors.
-
-Lines differ in color, dash and marker, classes in color and shape, so that neither color vision
-nor a printer matters.
-
-Confusion matrices as SVG.
-
-True classes down, predicted classes across, shaded by the share of the true class.
+Lines differ in color, dash and marker, classes in color and shape, so that they stay apart for
+every kind of color vision and in print. `what` is always the description for screen readers.
 """
 
 from __future__ import annotations
@@ -22,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from markupsafe import Markup
 
+from nodenova.display import percent
 from nodenova.evaluation import metrics
 
-# Seven colors that stay apart for every kind of color vision (Paul Tol's "vibrant"), on white and
-# on black.
+# Paul Tol's "vibrant" palette: apart for every kind of color vision, on white and on black.
 COLORS = ("#0077bb", "#ee7733", "#009988", "#cc3311", "#33bbee", "#ee3377", "#999999")
 ORANGE = COLORS[1]
 BLUES = ("#f2f6fb", "#c3d9ee", "#7fb2da", "#3a7fbd", "#0b4a8b")  # from nothing to all
@@ -34,21 +26,18 @@ MAX_LETTERS = 24  # of a name in a drawing
 
 
 def text(value: object) -> str:
-    """A name as text, never markup, on one line."""
+    """Escape a name and put it on one line."""
     return html.escape(" ".join(str(value).split()))
 
 
 def short(name: object, letters: int = MAX_LETTERS) -> str:
-    """A name that is cut where it is long; not escaped."""
-    said = " ".join(str(name).split())
-    return said if len(said) <= letters else said[: letters - 1] + "…"
+    """Shorten a name; not escaped."""
+    line = " ".join(str(name).split())
+    return line if len(line) <= letters else line[: letters - 1] + "…"
 
 
 def svg(width: float, height: float, what: str, parts: Iterable[str]) -> Markup:
-    """A figure of its own that can also stand in a page.
-
-    `what` is read out to those who cannot see it.
-    """
+    """Wrap parts into an SVG that can stand alone or in a page."""
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}" role="img" aria-label="{text(what)}" '
@@ -58,7 +47,7 @@ def svg(width: float, height: float, what: str, parts: Iterable[str]) -> Markup:
 
 
 def blue(share: float) -> str:
-    """The color of a share from 0 to 1 on the scale of blues."""
+    """Color of a share from 0 to 1 on the scale of blues."""
     at = min(max(share, 0.0), 1.0) * (len(BLUES) - 1)
     i = min(int(at), len(BLUES) - 2)
     low, high = ([int(BLUES[k][c : c + 2], 16) for c in (1, 3, 5)] for k in (i, i + 1))
@@ -79,26 +68,20 @@ def confusion(
     predicted: Sequence[str] | None = None,
     counts: np.ndarray | None = None,
 ) -> Markup:
-    """Percent of each true class by predicted class; orange lines part old from new.
+    """Draw a confusion matrix: true classes down, predicted across; orange lines part old from new.
 
-    Args:
-        what: Read out to those who cannot see it.
-        share: (true, predicted) in percent; what a cell says unless there are counts.
-        names: Of the true classes.
-        n_old: How many of these are old.
-        predicted: Names of the columns: of the true classes unless given, and "no partner" for
-            further ones.
-        counts: (true, predicted) nodes: said instead of percent, with both where the pointer rests.
+    `share` is (true, predicted) in percent. Cells show `counts` if given, with a hint. Names of the
+    columns default to the true classes and "no partner".
     """
     n_true, n_columns = share.shape
     across_full = (
         [*names, *[NO_PARTNER] * (n_columns - n_true)] if predicted is None else list(predicted)
     )
-    said = [short(name) for name in names]
+    down = [short(name) for name in names]
     across = [short(name, 2 * MAX_LETTERS) for name in across_full]
-    shown = share.round().astype(int) if counts is None else counts
-    cell = max(30.0, 10 + 6.5 * len(f"{shown.max(initial=0):,}"))
-    left = 18 + 6.6 * max(map(len, said))
+    numbers = share.round().astype(int) if counts is None else counts
+    cell = max(30.0, 10 + 6.5 * len(f"{numbers.max(initial=0):,}"))
+    left = 18 + 6.6 * max(map(len, down))
     upright = 7 * max(map(len, across)) <= cell
     bottom = 34.0 if upright else 24 + 6.4 * max(map(len, across))
     width, height = left + n_columns * cell + 6, 6 + n_true * 30.0 + bottom
@@ -106,18 +89,18 @@ def confusion(
     for i in range(n_true):
         middle = 6 + (i + 0.5) * 30 + 4
         parts.append(
-            f'<text x="{left - 6:.1f}" y="{middle:g}" text-anchor="end">{text(said[i])}</text>'
+            f'<text x="{left - 6:.1f}" y="{middle:g}" text-anchor="end">{text(down[i])}</text>'
         )
         for j in range(n_columns):
             at = f'x="{left + j * cell + 0.5:.1f}" y="{6 + i * 30 + 0.5:g}"'
             at += f' width="{cell - 1:g}" height="29"'
             hint = "" if counts is None else _hint(names[i], across_full[j], counts[i], j)
             parts.append(f'<rect {at} fill="{blue(share[i, j] / 100)}">{hint}</rect>')
-            if shown[i, j]:
+            if numbers[i, j]:
                 ink = "#fff" if share[i, j] > 60 else "#111"
                 where = f'x="{left + (j + 0.5) * cell:.1f}" y="{middle:g}" pointer-events="none"'
                 look = f'text-anchor="middle" fill="{ink}" font-size="11"'
-                parts.append(f"<text {where} {look}>{shown[i, j]:,}</text>")
+                parts.append(f"<text {where} {look}>{numbers[i, j]:,}</text>")
     for j, name in enumerate(across):
         x, y = left + (j + 0.5) * cell, 6 + n_true * 30 + 8
         flat = f'x="{x:.1f}" y="{y + 8:g}" text-anchor="middle"'
@@ -141,33 +124,25 @@ def before_and_after_matching(
     predicted_sizes: Sequence[int],
     called: Mapping[int, str] | None = None,
 ) -> Mapping[str, Markup]:
-    """The confusion of one graded run: as predicted, and with discovered classes at true ones.
+    """Draw the confusion of one graded run as predicted, and after matching; two drawings by title.
 
-    Args:
-        counts: (true, predicted) nodes.
-        names: Of the true classes.
-        n_old: How many of these are old.
-        sizes: How many true classes each phase brought, as for `metrics.match_block`.
-        predicted_sizes: How many predicted ones.
-        called: Names of discovered classes by id, where they have any.
-
-    Returns:
-        Two drawings by their titles.
+    `sizes` and `predicted_sizes` are as for `metrics.match_block`; `called` has names of discovered
+    classes by id.
     """
     matched = metrics.match_block(counts, sizes, predicted_sizes)
-    said = [
+    across = [
         (called or {}).get(i, name)
         for i, name in enumerate(predicted_names(names, n_old, counts.shape[1]))
     ]
-    partner = {int(t): said[p] for p, t in enumerate(matched) if t >= n_old}
+    partner = {int(t): across[p] for p, t in enumerate(matched) if t >= n_old}
     found = [
         f"{name} = {partner[t]}" if t in partner else f"{name}, not found"
         for t, name in enumerate(names)
         if t >= n_old
     ]
-    extra = [f"{said[p]}, {NO_PARTNER}" for p in np.flatnonzero(matched < 0)]
+    extra = [f"{across[p]}, {NO_PARTNER}" for p in np.flatnonzero(matched < 0)]
     views = {
-        "Before matching": (counts, said),
+        "Before matching": (counts, across),
         "After matching (block)": (
             metrics.matched_confusion(counts, matched),
             [*names[:n_old], *found, *extra],
@@ -179,34 +154,26 @@ def before_and_after_matching(
             shares(view),
             names,
             n_old,
-            predicted=across,
+            predicted=columns,
             counts=view,
         )
-        for title, (view, across) in views.items()
+        for title, (view, columns) in views.items()
     }
 
 
 def predicted_names(names: Sequence[str], n_old: int, n_predicted: int) -> list[str]:
-    """What predicted classes are called before they are matched.
-
-    Old ones have their names, discovered ones are new-<id>.
-
-    Examples:
-        >>> predicted_names(["cell", "gene", "virus"], 2, 4)
-        ['cell', 'gene', 'new-2', 'new-3']
-    """
+    """Names of predicted classes before matching: old ones their own, discovered ones new-<id>."""
     return [*names[:n_old], *(f"new-{i}" for i in range(n_old, n_predicted))]
 
 
 def shares(counts: np.ndarray) -> np.ndarray:
-    """Percent of each line."""
+    """Percent of each row."""
     return 100 * counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
 
 
 def _hint(true: str, predicted: str, line: np.ndarray, j: int) -> str:
     of = int(line.sum())
-    percent = 100 * line[j] / max(of, 1)
-    nodes = f"{line[j]:,} of {of:,} nodes ({percent:.1f} %)"
+    nodes = f"{line[j]:,} of {of:,} nodes ({percent(line[j] / max(of, 1), 1)})"
     return f"<title>{text(f'true {true}, predicted {predicted}: {nodes}')}</title>"
 
 
@@ -223,17 +190,10 @@ class Measured(Protocol):
 
 
 def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
-    """One line a term over the epochs.
+    """Draw one line per loss term over the epochs; "" without losses.
 
-    The scale is logarithmic where no loss is negative and they are far apart. A value that is not
-    finite, or zero on a logarithmic scale, leaves a gap.
-
-    Args:
-        history: Losses of each epoch by the name of their term.
-        what: Read out to those who cannot see it.
-
-    Returns:
-        A figure; "" for no losses.
+    The scale is logarithmic where no loss is negative and they differ much. Values that are not
+    finite, or zero on a logarithmic scale, leave a gap.
     """
     values = [v for term in history.values() for v in term if math.isfinite(v)]
     if not values:
@@ -257,17 +217,17 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
 
     lines, names = [], []
     for i, (name, term) in enumerate(history.items()):
-        drawn = [
+        points = [
             (x(e), y(term[e]))
             if math.isfinite(term[e]) and (term[e] > 0 or not logarithmic)
             else None
             for e in range(0, len(term), max(1, len(term) // MAX_POINTS))
         ]
-        if any(drawn):
+        if any(points):
             look = (
                 f'class="curve tone-{i % len(COLORS)}" stroke-dasharray="{DASHES[i % len(DASHES)]}"'
             )
-            lines.append(f'<path d="{_broken_line(drawn)}" {look}/>')
+            lines.append(f'<path d="{_broken_line(points)}" {look}/>')
             names.append(
                 f'<li><svg viewBox="0 0 24 8"><path d="M0 4h24" {look}/></svg> {text(name)}</li>'
             )
@@ -290,13 +250,9 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
 def score_curves(
     what: str, x_title: str, ticks: Sequence[str], series: Mapping[str, Sequence[Measured]]
 ) -> Markup:
-    """Scores (0 to 100) over the values of a setting, with bars of one standard deviation.
+    """Draw scores (0 to 100) over evenly spaced values of a setting, with standard deviations.
 
-    Args:
-        what: Read out to those who cannot see it.
-        x_title: Of the setting.
-        ticks: Its values, evenly spaced; " (default)" behind one marks it.
-        series: A score for each value, by the name of the line.
+    " (default)" at the end of a tick marks the default value.
     """
     width, height, left, right, top, bottom = 440.0, 290.0, 42.0, 14.0, 34.0, 48.0
     step = (width - left - right) / max(len(ticks), 1)
@@ -351,20 +307,20 @@ def score_curves(
 
 
 def _broken_line(points: Sequence[tuple[float, float] | None]) -> str:
-    """A line through the points; None is a gap, and a point between two gaps a dot."""
-    drawn = []
+    """Path through the points; None is a gap, and a point between two gaps a dot."""
+    path = []
     before = False
     for i, point in enumerate(points):
         if point is not None:
-            drawn.append(f"{'L' if before else 'M'}{point[0]:.1f} {point[1]:.1f}")
+            path.append(f"{'L' if before else 'M'}{point[0]:.1f} {point[1]:.1f}")
             if not before and (i + 1 == len(points) or points[i + 1] is None):
-                drawn.append("h0")
+                path.append("h0")
         before = point is not None
-    return "".join(drawn)
+    return "".join(path)
 
 
 def _marker(number: int, x: float, y: float) -> str:
-    """A circle, a square, a triangle or a diamond about (x, y)."""
+    """Path of a circle, a square, a triangle or a diamond around (x, y)."""
     at = f"M{x:.1f} {y:.1f}"
     shapes = (
         "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0",

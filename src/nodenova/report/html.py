@@ -1,11 +1,8 @@
-"""Pages from templates: one skeleton, one style sheet, every value shown as text unless markup.
+"""HTML pages from templates: one skeleton, one style sheet, all values escaped unless markup.
 
-`templates` and `assets` here hold what pages share: base.html.j2, the macros, the map and its
-scripts. A room that has pages keeps its own templates and scripts in folders of the same names.
-A page is one file that opens without a network: its style and scripts are in it, and its policy
-allows those and nothing else.
-
-What the terms on pages mean, in a sentence each: shown when the pointer rests on one.
+`templates` and `assets` here hold what pages share. A room with pages keeps its own templates and
+scripts in folders of the same names. A page is one file that opens without a network: its style and
+scripts are in it, and its content security policy allows only those.
 """
 
 from __future__ import annotations
@@ -24,36 +21,37 @@ from markupsafe import Markup
 from nodenova.display import percent, plural
 from nodenova.evaluation.scores import SCORES
 
+# Meanings of the terms on pages, shown when the pointer rests on one.
 GLOSSARY = {
-    "cosine": "How alike the middles of two classes are: 1 the same, 0 nothing in common.",
+    "cosine": "Similarity of the class means: 1 is the same, 0 nothing in common.",
     "Typical": "What its nodes have more often than all others, the most telling first; "
     "low: they have less of it.",
-    "Typical features": "How far the class lies off all other nodes, in standard errors: "
-    "above 4 is plain, below 2 may be chance.",
-    "labels held out": "Of your labelled nodes of this class, judged without their labels, "
-    "so many land in it.",
-    "clear-cut": "How clearly the model prefers this class for its nodes, on average. It is not "
-    "how often it is right: only labels can say that.",
-    "unsure": "Nodes in it that are less likely than the limit to be of this class.",
-    "cohesion": "How much closer its nodes are to its own middle than to the next class: "
+    "Typical features": "Distance of the class from all other nodes in standard errors: "
+    "above 4 is clear, below 2 may be chance.",
+    "cross-check": "Share of your labelled nodes of this class that are put into it by a "
+    "classifier that has not seen their labels.",
+    "confidence": "Average probability of this class for its nodes, by the model itself. It is "
+    "not an accuracy: only labels can measure that.",
+    "uncertain": "Nodes in it whose probability of this class is below the limit.",
+    "cohesion": "How much closer its nodes are to its own mean than to the next class: "
     "near 0 is hardly a class.",
-    "own edges": "The share of its nodes' edges that stay inside the class.",
+    "own edges": "Share of the edges of its nodes that stay inside the class.",
     "fit none": "Nodes in it that are farther from every class than nearly all labelled nodes are.",
-    "of known classes": "Of test nodes of known classes, so many are in theirs.",
-    "of discovered classes": "Of test nodes whose class had no label, so many are in the "
-    "discovered class that stands for theirs, one to one.",
+    "known classes": "Share of the test nodes of known classes that are put into their class.",
+    "discovered classes": "Share of the test nodes of unlabelled classes that are in the "
+    "discovered class matched to theirs, one to one.",
     **{score.title: score.meaning for score in SCORES.values()},
 }
 
 
 SHARED = "nodenova.report"
-# What a map needs; START comes last.
+# Scripts of a map; START comes last.
 MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")
 START = "start.js"
 
 
 def decimal(value: float | None) -> str:
-    """Two decimals; a dash where there is nothing."""
+    """Format with two decimals; None and NaN as a dash."""
     return "–" if value is None or math.isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
@@ -68,17 +66,10 @@ def render_page(
     served: bool = False,
     **values: object,
 ) -> str:
-    """A whole page. Equal values give equal pages.
+    """Render a whole page; equal values give equal pages.
 
-    Args:
-        room: The package whose page it is; its templates and assets go before the shared ones.
-        template: One that extends base.html.j2.
-        title: Of the page.
-        kind: Class of the body, for the style sheet.
-        scripts: Assets that run, in this order.
-        data: What they read, as JSON in the block `story`.
-        served: Whether the page may send something to where it came from; else it can send nothing.
-        **values: What the template shows. One that it needs and does not get is an error.
+    Templates and assets of the package `room` precede the shared ones. The scripts run in order and
+    read `data` as JSON in the block `story`. Only a `served` page may send data, to its server.
     """
     codes = [asset(room, name) for name in scripts]
     style = asset(SHARED, "page.css")
@@ -94,7 +85,7 @@ def render_page(
 
 
 def policy_hash(content: str) -> str:
-    """What a content security policy calls an inline script or style."""
+    """The source of an inline script or style in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
@@ -121,7 +112,7 @@ def _environment(room: str) -> Environment:
 
 
 def _policy(scripts: Sequence[str], style: str, served: bool) -> str:
-    """Only the scripts and the style of this page, and nothing may be fetched."""
+    """A policy that allows only the scripts and the style of this page, and no requests."""
     rules = {
         "default-src": "'none'",
         "script-src": " ".join(map(policy_hash, scripts)) or "'none'",
@@ -135,7 +126,7 @@ def _policy(scripts: Sequence[str], style: str, served: bool) -> str:
 
 
 def _json(value: object) -> Markup:
-    """JSON for a block that scripts read. No text in it can end the block."""
+    """JSON for a script block; no text in it can end the block."""
     content = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     for sign in "<>&":
         content = content.replace(sign, f"\\u{ord(sign):04x}")

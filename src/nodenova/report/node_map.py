@@ -1,7 +1,4 @@
-"""Maps of nodes.
-
-Data for the scripts of a page, where one can move and search, and SVG for the bench and for print.
-"""
+"""Maps of nodes: data for the scripts of a page, and SVG for the bench and for print."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from markupsafe import Markup
 
 from nodenova.report.charts import COLORS, short, svg, text
 
-LOG_STEPS = 700  # a probability p is told as -700 ln p, from 0 to 61,000
+LOG_STEPS = 700  # a probability p is stored as -700 ln p, from 0 to 61,000
 
 
 def map_data(
@@ -28,20 +25,10 @@ def map_data(
     true_as: Sequence[int] = (),
     min_confidence: float = 0.5,
 ) -> dict[str, object]:
-    """What the scripts read of n nodes.
+    """Data of the scripts for n nodes; arrays are little-endian in base64, to stay small.
 
-    Arrays are little-endian numbers in base64: 100,000 nodes are some megabytes.
-
-    Args:
-        names: Of the nodes.
-        xy: (n, 2) places in [0, 1].
-        classes: (id, name, whether it is new, how many nodes) of each.
-        best: (n, k) numbers of the likely classes, the likeliest first.
-        p: (n, k) their probabilities, if these are known.
-        true: (n,) numbers in `true_names`.
-        true_names: Of the true classes.
-        true_as: The class that stands for each of these, -1 for none.
-        min_confidence: A node whose class is less likely is unsure.
+    `classes` are (id, name, whether new, number of nodes); `best` and `p` (n, k) likely classes and
+    their probabilities; `true` (n,) rows of `true_names`, `true_as` the class matched to each.
     """
     return {
         "classes": [
@@ -65,7 +52,7 @@ def map_data(
 
 
 def packed(values: np.ndarray, kind: str) -> str:
-    """An array in base64, its numbers of a NumPy type such as "<u2".
+    """Encode an array of a NumPy type such as "<u2" in base64.
 
     Examples:
         >>> packed(np.array([1, 2]), "<u2")
@@ -75,14 +62,10 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 
 def node_map(what: str, xy: np.ndarray, y: np.ndarray, names: Sequence[str], n_old: int) -> Markup:
-    """Nodes by their true classes: old ones circles, new ones diamonds; hollow from the eighth on.
+    """Draw nodes at (n, 2) `xy` by (n,) true class `y`.
 
-    Args:
-        what: Read out to those who cannot see it.
-        xy: (n, 2) places.
-        y: (n,) numbers of true classes.
-        names: Of these.
-        n_old: How many of these are old.
+    Old classes are circles, new ones diamonds, hollow from the eighth class on; `what` is the
+    description for screen readers.
     """
     size, pad = 330.0, 8.0
     low, high = xy.min(axis=0), xy.max(axis=0)

@@ -1,4 +1,4 @@
-"""Scores of graded runs in words: the values of the macro `score_tables`."""
+"""Score tables of graded runs: the values of the macro `score_tables`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OVERALL = ONCE | SECONDS
 
 @dataclass(frozen=True)
 class ScoreTables:
-    """Scores in words. The first line of a table is its head.
+    """Scores as text. The first line of a table is its head.
 
     Attributes:
-        spread: What scores are means of.
-        by_matching: A line for each matching, a column for each score.
+        spread: What the scores are means of.
+        by_matching: One line per matching, one column per score.
         overall: Scores that are the same under every matching, and seconds.
-        seeds: A line for each seed.
-        meanings: What each score and each matching means.
+        seeds: One line per seed.
+        meanings: Meaning of each score and of each matching.
     """
 
     spread: str
@@ -39,7 +39,7 @@ class ScoreTables:
 
 
 def score_tables(runs: Sequence[GradedRun]) -> ScoreTables:
-    """The scores of graded seeds, and what each of them means."""
+    """Tables of the scores of graded seeds, and the meaning of each score."""
     head = ["Matching", *(score.title for score in SCORES.values())]
     body = [
         [
@@ -62,7 +62,7 @@ def score_tables(runs: Sequence[GradedRun]) -> ScoreTables:
     words += [(f"Matching: {name}", why) for name, why in MATCHING_MEANINGS.items()]
     over = f"mean ± standard deviation over {len(runs)} seeds"
     return ScoreTables(
-        spread=over if len(runs) > 1 else "one seed, so there is no spread to show",
+        spread=over if len(runs) > 1 else "one run",
         by_matching=[head, *body],
         overall=[["Seeds", *names], [str(len(runs)), *overall]],
         seeds=[["Seed", *head[1:], *names], *each],

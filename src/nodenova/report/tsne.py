@@ -1,10 +1,9 @@
-"""Places of nodes on a flat map: t-SNE of their embeddings.
+"""Places of nodes on a flat map: a deterministic t-SNE of their embeddings in linear time.
 
-The same every time, in time that grows with their number. Like van der Maaten and Hinton's t-SNE
-with two shortcuts from the literature: every node is attracted by its nearest neighbors alike
-(uniform affinities; Böhm, Berens and Kobak 2022), and the repulsion of all by all is a convolution
-on a grid (FFT; Linderman et al. 2019). Of very many nodes a sample is laid out, and each other node
-is put among those of the sample that are nearest to it.
+t-SNE (van der Maaten and Hinton) with two shortcuts from the literature: uniform affinities to the
+nearest neighbors (Böhm, Berens and Kobak 2022), and repulsion as a convolution on a grid (FFT;
+Linderman et al. 2019). Of very many nodes a sample is laid out, and every other node is placed
+between its nearest nodes of the sample.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from nodenova.nn.seeding import fixed_threads
 from nodenova.progress import Progress, no_progress
 
 DIMENSIONS = 32  # of the embeddings, the strongest directions
-MAX_FOR_DIRECTIONS = 4000  # nodes by which these are found
-NEIGHBOURS = 15
-MAX_LAID_OUT = 20_000  # nodes; of more a sample, and the others beside their nearest of it
-NEAREST_LAID_OUT = 3  # nodes of the sample between which another one is put
-# Nodes for neighbors to mean something; fewer are shown by their two strongest directions.
+MAX_FOR_DIRECTIONS = 4000  # nodes from which these are computed
+NEIGHBORS = 15
+MAX_LAID_OUT = 20_000  # nodes; a sample of larger graphs
+NEAREST_LAID_OUT = 3  # nodes of the sample between which another node is placed
+# Smaller graphs are shown by their two strongest directions.
 MIN_NODES = 32
-EXAGGERATED = 100  # iterations with a 12-fold attraction at first, so that groups find together
-ITERATIONS = 300  # 500 keep no more neighbors together: 46 % of the 15 nearest on WordNet, as here
+EXAGGERATED = 100  # first iterations, with 12-fold attraction to form groups
+ITERATIONS = 300  # 500 keep no more neighbors together: 46% of the 15 nearest on WordNet, as here
 SPACING = 0.5  # of the grid; the repulsion changes over distances of about 1
 MAX_CELLS = 512  # of the grid, along one side
 BLOCK = 4000  # nodes among which neighbors are searched by brute force
@@ -53,10 +52,10 @@ def positions(z: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
         if n > MAX_LAID_OUT:
             laid_out = np.sort(rng.choice(n, MAX_LAID_OUT, replace=False))
         some = z[laid_out]
-        # Equal embeddings would stay on one point for ever; a hair apart, they spread.
+        # Without noise, equal embeddings would stay on one point forever.
         y = some[:, :2] / (some[:, 0].std() or 1.0) + rng.normal(scale=1e-2, size=(len(some), 2))
         if n >= MIN_NODES:
-            y = _descend(1e-4 * y, _affinities(some, NEIGHBOURS), progress)
+            y = _descend(1e-4 * y, _affinities(some, NEIGHBORS), progress)
         if n > len(laid_out):
             y = _beside(z, laid_out, y, rng)
     # The long side of the map lies across: screens are wider than high.
@@ -66,9 +65,7 @@ def positions(z: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
 
 
 def differ(z: np.ndarray) -> bool:
-    """Whether there is something to lay out.
-
-    That is at least four nodes, and embeddings that are numbers and not all the same.
+    """Whether there is a layout: at least four nodes with finite embeddings that differ.
 
     Examples:
         >>> differ(np.eye(4)), differ(np.ones((4, 4)))
@@ -99,20 +96,13 @@ def _strongest(z: np.ndarray) -> np.ndarray:
 def _beside(
     z: np.ndarray, laid_out: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """(n, 2) places of all nodes: the others between their nearest of those that are laid out.
-
-    Args:
-        z: (n, d) of all nodes.
-        laid_out: (m,) which of them have a place.
-        y: (m, 2) these places.
-        rng: Of the way by which nodes are set apart that have the same neighbors.
-    """
+    """(n, 2) places of all nodes `z`, given (m, 2) places `y` of the nodes `laid_out`."""
     placed = np.empty((len(z), 2))
     others = np.setdiff1d(np.arange(len(z)), laid_out, assume_unique=True)
     # (others, 3) numbers in `laid_out`
     nearest = _nearest(z[laid_out].astype(np.float32), NEAREST_LAID_OUT, z[others].astype("f4"))
     placed[others] = y[nearest].mean(axis=1)
-    # As far as a node of the sample is from its own nearest ones, about.
+    # About the distance between neighbors in the sample.
     apart = np.median(np.abs(y[nearest[:, 0]] - y[nearest[:, 1]])) if len(others) else 0.0
     placed[others] += rng.normal(scale=apart, size=(len(others), 2))
     placed[laid_out] = y
@@ -130,12 +120,9 @@ def _affinities(z: np.ndarray, k: int) -> sp.csr_array:
 
 
 def _nearest(z: np.ndarray, k: int, of: np.ndarray | None = None) -> np.ndarray:
-    """(n, k) near nodes of each node: exact for few nodes, else from the cells near its own.
+    """(n, k) nearest nodes in `z` of each node, or of each (m, d) row in `of`.
 
-    Args:
-        z: (n, d) of the nodes.
-        k: How many.
-        of: (m, d) whose nearest nodes are wanted, if not those of the nodes themselves.
+    Exact for few nodes, otherwise searched in the cells around the node's own.
     """
     n = len(z)
     rng = np.random.default_rng(0)
@@ -152,7 +139,7 @@ def _nearest(z: np.ndarray, k: int, of: np.ndarray | None = None) -> np.ndarray:
             if len(near) >= 6 and sum(map(len, near)) > 4 * k:
                 break
         candidates = np.concatenate(near)
-        if len(candidates) > 2 * BLOCK:  # a crowd in one place: some of it stands for all
+        if len(candidates) > 2 * BLOCK:  # a crowded place: a sample is enough
             candidates = np.sort(rng.choice(candidates, 2 * BLOCK, replace=False))
         for part in np.array_split(mine, 1 + len(mine) // 1000):
             distances = _distances(asked[part], z[candidates])
@@ -163,7 +150,7 @@ def _nearest(z: np.ndarray, k: int, of: np.ndarray | None = None) -> np.ndarray:
 
 
 def _cells(z: np.ndarray, pivots: np.ndarray) -> list[np.ndarray]:
-    """Numbers of the nodes whose nearest pivot each one is."""
+    """Numbers of the nodes in the cell of each pivot."""
     parts = np.array_split(z, 1 + len(z) // BLOCK)
     cell = np.concatenate([_distances(part, pivots).argmin(axis=1) for part in parts])
     order = np.argsort(cell, kind="stable")
@@ -177,7 +164,7 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _descend(y: np.ndarray, p: sp.csr_array, progress: Progress) -> np.ndarray:
     n = len(y)
-    y = np.asfortranarray(y)  # a coordinate lies in one piece: sums along it are quick
+    y = np.asfortranarray(y)  # contiguous coordinates make sums fast
     degree, begin = np.diff(p.indptr), p.indptr[:-1]  # every node has neighbors
     velocity, gains = np.zeros_like(y), np.ones_like(y)
     rate = max(10.0, n / 12)
@@ -225,7 +212,7 @@ def _repulsion(
     density = np.bincount(np.concatenate(flat), np.concatenate(weights), side * side)
     density = density.reshape(side, side)
     spectrum = rfft2(density.astype(np.float32), workers=1)
-    # (n, 2) a node's own corners meeting each other
+    # the interaction of a node's own corners
     same = 1 - 2 * part * (1 - part)
     beside = 2 * part * (1 - part)
     itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)

@@ -1,8 +1,8 @@
-"""What is said of labelled nodes by classifiers that have not seen their labels.
+"""Cross-validation of the user's labels, and outliers calibrated by it.
 
-Five-fold: the classes are learnt anew from the labels of the other parts, by the shrinkage LDA of
-phase 1; discovered and merged classes are as the model remembers them. The views are as they were:
-their weights and their whitening, some numbers for all nodes, have seen every label.
+Five-fold: the known classes are refitted on the labels of the other folds by the shrinkage LDA of
+phase 1; discovered and merged classes stay as the model stores them. The weights and the whitening
+of the views, a few numbers for all nodes, have seen every label.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nodenova.display import percent, plural
 from nodenova.encoders.prism.lda import lda_head
 from nodenova.errors import SettingError
 from nodenova.model.model import Model
@@ -23,8 +24,9 @@ from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world.anchored_kmeans import whitening
 
 FOLDS = 5
-MAX_LEARNT_FROM = 5000  # labelled nodes; the others are judged by what these say
+MAX_TRAINING_NODES = 5000  # labelled nodes to fit on; all of them are judged
 NODES_AT_ONCE = 4096
+SURE = 0.9  # probability from which a held-out node counts as sure
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +34,9 @@ class HeldOut:
     """Labelled nodes, judged without their labels.
 
     Attributes:
-        ids: (n,) which nodes.
-        p: (n, C) the probability of every class; NaN for the only node of its class.
-        fit: (n,) how well each lies in the class that it fits best: see `best_fits`.
+        ids: (n,) numbers of the nodes.
+        p: (n, C) class probabilities; NaN for the only labelled node of a class.
+        fit: (n,) fit to the best class, see `best_fits`.
     """
 
     ids: np.ndarray
@@ -42,13 +44,9 @@ class HeldOut:
     fit: np.ndarray
 
     def threshold(self, none_share: float) -> float:
-        """The fit below which a node is of none of the classes: so few of these nodes are.
+        """Fit below which a known-class node falls with a probability of at most `none_share`.
 
-        A conformal quantile: a further node of the known classes falls below it with a probability
-        of `none_share` at the most.
-
-        Raises:
-            SettingError: There are too few labelled nodes to tell.
+        A conformal quantile. Raises SettingError where there are too few labelled nodes for it.
 
         Examples:
             >>> fit = np.array([0.5, 0.1, 0.9, 0.7])
@@ -56,34 +54,81 @@ class HeldOut:
             0.5
         """
         fit = np.sort(self.fit[~np.isnan(self.fit)])
-        rank = int(none_share * (len(fit) + 1))  # of the nodes, those below it
+        rank = int(none_share * (len(fit) + 1))  # number of nodes at or below the threshold
         if rank < 1:
             need = int(np.ceil(1 / none_share)) - 1
             raise SettingError(
-                f"a share of {none_share:g} of nodes that fit no class takes at least {need:,} "
-                f"labelled nodes to tell, and there are {len(fit):,}"
+                f"a share of {none_share:g} of nodes that fit no class needs at least {need:,} "
+                f"labelled nodes, and there are {len(fit):,}"
             )
         return float(fit[rank - 1])
 
 
-def held_out(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | None:
+@dataclass(frozen=True)
+class HeldOutScores:
+    """How often held-out nodes get the class of their label, as (correct, total).
+
+    Attributes:
+        by_class: For every class.
+        sure: Where the probability is at least 90%.
+        unsure: Elsewhere.
+
+    Examples:
+        >>> p = np.array([[0.95, 0.05], [0.6, 0.4], [0.3, 0.7]])
+        >>> held_out = HeldOut(np.array([0, 1, 2]), p, np.zeros(3))
+        >>> scores = HeldOutScores.of(held_out, np.array([0, 1, 1]))
+        >>> scores.by_class, scores.sure, scores.unsure
+        (((1, 1), (1, 2)), (1, 1), (1, 2))
+        >>> scores.sentence
+        'Cross-check on your 3 labels: 67% correct (100% where the model is at least 90% sure, \
+50% otherwise).'
+    """
+
+    by_class: tuple[tuple[int, int], ...]
+    sure: tuple[int, int]
+    unsure: tuple[int, int]
+
+    @classmethod
+    def of(cls, held_out: HeldOut, rows: np.ndarray) -> HeldOutScores:
+        """Score held-out nodes by (N,) the class row of every node's label, -1 for none."""
+        there = ~np.isnan(held_out.p).any(axis=1)
+        p, y = held_out.p[there], rows[held_out.ids[there]]
+        right, is_sure = p.argmax(axis=1) == y, p.max(axis=1, initial=0) >= SURE
+
+        def counts(some: np.ndarray) -> tuple[int, int]:
+            return int(right[some].sum()), int(some.sum())
+
+        by_class = tuple(counts(y == c) for c in range(held_out.p.shape[1]))
+        return cls(by_class, counts(is_sure), counts(~is_sure))
+
+    @property
+    def sentence(self) -> str:
+        """The scores in one sentence; "" where there are no labels."""
+        right, total = (a + b for a, b in zip(self.sure, self.unsure, strict=True))
+        if not total:
+            return ""
+        text = f"Cross-check on your {plural(total, 'label')}: {percent(right / total)} correct"
+        if self.sure[1] and self.unsure[1]:
+            sure, unsure = (percent(right / of) for right, of in (self.sure, self.unsure))
+            text += (
+                f" ({sure} where the model is at least {percent(SURE)} sure, {unsure} otherwise)"
+            )
+        return text + "."
+
+
+def cross_validate(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | None:
     """Judge labelled nodes by classifiers that have not seen their labels.
 
-    Args:
-        model: With the classes that they may be of.
-        z: (N, hidden) of all nodes.
-        row: (N,) the class of the label of each, a row of `model.classes`; -1 for none.
-
-    Returns:
-        None for encoders that are trained, which have seen the labels, and without labels.
+    `z` is (N, hidden), `row` (N,) the row in `model.classes` of each label, -1 for none. None
+    without labels, and for trained encoders, which have seen the labels.
 
     Examples:
         >>> import nodenova as nova
         >>> data = nova.synthetic(nodes=200, classes=4, seed=0)
         >>> model = nova.fit(nova.split(data, [0, 1])[0])
         >>> y = np.where(data.y < 2, data.y, -1)
-        >>> said = held_out(model, model.embed(data.graph), y)
-        >>> bool((said.p.argmax(axis=1) == y[said.ids]).mean() > 0.9)
+        >>> held_out = cross_validate(model, model.embed(data.graph), y)
+        >>> bool((held_out.p.argmax(axis=1) == y[held_out.ids]).mean() > 0.9)
         True
     """
     ids = np.flatnonzero(row >= 0)
@@ -91,80 +136,59 @@ def held_out(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | None:
         return None
     y = row[ids]
     part = np.empty(len(y), dtype=np.int64)
-    part[np.argsort(y, kind="stable")] = np.arange(len(y)) % FOLDS  # of every class its share
-    learnt = np.zeros(len(y), dtype=bool)
-    most = max(MAX_LEARNT_FROM // len(model.classes), FOLDS)
+    part[np.argsort(y, kind="stable")] = np.arange(len(y)) % FOLDS  # stratified
+    in_training = np.zeros(len(y), dtype=bool)
+    most = max(MAX_TRAINING_NODES // len(model.classes), FOLDS)
     for c in np.unique(y):
         mine = np.flatnonzero(y == c)
-        learnt[mine[:: -(-len(mine) // most)]] = True
+        in_training[mine[:: -(-len(mine) // most)]] = True
     p = np.full((len(ids), len(model.classes)), np.nan)
     fit = np.full(len(ids), np.nan)
     alone = np.bincount(y, minlength=len(model.classes))[y] < 2
     columns = [model.column_class_ids.count(c.id) for c in model.classes]
     plain = np.array([not c.is_new for c in model.classes]) & (np.array(columns) == 1)
-    learnt &= plain[y]  # labels say little of a class that was discovered or merged
+    in_training &= plain[y]  # a discovered or merged class is not what its few labels are
     with torch.no_grad(), fixed_threads():
-        remembered = _Judge.of(model)
+        stored = _Judge.of(model)
         rows = torch.from_numpy(z[ids]).to(model.device)
         for fold in range(FOLDS):
-            others = torch.from_numpy(np.flatnonzero(learnt & (part != fold)))
+            others = torch.from_numpy(np.flatnonzero(in_training & (part != fold)))
             mine = np.flatnonzero((part == fold) & ~alone)
             if len(others) and len(mine):
-                judge = remembered.taught(rows[others], torch.from_numpy(y)[others])
+                judge = stored.refitted(rows[others], torch.from_numpy(y)[others])
                 p[mine], fit[mine] = judge(rows[torch.from_numpy(mine)])
     return HeldOut(ids, p, fit)
 
 
 def best_fits(model: Model, z: np.ndarray) -> np.ndarray:
-    """(N,) how well nodes lie in the class that each fits best, as the model remembers them.
-
-    The cosine of node and mean of the class, in the space where classes are round.
-
-    Args:
-        model: With the classes.
-        z: (N, hidden) of the nodes.
-    """
+    """(N,) cosine of each node and the nearest class mean, in the space where classes are round."""
     with torch.no_grad(), fixed_threads():
         judge = _Judge.of(model)
         return judge(torch.from_numpy(z).to(model.device))[1]
 
 
 def check_none_share(none_share: float) -> None:
-    """Raise unless it is a share.
-
-    Raises:
-        SettingError: It is not from 0 to below 1.
-    """
+    """Raise SettingError unless `none_share` is in [0, 1)."""
     if not 0 <= none_share < 1:
         raise SettingError(f"none_share is a share from 0 to below 1, not {none_share:g}")
 
 
 def spare_fit(
-    model: Model, z: np.ndarray, judged: HeldOut | None, none_share: float
+    model: Model, z: np.ndarray, held_out: HeldOut | None, none_share: float
 ) -> np.ndarray | None:
-    """(N,) how much better nodes fit a class than they must; below 0 they fit none of them.
+    """(N,) fit above the threshold; a node below 0 fits none of the classes. None for a share of 0.
 
-    Args:
-        model: With the classes.
-        z: (N, hidden) of the nodes, which need not be those that were judged.
-        judged: Labelled nodes, by which the share is calibrated.
-        none_share: About so many nodes of the known classes are below 0.
-
-    Returns:
-        None for a share of 0, which asks for nothing.
-
-    Raises:
-        SettingError: It is no share, or labelled nodes are missing or too few to tell.
+    `z` is (N, hidden) of any nodes; the labelled nodes in `held_out` calibrate the threshold.
     """
     check_none_share(none_share)
     if none_share == 0:
         return None
-    if judged is None:
+    if held_out is None:
         raise SettingError(
-            "which nodes fit no class is told by labelled nodes, on the prism encoder only; "
-            "there are none (leave out the share of nodes that fit none)"
+            "nodes that fit no class are found by labelled nodes and the prism encoder, and this "
+            "run has none; leave out none_share (--none-share)"
         )
-    return best_fits(model, z) - judged.threshold(none_share)
+    return best_fits(model, z) - held_out.threshold(none_share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +201,7 @@ class _Judge:
 
     @classmethod
     def of(cls, model: Model) -> _Judge:
-        """By what the model remembers."""
+        """From the statistics that the model stores."""
         multirank = model.frozen_encoder().spec.multirank
         used = model.lda.ranks_for(multirank, model.num_columns)
         whole = model.memory.classes
@@ -188,8 +212,8 @@ class _Judge:
         count = torch.stack([known.nodes[some].sum() for some in rows])
         return cls(model, used, _replaced(known, torch.stack(center), count))
 
-    def taught(self, z: Tensor, y: Tensor) -> _Judge:
-        """The same with the classes of y learnt from the nodes z, and their scatter."""
+    def refitted(self, z: Tensor, y: Tensor) -> _Judge:
+        """Refit the classes of y, and the scatter, on the nodes z."""
         labels = torch.unique(y)
         views = self.used.views
         found = ClassStatistics.estimate(
@@ -197,11 +221,11 @@ class _Judge:
         )
         center, count = self.known.center.clone(), self.known.nodes.clone()
         center[labels], count[labels] = found.center, found.count
-        taught = _replaced(found.with_view_scale(self.known.view_scale), center, count)
-        return _Judge(self.model, self.used, taught)
+        refitted = _replaced(found.with_view_scale(self.known.view_scale), center, count)
+        return _Judge(self.model, self.used, refitted)
 
     def __call__(self, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """(n, C) probabilities and (n,) the fit of nodes z."""
+        """(n, C) probabilities and (n,) fit of nodes z."""
         temperature = float(self.model.memory.classes.temperature)
         lda = self.model.lda
         head = lda_head(self.used, self.known, self.known, temperature, lda, self.used)
@@ -225,5 +249,5 @@ def _mean(center: Tensor, count: Tensor) -> Tensor:
 
 
 def _replaced(of: ClassStatistics, center: Tensor, count: Tensor) -> ClassStatistics:
-    """The scatter of some statistics, and other means."""
+    """Statistics `of` with other means and numbers of nodes."""
     return ClassStatistics(center, of.factor, of.diag, of.dof, of.temperature, of.view_scale, count)

@@ -1,4 +1,4 @@
-"""What a page shows of a node beside its name: columns of the table that it came from."""
+"""Text of the nodes on the page: columns of their table, or the words they have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nodenova.io.tables import read_table
 NAME = "shown.csv"
 MAX_LETTERS = 300  # of one cell
 MAX_WORDS = 15  # of a node without columns to show
-MAX_PAGE_LETTERS = 4_000_000  # of all nodes of a page together; where they are more, cells are cut
+MAX_PAGE_LETTERS = 4_000_000  # of all nodes of a page; above it, cells are shortened
 MIN_LETTERS = 40
 
 
@@ -32,67 +32,45 @@ def shown_columns(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> dict[str, list[str]]:
-    """Columns of a table of nodes, in the order of the nodes of a graph.
-
-    Args:
-        table: The file.
-        columns: Which columns.
-        node_ids: (N,) of the graph; a node that the table does not have gets "".
-        id_column: By a usual name unless given.
-        delimiter: As in `load_graph`.
-        encoding: As in `load_graph`.
-
-    Returns:
-        (N,) texts by column, cut at 300 letters.
-
-    Raises:
-        SettingError: The table has no such column.
-    """
+    """(N,) texts by column of a node table, in the order of `node_ids`; "" for missing nodes."""
     content = read_table(table, delimiter=delimiter, encoding=encoding)
     for name in columns:
         if name not in content.columns:
             have = ", ".join(content.columns)
-            raise SettingError(
-                f"--show {name}: {content.source} has no such column (it has {have})"
-            )
-    named = [str(node) for node in node_ids]
+            raise SettingError(f"--show {name}: {content.source} has no such column, only {have}")
+    ids = [str(node) for node in node_ids]
     column = pick_column(content, id_column, ID_NAMES, "id_column", [])
-    column = guess_id(content, (), named, []) if column is None else column
-    place = {id_of(cell): row for row, cell in enumerate(content.columns[column])}
-    rows = [place.get(node) for node in named]
+    column = guess_id(content, (), ids, []) if column is None else column
+    row_of = {id_of(cell): row for row, cell in enumerate(content.columns[column])}
+    rows = [row_of.get(node) for node in ids]
     texts = {name: [str(cell) for cell in content.columns[name]] for name in columns}
     return {
-        name: ["" if row is None else cut(cells[row]) for row in rows]
+        name: ["" if row is None else shorten(cells[row]) for row in rows]
         for name, cells in texts.items()
     }
 
 
-def cut(text: str, letters: int = MAX_LETTERS) -> str:
-    """A text on one line, not longer than so many letters.
+def shorten(text: str, letters: int = MAX_LETTERS) -> str:
+    """A text on one line of at most that many letters.
 
     Examples:
-        >>> cut("a  long\\ntext", 8)
+        >>> shorten("a  long\\ntext", 8)
         'a long …'
     """
-    said = " ".join(text.split())
-    return said if len(said) <= letters else said[: letters - 1] + "…"
+    line = " ".join(text.split())
+    return line if len(line) <= letters else line[: letters - 1] + "…"
 
 
 def texts_of(
     graph: Graph, shown: Mapping[str, Sequence[str]], nodes: np.ndarray
 ) -> dict[str, list[str]]:
-    """What the page shows of some nodes, by column; their words where nothing else is shown.
-
-    Args:
-        graph: Whose nodes.
-        shown: (N,) texts by column.
-        nodes: Numbers of those on the page.
-    """
+    """Texts of the nodes with these numbers by column; their words where no column is shown."""
     room = MAX_PAGE_LETTERS // max(len(nodes) * max(len(shown), 1), 1)
     letters = min(MAX_LETTERS, max(room, MIN_LETTERS))
     if shown:
         return {
-            name: [cut(cells[i], letters) for i in nodes.tolist()] for name, cells in shown.items()
+            name: [shorten(cells[i], letters) for i in nodes.tolist()]
+            for name, cells in shown.items()
         }
     names, x = graph.feature_names, graph.x
     if names is None or isinstance(x, np.ndarray):
@@ -100,11 +78,11 @@ def texts_of(
     rows = x[nodes]
     starts = zip(rows.indptr, rows.indptr[1:], strict=False)
     words = [[names[j] for j in rows.indices[a:b][:MAX_WORDS].tolist()] for a, b in starts]
-    return {"words": [cut(", ".join(some), letters) for some in words]}
+    return {"words": [shorten(", ".join(some), letters) for some in words]}
 
 
 def write_shown(folder: Path, node_ids: np.ndarray, shown: Mapping[str, Sequence[str]]) -> None:
-    """Keep what is shown in the folder of a run; nothing where nothing is."""
+    """Write the shown columns, if any, into a run folder."""
     if shown:
         columns: dict[str, list[object]] = {"": node_ids.tolist()}
         columns |= {name: list(cells) for name, cells in shown.items()}
@@ -112,7 +90,7 @@ def write_shown(folder: Path, node_ids: np.ndarray, shown: Mapping[str, Sequence
 
 
 def read_shown(folder: Path) -> dict[str, list[str]]:
-    """What `write_shown` wrote; nothing where it wrote nothing."""
+    """Read the columns that `write_shown` wrote."""
     path = folder / NAME
     if not path.is_file():
         return {}

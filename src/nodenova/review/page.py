@@ -1,43 +1,112 @@
-"""The page on which a reader looks at the classes, names, merges, splits and rejects them.
+"""The review page: one HTML file without a network, on which classes are checked and corrected.
 
-One HTML file, no network. `sections` says what is on it and the templates how it is marked up; the
-scripts in `assets` draw the map and collect the decisions.
-
-How a model was made and graded, as values for the templates.
+This file turns `PageData` into the values of the templates; the scripts in `assets` draw the map
+and collect the decisions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from markupsafe import Markup
 
+from nodenova.display import percent, plural
 from nodenova.model.decisions import Relabel, to_json
+from nodenova.model.info import ClassInfo
 from nodenova.report.charts import before_and_after_matching, loss_curves
-from nodenova.report.html import MAP_SCRIPTS, START, render_page
+from nodenova.report.html import MAP_SCRIPTS, START, decimal, render_page
 from nodenova.report.node_map import map_data, packed
 from nodenova.report.scores import ScoreTables, score_tables
-from nodenova.review import sections
-from nodenova.review.page_data import MAX_SUGGESTED, PageData
-from nodenova.review.review_file import Review
+from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
+from nodenova.review.review_file import Review, sentence
+from nodenova.review.suggestions import (
+    MIN_SAME,
+    LabelSuggestion,
+    MergeSuggestion,
+    SplitSuggestion,
+    Suggestion,
+    Suggestions,
+    likely,
+)
+from nodenova.review.trust import Trust, found_in, number_sentence, tally, trust
 from nodenova.review.user_labels import labels_in_new_classes
 
-# Scores that are said first, in words of this page.
-HEADLINE = {"All": "all nodes", "Old": "of known classes", "New": "of discovered classes"}
+T = TypeVar("T")
+SCRIPTS = (*MAP_SCRIPTS, "cards.js", "members.js", "suggestions.js", "review.js", START)
+# Scores in the first lines of the page, in its words.
+HEADLINE = {"All": "all nodes", "Old": "known classes", "New": "discovered classes"}
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """A class. Classes and nodes are given by number.
+
+    Attributes:
+        number: Number of the class.
+        info: What is in it.
+        numbers: Measures by name.
+        trust: The verdict on a discovered class; None for a known one.
+        nearest: The most similar class.
+        same_as: A class that is likely the same, and how likely.
+        features: Typical features: text, weight, length of the bar.
+        neighbors: Classes at the other end of its edges: class, share, length of the bar.
+        instead: Known classes its nodes would be in without it, and their shares.
+    """
+
+    number: int
+    info: ClassInfo
+    numbers: Mapping[str, str]
+    trust: Trust | None
+    nearest: int | None
+    same_as: tuple[int, str] | None
+    features: Sequence[tuple[str, float, float]]
+    neighbors: Sequence[tuple[int, float, float]]
+    instead: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The first lines of the page: classes found (number, size), trust in them, the next step."""
+
+    found: Sequence[tuple[int, int]]
+    trust: Sequence[str]
+    next_step: str
+
+
+@dataclass(frozen=True)
+class SuggestionCard:
+    """A suggestion on the page. Classes are given by number, a node by number and name.
+
+    Attributes:
+        number: Number of its decision in the data of the scripts.
+        kind: "merge", "split" or "relabel".
+        classes: Classes it is about; for a label, the class that its node looks like.
+        likely: Its probability as text.
+        node: The labelled node.
+        label: The label.
+    """
+
+    number: int
+    kind: str
+    classes: Sequence[int]
+    likely: str
+    node: tuple[int, str] | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """Against an answer key, of the model as it was graded.
+    """Scores against an answer key.
 
     Attributes:
-        seed: The first graded one.
-        nodes: How many were graded in it.
-        headline: The scores that are said first, under block matching: names and values.
-        scores: All of them.
-        confusions: Matrices by title.
+        seed: The first graded seed.
+        nodes: Number of nodes graded in it.
+        headline: Names and values of the first scores, under block matching.
+        scores: All scores.
+        confusions: Confusion matrices by title.
     """
 
     seed: int
@@ -49,69 +118,23 @@ class Graded:
 
 @dataclass(frozen=True)
 class Phase:
-    """How a step went; `losses` are "" where there are none."""
+    """Settings and losses of a training step; `losses` is "" where there are none."""
 
     title: str
     settings: Sequence[tuple[str, str]]
     losses: Markup
 
 
-def graded(page: PageData) -> Graded | None:
-    """Scores and confusion against the answer key; None without one."""
-    if not page.rows:
-        return None
-    first = page.rows[0]
-    counts = np.array(first.confusion)
-    called = {c.id: c.name for c in page.classes if c.stage > 0}
-    drawn = before_and_after_matching(
-        counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, called
-    )
-    told = score_tables(page.rows)
-    values = dict(zip(told.by_matching[0], told.by_matching[1], strict=True))
-    shown = [(said, values[title]) for title, said in HEADLINE.items()]
-    return Graded(first.seed, int(counts.sum()), shown, told, drawn)
-
-
-def phases(page: PageData) -> list[Phase]:
-    """Settings, what each step was shown, and its losses."""
-    listed = []
-    for number, stage in enumerate(page.stages, start=1):
-        lines = [(name, _said(value)) for name, value in stage.settings.items()]
-        lines += [("seed", str(stage.seed)), ("was shown", ", ".join(stage.sees) or "–")]
-        listed.append(
-            Phase(
-                f"Step {number}: {'learning' if stage.method == 'fit' else stage.method}",
-                lines,
-                loss_curves(stage.history, f"Losses of step {number}"),
-            )
-        )
-    return listed
-
-
-def _said(value: object) -> str:
-    """A setting as text.
-
-    The same of a model that was just made and of one that was saved, where tuples are lists.
-    """
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-SCRIPTS = (*MAP_SCRIPTS, "cards.js", "members.js", "suggestions.js", "review.js", START)
-
-
 def review_page(page: PageData, served: bool = False, in_notebook: bool = False) -> str:
-    """The page as HTML. Equal data give equal pages.
+    """Render the page as HTML; equal data give equal pages.
 
-    Args:
-        page: What it tells.
-        served: Whether it may send the review to where it came from; else it can send nothing.
-        in_notebook: Whether it tells the page around it what is decided, as a widget does.
+    A `served` page may send the review to its server, one `in_notebook` to the page around it.
     """
     sampled = len(page.nodes.names) < page.num_nodes
-    views = {"class": "class", "unsure": "how sure"}
+    views = {"class": "class", "unsure": "confidence"}
     if page.true_names:
         views["true"] = "true class"
-    cards = sections.cards(page)
+    cards = class_cards(page)
     return render_page(
         "nodenova.review",
         "review.html.j2",
@@ -121,33 +144,33 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         data=_data(page, served),
         served=served,
         page=page,
-        lead=sections.lead(page),
-        answers=sections.answers(page, cards),
+        lead=lead(page),
+        answers=answers(page, cards),
         warning=labels_in_new_classes(page.classes),
-        shows=sections.shows(page),
-        offers=sections.offers(page),
+        disagreement=disagreement(page),
+        suggestions=suggestion_cards(page),
         more_labels=max(len(page.suggested.labels) - MAX_SUGGESTED, 0),
-        farthest=sections.fit_none(page),
+        farthest=fit_none(page),
         sampled=len(page.nodes.names) if sampled else None,
         views=views,
         map_note="",
         cards=cards,
-        doubts=sections.doubts(page),
-        history=sections.history(page),
+        why=why_ambiguous,
+        history=[sentence(decision) for decision in page.history.decisions],
         graded=graded(page),
-        facts_listed={**page.facts, "Model": page.model},
+        facts_listed={**page.facts, "Model": page.model_hash},
         stages=phases(page),
     )
 
 
 def _data(page: PageData, served: bool) -> dict[str, object]:
-    """What the scripts read: the map, the neighbors of each node, the review that they fill in."""
+    """Data of the scripts: the map, the neighbors of each node, the review to fill in."""
     nodes = page.nodes
     return {
-        "review": Review(page.model, after=page.history.revision).to_json(),
+        "review": Review(page.model_hash, after=page.history.revision).to_json(),
         "edits": page.edits,
         "served": served,
-        "suggestions": [to_json(one.decision) for one in sections.offered(page.suggested)],
+        "suggestions": [to_json(one.decision) for one in listed_suggestions(page.suggested)],
         **map_data(
             nodes.names,
             nodes.xy,
@@ -164,7 +187,8 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
         "nearCount": packed(nodes.near_count, "<u4"),
         "start": packed(nodes.start, "<u4"),
         "targets": packed(nodes.targets, "<u4"),
-        "moved": _moved(page),
+        "shortened": nodes.shortened,
+        "moved": _moved_by_hand(page),
         "firstNew": page.first_new,
         "typical": page.typical,
         "columns": list(nodes.texts),
@@ -173,14 +197,185 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
     }
 
 
-def _moved(page: PageData) -> list[tuple[int, int]]:
-    """Nodes that were moved by hand before, and the class of each; both by number."""
+def _moved_by_hand(page: PageData) -> list[tuple[int, int]]:
+    """Nodes that earlier reviews moved, and the class of each; both by number."""
     number = {name: i for i, name in enumerate(page.nodes.names)}
-    place = {c.id: i for i, c in enumerate(page.classes)}
+    row_of = {c.id: i for i, c in enumerate(page.classes)}
     moved: dict[int, int] = {}
     for decision in page.history.decisions:
-        if isinstance(decision, Relabel) and decision.class_id in place:
-            moved |= {
-                number[str(n)]: place[decision.class_id] for n in decision.nodes if str(n) in number
-            }
+        if isinstance(decision, Relabel) and decision.class_id in row_of:
+            row = row_of[decision.class_id]
+            moved |= {number[str(node)]: row for node in decision.nodes if str(node) in number}
     return list(moved.items())
+
+
+def lead(page: PageData) -> str:
+    """The number of classes, nodes and edges, in one line."""
+    new = sum(c.stage > 0 for c in page.classes)
+    return (
+        f"{len(page.classes) - new:,} known and "
+        f"{plural(new, 'discovered class', 'discovered classes')} among "
+        f"{plural(page.num_nodes, 'node')} and {plural(page.num_edges, 'edge')}."
+    )
+
+
+def answers(page: PageData, cards: Sequence[Card]) -> Answers:
+    """What was found, whether it can be trusted, what to do next."""
+    last = len(page.stages) - 1
+    found = [(card.number, card.info.size or 0) for card in cards if card.info.stage == last > 0]
+    verdicts = [card.trust for card in cards if card.trust is not None]
+    share = percent(page.num_unsure / max(page.num_nodes, 1), 1)
+    lines = [
+        tally(verdicts),
+        number_sentence(page.stages, page.classes),
+        page.held_out.sentence if page.held_out is not None else "",
+        f"{plural(page.num_unsure, 'node is', 'nodes are')} uncertain ({share}): less than "
+        f"{percent(page.min_confidence)} likely to be in the predicted class.",
+    ]
+    if not found:
+        step = "If you expect new classes, discover again and set their number with --num-new."
+    elif all(verdict.level == "good" for verdict in verdicts):
+        step = "Check a few members of each class, name it, and save."
+    else:
+        step = "Name the good classes, merge duplicates, split mixtures, reject the rest."
+    return Answers(found, [line for line in lines if line], step)
+
+
+def disagreement(page: PageData) -> str:
+    """Which classes map and cards show where predictions.csv has the user's label; else ""."""
+    if not page.kept:
+        return ""
+    return (
+        "Map and cards show the classes of the model. For "
+        f"{plural(page.kept, 'node')} the model disagrees with your label. predictions.csv keeps "
+        f"your label and marks {'it' if page.kept == 1 else 'them'} agrees=no."
+    )
+
+
+def listed_suggestions(suggested: Suggestions) -> list[Suggestion]:
+    """Suggestions on the page: all about classes, and the first labels that look wrong."""
+    return [*suggested.about_classes, *suggested.labels[:MAX_SUGGESTED]]
+
+
+def suggestion_cards(page: PageData) -> list[SuggestionCard]:
+    """Suggestions that can be accepted with a click, in the order of `Suggestions.ranked`."""
+    row_of = {c.id: number for number, c in enumerate(page.classes)}
+    cards = []
+    for i, one in enumerate(listed_suggestions(page.suggested)):
+        chance = likely(one.probability)
+        match one:
+            case MergeSuggestion(class_ids):
+                cards.append(SuggestionCard(i, "merge", [row_of[c] for c in class_ids], chance))
+            case SplitSuggestion(class_id):
+                cards.append(SuggestionCard(i, "split", [row_of[class_id]], chance))
+            case LabelSuggestion(node, label, class_id):
+                at = page.suggested_nodes[node]
+                named = (at, page.nodes.names[at])
+                cards.append(SuggestionCard(i, "relabel", [row_of[class_id]], chance, named, label))
+    return cards
+
+
+def fit_none(page: PageData) -> list[tuple[int, str]]:
+    """Numbers and names of the first nodes that fit none of the classes."""
+    numbers = [page.suggested_nodes[node] for node in page.suggested.none[:MAX_SUGGESTED]]
+    return [(number, page.nodes.names[number]) for number in numbers]
+
+
+def class_cards(page: PageData) -> list[Card]:
+    """Cards of all classes: discovered ones first, then the largest first."""
+    order = sorted(
+        range(len(page.classes)),
+        key=lambda i: (page.classes[i].stage == 0, -(page.classes[i].size or 0), i),
+    )
+    return [_card(page, i) for i in order]
+
+
+def _card(page: PageData, i: int) -> Card:
+    info = page.classes[i]
+    row_of = {c.id: number for number, c in enumerate(page.classes)}
+    right, total = (0, 0) if page.held_out is None else page.held_out.by_class[i]
+    check = {"cross-check": f"{percent(right / total)} of {total:,}"} if total else {}
+    same = None
+    if info.same_as is not None and (info.same_as_probability or 0) >= MIN_SAME:
+        same = (row_of[info.same_as], likely(info.same_as_probability or 0))
+    return Card(
+        number=i,
+        info=info,
+        numbers={
+            **check,
+            "confidence": percent(info.confidence),
+            "uncertain": f"{info.unsure or 0:,}",
+            "cohesion": decimal(info.cohesion),
+            "own edges": percent(info.own_edges),
+            **({} if info.fits_none is None else {"fit none": f"{info.fits_none:,}"}),
+        },
+        trust=trust(info, page.classes, found_in(page.stages).get(info.id)) if info.stage else None,
+        nearest=None if info.nearest is None else row_of[info.nearest],
+        same_as=same,
+        features=_with_lengths([(f.said, abs(f.weight)) for f in info.features]),
+        neighbors=_with_lengths(
+            [(row_of[n.id], n.share) for n in info.neighbors if n.id in row_of]
+        ),
+        instead=_instead(page.moved[i]),
+    )
+
+
+def _instead(row: Sequence[int]) -> list[tuple[int, float]]:
+    """Known classes that the nodes of a discovered one would be in without it."""
+    best = np.argsort(-np.array(row), kind="stable")[:3].tolist()
+    return [(c, row[c] / sum(row)) for c in best if row[c]]
+
+
+def _with_lengths(rows: Sequence[tuple[T, float]]) -> list[tuple[T, float, float]]:
+    """Add the length of the bar, 100 for the largest value."""
+    longest = max((value for _, value in rows), default=0.0) or 1.0
+    return [(what, value, 100 * value / longest) for what, value in rows]
+
+
+def why_ambiguous(node: AmbiguousNode) -> str:
+    """Where the neighbors of a node between two classes are."""
+    if not node.degree:
+        return "no neighbors: only its own features count"
+    if node.in_first == node.in_second == 0:
+        return f"none of its {plural(node.degree, 'neighbor')} is in either class"
+    return (
+        f"{node.in_first:,} of {plural(node.degree, 'neighbor')} in the first class, "
+        f"{node.in_second:,} in the second"
+    )
+
+
+def graded(page: PageData) -> Graded | None:
+    """Scores and confusion against the answer key; None without one."""
+    if not page.rows:
+        return None
+    first = page.rows[0]
+    counts = np.array(first.confusion)
+    names = {c.id: c.name for c in page.classes if c.stage > 0}
+    drawings = before_and_after_matching(
+        counts, first.class_names, first.num_old, first.sizes, first.predicted_sizes, names
+    )
+    scores = score_tables(page.rows)
+    values = dict(zip(scores.by_matching[0], scores.by_matching[1], strict=True))
+    headline = [(text, values[title]) for title, text in HEADLINE.items()]
+    return Graded(first.seed, int(counts.sum()), headline, scores, drawings)
+
+
+def phases(page: PageData) -> list[Phase]:
+    """Settings, data seen and losses of every training step."""
+    return [
+        Phase(
+            f"Step {number}: {stage.method}",
+            [
+                *((name, _setting(value)) for name, value in stage.settings.items()),
+                ("seed", str(stage.seed)),
+                ("data seen", ", ".join(stage.sees) or "–"),
+            ],
+            loss_curves(stage.history, f"Losses of step {number}"),
+        )
+        for number, stage in enumerate(page.stages, start=1)
+    ]
+
+
+def _setting(value: object) -> str:
+    """A setting as text, the same for tuples and, in saved models, lists."""
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,17 +1,10 @@
-"""What a review page tells, as plain values.
-
-The nodes on the map, the classes, what moved and what is unsure.
-
-Nodes between two classes: one list, by the pair that they are between.
-
-Which nodes a review page shows on its map, and what it says of each and of its neighbors.
-"""
+"""Everything a review page shows, as plain values: nodes on the map, classes, uncertain nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,14 +17,25 @@ from nodenova.model.decisions import Split
 from nodenova.model.info import ClassInfo, class_info
 from nodenova.model.model import Model, Stage
 from nodenova.report.tsne import positions
+from nodenova.review.cross_validation import HeldOutScores
 from nodenova.review.node_text import texts_of
 from nodenova.review.review_file import History
 from nodenova.review.suggestions import NO_SUGGESTIONS, Suggestions
-from nodenova.review.trust import HeldOutScores
 
-MAX_PAIRS = 12  # that are listed
-MAX_OF_A_PAIR = 8  # nodes that are named of each
+Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
+
+MAX_NODES = 100_000  # on the map
+MAX_SAMPLED = 20_000  # on the map of a larger graph
+MIN_PER_CLASS = 50  # nodes of every class in the sample, if it has that many
+MAX_SUGGESTED = 25  # listed labels that look wrong, and listed nodes that fit no class
+MAX_NAME = 200  # letters of a node's name
+MAX_PAIRS = 12  # listed pairs of classes with nodes between them
+MAX_PER_PAIR = 8  # listed nodes of each pair
 CLOSE = 0.2  # difference of probabilities below which a node is between known and discovered
+LIKELY = 5  # classes of a node with their probabilities
+LISTED = 8  # neighbors of a node that are named
+NEAR = 3  # most frequent classes of its neighbors
+NO_CLASS = 0xFFFF  # instead of a row of `PageData.classes`
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,13 @@ class AmbiguousNode:
 
     Attributes:
         node: Its number on the map.
-        first: The likeliest class, a row in `PageData.classes`.
-        second: The next one.
+        first: Row of the most likely class.
+        second: Row of the next one.
         p1: Probability of the first.
         p2: Probability of the second.
-        in_first: How many of its neighbors are in the first.
-        in_second: How many are in the second.
-        degree: How many neighbors it has.
+        in_first: Number of its neighbors in the first.
+        in_second: Number of its neighbors in the second.
+        degree: Number of its neighbors.
     """
 
     node: int
@@ -61,38 +65,235 @@ class AmbiguousNode:
 
 @dataclass(frozen=True)
 class DoubtfulPair:
-    """Two classes that nodes are between.
+    """Two classes with nodes between them.
 
     Attributes:
-        classes: Rows in `PageData.classes`, the one that more of the nodes are in first.
-        total: How many nodes.
-        nodes: Some of them, the closest calls first: (node, its likeliest class, the other).
+        classes: Rows of the classes, the one with more of the nodes first.
+        total: Number of these nodes.
+        nodes: Some of them, the closest calls first.
     """
 
     classes: tuple[int, int]
     total: int
-    nodes: tuple[tuple[int, int, int], ...]
+    nodes: tuple[AmbiguousNode, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """n nodes on the map. Classes are rows of `PageData.classes`, NO_CLASS for none.
+
+    Attributes:
+        names: Names of the nodes, shortened.
+        xy: (n, 2) places in [0, 1].
+        best: (n, 2..5) most likely classes.
+        p: (n, 2..5) their probabilities.
+        degree: (n,) number of neighbors in the whole graph.
+        near: (n, 3) most frequent classes of the neighbors.
+        near_count: (n, 3) number of neighbors in each.
+        start: (n + 1,) where the neighbors of a node begin in `targets`.
+        targets: Up to 8 neighbors of each node that are on the map, the surest first.
+        shortened: Numbers of the nodes whose names are shortened.
+        texts: (n,) texts by column.
+        given: (n,) labels.
+        true: (n,) rows of `PageData.true_names`, NO_CLASS where unknown.
+    """
+
+    names: tuple[str, ...]
+    xy: np.ndarray
+    best: np.ndarray
+    p: np.ndarray
+    degree: np.ndarray
+    near: np.ndarray
+    near_count: np.ndarray
+    start: np.ndarray
+    targets: np.ndarray
+    shortened: tuple[int, ...] = ()
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    given: np.ndarray | None = None
+    true: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PageData:
+    """Everything on a page.
+
+    Attributes:
+        title: Title of the page.
+        model_hash: The sha256 of the reviewed model.
+        edits: Number of decisions that are part of the model.
+        first_new: Id of the first class that was ever discovered: colors go by id.
+        num_nodes: Number of nodes of the whole graph.
+        num_edges: Number of edges of the whole graph, each counted once.
+        classes: What is in each class.
+        typical: Representatives of each class, by number on the map.
+        nodes: The nodes on the map.
+        min_confidence: A node whose class is less likely is uncertain.
+        num_unsure: Number of uncertain nodes.
+        moved: `moved[i][c]` nodes of class i would be in known class c without the new classes.
+        doubts: Nodes between two classes, by pair.
+        stages: How the model was made.
+        facts: Facts about the run, listed at the end.
+        versions: Versions of packages, listed at the end.
+        true_names: Names of the true classes, where there is an answer key.
+        true_as: Row of the class that is matched to each true class; -1 for none.
+        rows: Graded seeds, whose scores are shown.
+        suggested: Decisions that can be accepted with a click.
+        suggested_nodes: Numbers on the map of the nodes in `suggested`, by id.
+        kept: Number of labelled nodes that the model would put into another class.
+        held_out: Cross-check of the labels.
+        history: Decisions that are part of the run, and its revision.
+    """
+
+    title: str
+    model_hash: str
+    edits: int
+    first_new: int
+    num_nodes: int
+    num_edges: int
+    classes: tuple[ClassInfo, ...]
+    typical: tuple[tuple[int, ...], ...]
+    nodes: Nodes
+    min_confidence: float
+    num_unsure: int
+    moved: tuple[tuple[int, ...], ...]
+    doubts: tuple[DoubtfulPair, ...]
+    stages: tuple[Stage, ...]
+    facts: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    true_names: tuple[str, ...] = ()
+    true_as: tuple[int, ...] = ()
+    rows: Sequence[GradedRun] = ()
+    suggested: Suggestions = NO_SUGGESTIONS
+    suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
+    kept: int = 0
+    held_out: HeldOutScores | None = None
+    history: History = field(default_factory=History)
+
+
+def collect(
+    model: Model,
+    graph: Graph,
+    *,
+    answers: tuple[np.ndarray, Sequence[str]] | None = None,
+    known: np.ndarray | None = None,
+    max_nodes: int = MAX_NODES,
+    min_confidence: float = 0.5,
+    layout: Layout = positions,
+    outputs: tuple[np.ndarray, np.ndarray] | None = None,
+    classes: Sequence[ClassInfo] | None = None,
+    suggested: Suggestions = NO_SUGGESTIONS,
+    shown: Mapping[str, Sequence[str]] | None = None,
+    **fields: Any,
+) -> PageData:
+    """Collect what the page of a model on a graph of N nodes shows.
+
+    Args:
+        model: The reviewed model.
+        graph: The graph.
+        answers: (y, names): (N,) true classes, -1 where unknown, and their names.
+        known: (N,) class id of each label, -1 for none.
+        max_nodes: Size from which on the map shows a stratified sample, of at most 20,000 nodes.
+        min_confidence: A node whose class is less likely is uncertain.
+        layout: Function from embeddings to places.
+        outputs: Result of `model.embed_and_predict(graph)`, if at hand.
+        classes: Result of `class_info(model, graph)`, if at hand.
+        suggested: Decisions that can be accepted with a click.
+        shown: (N,) texts of the nodes by column; default: the words of each node.
+        **fields: Other fields of `PageData`, among them `title` and `model_hash`.
+
+    Raises:
+        GraphError: If `answers` or `known` have another number of nodes than the graph.
+    """
+    for what, values in (("answers", answers and answers[0]), ("known", known)):
+        if values is not None and len(values) != graph.num_nodes:
+            raise GraphError(
+                f"{what} are given for {len(values)} nodes, but the graph has {graph.num_nodes}"
+            )
+    z, p = outputs = model.embed_and_predict(graph) if outputs is None else outputs
+    if classes is None:
+        classes = class_info(model, graph, outputs=outputs, min_confidence=min_confidence)
+    classes = tuple(classes)
+    best, likely = likely_classes(p)
+    first, p1 = best[:, 0], likely[:, 0]
+    near, near_count, in_first, in_second = neighbor_classes(graph, best, len(classes))
+    is_new = np.array([c.stage > 0 for c in classes])
+    pairs = doubtful_pairs(best, likely, is_new, min_confidence)
+    suggested_nodes = _suggested_nodes(graph, suggested)
+    listed = [nodes for _, _, nodes in pairs]
+    listed += [np.array(c.representative_nodes, dtype=np.int64) for c in classes]
+    listed.append(np.array([*suggested_nodes.values()], dtype=np.int64))
+    most = max_nodes if graph.num_nodes <= max_nodes else min(max_nodes, MAX_SAMPLED)
+    on_map = sample_nodes(first, len(classes), most, np.unique(np.concatenate(listed)))
+    number = np.full(graph.num_nodes, -1)
+    number[on_map] = np.arange(len(on_map))
+    degree = np.diff(graph.adjacency.indptr)
+    start, targets = listed_neighbors(graph, number, len(on_map), p1)
+    columns = (number, *best.T[:2], *likely.T[:2], in_first, in_second, degree)
+    row_of = {c.id: i for i, c in enumerate(classes)}
+    given = None
+    if known is not None:
+        given = np.array([row_of.get(int(c), NO_CLASS) for c in known[on_map]])
+    true = None
+    if answers is not None:
+        y, names = answers
+        true = np.where(y[on_map] < 0, NO_CLASS, y[on_map])
+        fields |= {"true_names": tuple(names)}
+        fields |= {"true_as": _matched(y, first, len(names), len(classes))}
+    ids = [str(node) for node in graph.node_ids[on_map].tolist()]
+    nodes = Nodes(
+        names=tuple(map(_short_name, ids)),
+        shortened=tuple(i for i, node in enumerate(ids) if len(node) > MAX_NAME),
+        xy=layout(z[on_map]),
+        best=best[on_map],
+        p=likely[on_map],
+        degree=degree[on_map],
+        near=near[on_map],
+        near_count=near_count[on_map],
+        start=start,
+        targets=targets,
+        texts=texts_of(graph, shown or {}, on_map),
+        given=given,
+        true=true,
+    )
+    return PageData(
+        edits=len(model.edits),
+        first_new=first_new_id(model),
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges // 2,
+        classes=classes,
+        typical=tuple(tuple(number[list(c.representative_nodes)].tolist()) for c in classes),
+        nodes=nodes,
+        min_confidence=min_confidence,
+        num_unsure=int((p1 < min_confidence).sum()),
+        moved=_moved(p, first, is_new),
+        doubts=tuple(
+            DoubtfulPair(
+                pair,
+                total,
+                tuple(AmbiguousNode(*(column[i].item() for column in columns)) for i in some),
+            )
+            for pair, total, some in pairs
+        ),
+        stages=model.stages,
+        suggested=suggested,
+        suggested_nodes={node: int(number[i]) for node, i in suggested_nodes.items()},
+        **fields,
+    )
 
 
 def doubtful_pairs(
     best: np.ndarray, p: np.ndarray, is_new: np.ndarray, min_confidence: float
-) -> list[DoubtfulPair]:
-    """Nodes that are unsure, or hardly on one side of known and discovered, by pair of classes.
+) -> list[tuple[tuple[int, int], int, np.ndarray]]:
+    """Pairs of classes with uncertain nodes, or nodes close to both a known and a new class.
 
-    Args:
-        best: (N, 2 or more) the likeliest classes of every node, the likeliest first.
-        p: (N, 2 or more) their probabilities.
-        is_new: (C,) which classes were discovered.
-        min_confidence: A node whose class is less likely is unsure.
-
-    Returns:
-        The pairs with most nodes first; numbers of nodes are those of the graph.
+    `best` and `p` are (N, 2 or more) most likely classes and their probabilities. Returns (classes,
+    number of nodes, some of these nodes), the pairs with most nodes and the closest calls first.
 
     Examples:
         >>> best = np.array([[0, 1], [1, 0], [0, 2], [0, 1]])
         >>> p = np.array([[0.45, 0.4], [0.48, 0.4], [0.55, 0.4], [0.9, 0.1]])
-        >>> found = doubtful_pairs(best, p, np.array([False, False, True]), 0.5)
-        >>> [(pair.classes, [node for node, _, _ in pair.nodes]) for pair in found]
+        >>> pairs = doubtful_pairs(best, p, np.array([False, False, True]), 0.5)
+        >>> [(classes, nodes.tolist()) for classes, total, nodes in pairs]
         [((0, 1), [0, 1]), ((0, 2), [2])]
     """
     if len(is_new) < 2:
@@ -107,56 +308,39 @@ def doubtful_pairs(
     for pair in pairs[np.argsort(-counts, kind="stable")][:MAX_PAIRS]:
         mine = doubtful[key == pair]
         low, high = divmod(int(pair), len(is_new))
-        most = int((first[mine] == high).sum()) > len(mine) / 2
-        named = tuple((int(i), int(first[i]), int(second[i])) for i in mine[:MAX_OF_A_PAIR])
-        listed.append(DoubtfulPair((high, low) if most else (low, high), len(mine), named))
+        most_in_high = int((first[mine] == high).sum()) > len(mine) / 2
+        classes = (high, low) if most_in_high else (low, high)
+        listed.append((classes, len(mine), mine[:MAX_PER_PAIR]))
     return listed
 
 
-def numbers_of(pairs: Sequence[DoubtfulPair]) -> np.ndarray:
-    """All nodes that the pairs name."""
-    return np.array([node for pair in pairs for node, _, _ in pair.nodes], dtype=np.int64)
-
-
-MIN_OF_A_CLASS = 50  # nodes that a sample takes of every class, if it has them
-LIKELY = 5  # classes of a node whose probabilities are told
-LISTED = 8  # neighbors of a node that are named
-NEAR = 3  # classes of its neighbors that are counted
-NOBODY = 0xFFFF  # instead of the number of a class
-
-
 def likely_classes(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The most likely classes of each node, and their probabilities, both (N, 2..5).
-
-    NOBODY is the second where there is but one class.
-    """
+    """(N, 2..5) most likely classes and their probabilities; NO_CLASS after the only class."""
     best = np.argsort(-p, axis=1, kind="stable")[:, :LIKELY]
     missing = ((0, 0), (0, max(0, 2 - p.shape[1])))
     likely = np.take_along_axis(p, best, axis=1)
-    return np.pad(best, missing, constant_values=NOBODY), np.pad(likely, missing)
+    return np.pad(best, missing, constant_values=NO_CLASS), np.pad(likely, missing)
 
 
-def neighbor_classes(
-    graph: Graph, first: np.ndarray, second: np.ndarray, n_classes: int
-) -> tuple[np.ndarray, ...]:
-    """The classes of each node's neighbors.
+def neighbor_classes(graph: Graph, best: np.ndarray, n_classes: int) -> tuple[np.ndarray, ...]:
+    """Classes of each node's neighbors, by (N, 2 or more) `best` classes of the nodes.
 
-    Returns:
-        (N, 3) the most frequent ones and their counts, NOBODY and 0 where there are fewer, and (N,)
-        the counts of the node's own two classes, `first` and `second`.
+    Returns (N, 3) most frequent classes and their counts, NO_CLASS and 0 where there are fewer, and
+    (N,) counts of the node's own two best classes.
     """
     n = graph.num_nodes
+    first, second = best.T[:2]
     most = min(NEAR, n_classes)
     member = sp.csr_array(
         (np.ones(n, dtype=np.float32), (np.arange(n), first)), shape=(n, n_classes)
     )
-    near, near_count = np.full((n, NEAR), NOBODY), np.zeros((n, NEAR), dtype=np.int64)
+    near, near_count = np.full((n, NEAR), NO_CLASS), np.zeros((n, NEAR), dtype=np.int64)
     in_first, in_second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     for ids in np.array_split(np.arange(n), 1 + n // 4096):
         counts = (graph.adjacency[ids] @ member).toarray().astype(np.int64)  # (ids, classes)
-        best = np.argsort(-counts, axis=1, kind="stable")[:, :most]
-        near_count[ids, :most] = np.take_along_axis(counts, best, axis=1)
-        near[ids, :most] = np.where(near_count[ids, :most] > 0, best, NOBODY)
+        order = np.argsort(-counts, axis=1, kind="stable")[:, :most]
+        near_count[ids, :most] = np.take_along_axis(counts, order, axis=1)
+        near[ids, :most] = np.where(near_count[ids, :most] > 0, order, NO_CLASS)
         row = np.arange(len(ids))
         in_first[ids] = counts[row, first[ids]]
         there = second[ids] < n_classes
@@ -173,7 +357,7 @@ def sample_nodes(first: np.ndarray, n_classes: int, most: int, must: np.ndarray)
     parts = [must]
     for c in range(n_classes):
         mine = order[first[order] == c]
-        parts.append(mine[: max(MIN_OF_A_CLASS, most * len(mine) // n)])
+        parts.append(mine[: max(MIN_PER_CLASS, most * len(mine) // n)])
     return np.unique(np.concatenate(parts))
 
 
@@ -190,7 +374,7 @@ def listed_neighbors(
 
 
 def first_new_id(model: Model) -> int:
-    """The id of the first class that was discovered: those learned from labels come before it."""
+    """Id of the first discovered class; all classes learned from labels have lower ids."""
     splits = [edit for edit in model.edits if isinstance(edit, Split)]
     parts = {part for edit in splits for part in edit.parts}
     known = {c.id for c in model.classes if not c.is_new}
@@ -198,244 +382,8 @@ def first_new_id(model: Model) -> int:
     return 1 + max(learned - parts, default=-1)
 
 
-Layout: TypeAlias = "Callable[[np.ndarray], np.ndarray]"  # embeddings (n, d) to places (n, 2)
-
-MAX_NODES = 100_000  # on the map
-SAMPLED = 20_000  # on the map of a larger graph
-MAX_SUGGESTED = 25  # labels that look wrong, and nodes that fit none of the classes
-LONGEST = 200  # letters of a node's name
-
-
-@dataclass(frozen=True, eq=False)
-class Nodes:
-    """n nodes on the map. Classes are numbers of rows in `PageData.classes`, NOBODY for none.
-
-    Attributes:
-        names: Of the nodes, cut where they are long.
-        xy: (n, 2) places in [0, 1].
-        best: (n, 2..5) the most likely classes.
-        p: (n, 2..5) their probabilities.
-        degree: (n,) neighbors in the whole graph.
-        near: (n, 3) the classes most of these are in.
-        near_count: (n, 3) how many of them.
-        start: (n + 1,) where the neighbors of a node begin in `targets`.
-        targets: Up to 8 neighbors of each node that are on the map, the surest first.
-        texts: What is shown of each beside its name, by column.
-        given: (n,) labels of phase 1.
-        true: (n,) numbers of rows in `PageData.true_names`, NOBODY where unknown.
-    """
-
-    names: tuple[str, ...]
-    xy: np.ndarray
-    best: np.ndarray
-    p: np.ndarray
-    degree: np.ndarray
-    near: np.ndarray
-    near_count: np.ndarray
-    start: np.ndarray
-    targets: np.ndarray
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    given: np.ndarray | None = None
-    true: np.ndarray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class PageData:
-    """Everything on a page.
-
-    Attributes:
-        title: Of the page.
-        model: The sha256 of the model that is reviewed.
-        edits: How many decisions are part of it already.
-        history: The decisions that are part of the run, and its revision.
-        first_new: The id of the first class that was ever discovered: colors are by id.
-        num_nodes: Of the whole graph.
-        num_edges: Of the whole graph, each edge once.
-        classes: What is in each class.
-        typical: Numbers of the representatives of each class on the map.
-        nodes: Those on the map.
-        min_confidence: A node whose class is less likely is unsure.
-        num_unsure: How many are.
-        moved: `moved[i][c]` nodes of class i would be in old class c without the new ones.
-        doubts: Nodes between two classes, by pair; nodes are told by their number on the map.
-        ambiguous: What is known of each of these nodes, by that number.
-        stages: How the model was made.
-        facts: Shown at the end, as they are.
-        versions: Of packages, shown at the end.
-        true_names: Of the true classes, where there is an answer key.
-        true_as: The class that most of a true class is in, one to one; -1 for none.
-        rows: Graded seeds, whose scores are shown.
-        suggested: What may be decided with a click.
-        suggested_nodes: Numbers on the map of nodes that `suggested` names, by their ids.
-        kept: How many labelled nodes keep a label that the model would not give them.
-        held_out: How labelled nodes fare that are judged without their labels, where there are any.
-    """
-
-    title: str
-    model: str
-    edits: int
-    history: History
-    first_new: int
-    num_nodes: int
-    num_edges: int
-    classes: tuple[ClassInfo, ...]
-    typical: tuple[tuple[int, ...], ...]
-    nodes: Nodes
-    min_confidence: float
-    num_unsure: int
-    moved: tuple[tuple[int, ...], ...]
-    doubts: tuple[DoubtfulPair, ...]
-    ambiguous: Mapping[int, AmbiguousNode]
-    stages: tuple[Stage, ...]
-    facts: Mapping[str, object]
-    versions: Mapping[str, str]
-    true_names: tuple[str, ...] = ()
-    true_as: tuple[int, ...] = ()
-    rows: Sequence[GradedRun] = ()
-    suggested: Suggestions = NO_SUGGESTIONS
-    suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
-    kept: int = 0
-    held_out: HeldOutScores | None = None
-
-
-def collect(
-    model: Model,
-    graph: Graph,
-    *,
-    title: str,
-    model_hash: str,
-    answers: tuple[np.ndarray, Sequence[str]] | None = None,
-    known: np.ndarray | None = None,
-    rows: Sequence[GradedRun] = (),
-    facts: Mapping[str, object] | None = None,
-    versions: Mapping[str, str] | None = None,
-    max_nodes: int = MAX_NODES,
-    min_confidence: float = 0.5,
-    layout: Layout = positions,
-    outputs: tuple[np.ndarray, np.ndarray] | None = None,
-    classes: Sequence[ClassInfo] | None = None,
-    suggested: Suggestions = NO_SUGGESTIONS,
-    kept: int = 0,
-    held_out: HeldOutScores | None = None,
-    shown: Mapping[str, Sequence[str]] | None = None,
-    history: History | None = None,
-) -> PageData:
-    """What a page tells of a model on a graph.
-
-    Args:
-        model: Which is reviewed.
-        graph: Of N nodes.
-        title: Of the page.
-        model_hash: The sha256 of the model.
-        answers: (y, names): the true class of every node, -1 where it is unknown, and what these
-            classes are called.
-        known: (N,) id of the class that a node was labelled with, -1 for none.
-        rows: Graded seeds, whose scores are shown.
-        facts: Shown at the end, as they are.
-        versions: Of packages, shown at the end.
-        max_nodes: Of a graph with more nodes the map shows a sample of 20,000 or of so many if that
-            is less, every class by its share.
-        min_confidence: A node whose class is less likely is unsure.
-        layout: Embeddings to places; `partial(positions, progress=...)` to be told how far it is.
-        outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
-        classes: What `class_info(model, graph)` gave, where that is known already.
-        suggested: What may be decided with a click.
-        kept: How many labelled nodes keep a label that the model would not give them.
-        held_out: How labelled nodes fare that are judged without their labels.
-        shown: (N,) texts of the nodes, by column; the words of each unless given.
-        history: What was decided before.
-
-    Raises:
-        GraphError: `answers` or `known` are not of as many nodes as the graph has.
-    """
-    for what, values in (("answers", answers and answers[0]), ("known", known)):
-        if values is not None and len(values) != graph.num_nodes:
-            raise GraphError(
-                f"{what} are given for {len(values)} nodes, but the graph has {graph.num_nodes}"
-            )
-    z, p = outputs = model.embed_and_predict(graph) if outputs is None else outputs
-    classes = tuple(
-        class_info(model, graph, outputs=outputs, min_confidence=min_confidence)
-        if classes is None
-        else classes
-    )
-    best, likely = likely_classes(p)
-    (first, second), (p1, p2) = best.T[:2], likely.T[:2]
-    near, near_count, in_first, in_second = neighbor_classes(graph, first, second, len(classes))
-    is_new = np.array([c.stage > 0 for c in classes])
-    pairs = doubtful_pairs(best, likely, is_new, min_confidence)
-    named = _named(graph, suggested)
-    typical = [np.array(c.representative_nodes, dtype=np.int64) for c in classes]
-    must = np.unique(
-        np.concatenate([numbers_of(pairs), *typical, np.array([*named.values()], dtype=int)])
-    )
-    most = max_nodes if graph.num_nodes <= max_nodes else min(max_nodes, SAMPLED)
-    on_map = sample_nodes(first, len(classes), most, must)
-    number = np.full(graph.num_nodes, -1)
-    number[on_map] = np.arange(len(on_map))
-    degree = np.diff(graph.adjacency.indptr)
-    start, targets = listed_neighbors(graph, number, len(on_map), p1)
-    columns = (number, first, second, p1, p2, in_first, in_second, degree)
-    ambiguous = [
-        AmbiguousNode(*(column[i].item() for column in columns)) for i in numbers_of(pairs)
-    ]
-    true_as: tuple[int, ...] = ()
-    if answers is not None:
-        true_as = _matched(answers[0], first, len(answers[1]), len(classes))
-    place = {c.id: i for i, c in enumerate(classes)}
-    given = None if known is None else np.array([place.get(int(c), NOBODY) for c in known[on_map]])
-    return PageData(
-        title=title,
-        model=model_hash,
-        edits=len(model.edits),
-        history=history or History(),
-        first_new=first_new_id(model),
-        num_nodes=graph.num_nodes,
-        num_edges=graph.num_edges // 2,
-        classes=classes,
-        typical=tuple(tuple(number[list(c.representative_nodes)].tolist()) for c in classes),
-        nodes=Nodes(
-            names=tuple(_short(str(name)) for name in graph.node_ids[on_map].tolist()),
-            xy=layout(z[on_map]),
-            best=best[on_map],
-            p=likely[on_map],
-            degree=degree[on_map],
-            near=near[on_map],
-            near_count=near_count[on_map],
-            start=start,
-            targets=targets,
-            texts=texts_of(graph, shown or {}, on_map),
-            given=given,
-            true=None
-            if answers is None
-            else np.where(answers[0][on_map] < 0, NOBODY, answers[0][on_map]),
-        ),
-        min_confidence=min_confidence,
-        num_unsure=int((p1 < min_confidence).sum()),
-        moved=_moved(p, first, is_new),
-        doubts=tuple(_on_map(pair, number) for pair in pairs),
-        ambiguous={one.node: one for one in ambiguous},
-        stages=model.stages,
-        facts=facts or {},
-        versions=versions or {},
-        true_names=() if answers is None else tuple(answers[1]),
-        true_as=true_as,
-        rows=rows,
-        suggested=suggested,
-        suggested_nodes={node: int(number[i]) for node, i in named.items()},
-        kept=kept,
-        held_out=held_out,
-    )
-
-
-def _on_map(pair: DoubtfulPair, number: np.ndarray) -> DoubtfulPair:
-    """The pair with its nodes by their numbers on the map."""
-    nodes = tuple((int(number[node]), first, second) for node, first, second in pair.nodes)
-    return replace(pair, nodes=nodes)
-
-
-def _named(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:
-    """Numbers of the nodes that the page names of those suggested."""
+def _suggested_nodes(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:
+    """Numbers in the graph of the listed nodes of the suggestions, by id."""
     wanted = {one.node for one in suggested.labels[:MAX_SUGGESTED]}
     wanted |= set(suggested.none[:MAX_SUGGESTED])
     ids = graph.node_ids.tolist() if wanted else []
@@ -443,7 +391,7 @@ def _named(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:
 
 
 def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """(classes, classes): nodes of each new class by the old class that is the likeliest one."""
+    """(classes, classes) nodes of each new class by the known class that is most likely."""
     n = len(is_new)
     old = np.flatnonzero(~is_new)
     counts = np.zeros((n, n), dtype=np.int64)
@@ -455,6 +403,7 @@ def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[
 
 
 def _matched(y: np.ndarray, first: np.ndarray, n_true: int, n_classes: int) -> tuple[int, ...]:
+    """The class matched to each true class, one to one; -1 for none."""
     counts = confusion_matrix(y[y >= 0], first[y >= 0], n_true, n_classes)
     partner = match_global(counts, (), ())
     true_as = np.full(n_true, -1)
@@ -462,5 +411,5 @@ def _matched(y: np.ndarray, first: np.ndarray, n_true: int, n_classes: int) -> t
     return tuple(true_as.tolist())
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+def _short_name(name: str) -> str:
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"

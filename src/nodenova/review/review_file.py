@@ -1,11 +1,6 @@
-"""The decisions that became part of a run, in a file of its folder (decisions.json).
+"""Files of a review: review.json, decisions.json and the cached page; all without PyTorch.
 
-    {"format": "nodenova decisions", "version": 1, "revision": 3, "decisions": [...]}
-
-The revision rises with every review that is saved and with every decision that is taken back, so
-that a review made on a page that is out of date is known as such.
-
-A review: the decisions of a person about one model, as a document (review.json).
+review.json is the review of one model by a person:
 
     {"format": "nodenova review", "version": 1, "model": "<sha256 in the model's model.json>",
      "after": 2,                                     revision of the run; may be missing
@@ -13,19 +8,28 @@ A review: the decisions of a person about one model, as a document (review.json)
         {"do": "rename", "class": 7, "name": "plants"},
         {"do": "merge", "classes": [5, 8], "name": "places"},       the name may be left out
         {"do": "reject", "class": 9},
-        {"do": "split", "class": 6, "into": 2},                     into 2 unless told
+        {"do": "split", "class": 6, "into": 2},                     default: into 2
         {"do": "relabel", "nodes": ["p17"], "class": 3}]}           a node moved by hand
 
-Decisions are taken in order, each on what the ones before it left.
+Decisions are applied in order, each to the result of the ones before it. decisions.json in the run
+folder has those that are part of the run:
+
+    {"format": "nodenova decisions", "version": 1, "revision": 3, "decisions": [...]}
+
+The revision rises with every saved review and every undone decision, so that a review made on an
+outdated page is recognized.
 """
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nodenova.display import plural
 from nodenova.errors import SettingError, StorageError
 from nodenova.files import read_json, to_json, write_atomically
 from nodenova.model import decisions
@@ -34,6 +38,8 @@ from nodenova.model.decisions import Decision, Merge, Reject, Relabel, Rename, S
 REVIEW_FORMAT = "nodenova review"
 REVIEW_VERSION = 1
 KEYS = {"format", "version", "model", "after", "decisions"}
+NAME = "decisions.json"
+HISTORY_FORMAT, HISTORY_VERSION = "nodenova decisions", 1
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,8 @@ class Review:
 
     Attributes:
         model: The sha256 of its weights.
-        decisions: Taken in order, each on what the ones before it left.
-        after: The revision of the run that the reader saw; None where that is not known.
+        decisions: Decisions, applied in order.
+        after: The revision of the run that the reviewer saw; None if unknown.
     """
 
     model: str
@@ -51,51 +57,45 @@ class Review:
     after: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The document."""
-        taken = [decisions.to_json(decision) for decision in self.decisions]
+        """Return the document."""
+        entries = [decisions.to_json(decision) for decision in self.decisions]
         after = {} if self.after is None else {"after": self.after}
         document = {"format": REVIEW_FORMAT, "version": REVIEW_VERSION, "model": self.model}
-        return document | after | {"decisions": taken}
+        return document | after | {"decisions": entries}
 
     @classmethod
     def from_json(cls, document: object) -> Review:
-        """The review that a document holds.
-
-        Raises:
-            SettingError: The document is no review; the sentence says what is wrong with it.
-        """
+        """Return the review in a document; raise SettingError where it is not a review."""
         if not isinstance(document, dict) or document.get("format") != REVIEW_FORMAT:
-            raise SettingError(f'this is not a review: it does not say "format": "{REVIEW_FORMAT}"')
+            raise SettingError(f'this is not a review: expected "format": "{REVIEW_FORMAT}"')
         if document.get("version") != REVIEW_VERSION:
             raise SettingError(
-                f"version {document.get('version')!r} of another nodenova; "
-                f"this one reads reviews of version {REVIEW_VERSION}"
+                f"review of version {document.get('version')!r}; this nodenova reads version "
+                f"{REVIEW_VERSION}"
             )
         unknown = sorted(map(str, set(document) - KEYS))
         if unknown:
-            raise SettingError(f"the review has {', '.join(unknown)}, which no review has")
-        model, told = document.get("model"), document.get("decisions")
-        if not isinstance(model, str) or not isinstance(told, list):
-            raise SettingError("a review names its model (a sha256) and has a list of decisions")
+            raise SettingError(f"the review has unknown keys: {', '.join(unknown)}")
+        model, entries = document.get("model"), document.get("decisions")
+        if not isinstance(model, str) or not isinstance(entries, list):
+            raise SettingError("a review needs a model (a sha256) and a list of decisions")
         after = document.get("after")
         if after is not None and (not isinstance(after, int) or isinstance(after, bool)):
-            raise SettingError(f"after is the number of a revision, not {after!r}")
-        numbered = enumerate(told, start=1)
-        taken = [decisions.from_json(one, where=f"decision {number}") for number, one in numbered]
-        return cls(model, tuple(taken), after)
-
-
-NAME = "decisions.json"
-HISTORY_FORMAT, HISTORY_VERSION = "nodenova decisions", 1
+            raise SettingError(f"after must be the number of a revision, not {after!r}")
+        parsed = (
+            decisions.from_json(entry, where=f"decision {number}")
+            for number, entry in enumerate(entries, start=1)
+        )
+        return cls(model, tuple(parsed), after)
 
 
 @dataclass(frozen=True)
 class History:
-    """What has been decided of a run.
+    """The decisions that are part of a run.
 
     Attributes:
-        revision: How often something was saved or taken back; 0 for a run as it was discovered.
-        decisions: Those that are part of it now, the first one first.
+        revision: Number of saved reviews and undone decisions; 0 for a run as discovered.
+        decisions: The decisions, the first one first.
 
     Examples:
         >>> from nodenova.model.decisions import Reject
@@ -109,53 +109,40 @@ class History:
 
     @classmethod
     def read(cls, folder: Path) -> History:
-        """That of the run in a folder.
-
-        Raises:
-            StorageError: Its file is something else.
-        """
+        """Read that of a run folder; raise StorageError if its file is something else."""
         path = folder / NAME
         if not path.is_file():
             return cls()
         document = read_json(path)
         if document.get("format") != HISTORY_FORMAT or document.get("version") != HISTORY_VERSION:
             raise StorageError(f"{path}: not the decisions of a run, or of another nodenova")
-        told = enumerate(document["decisions"], start=1)
-        taken = (decisions.from_json(one, where=f"{path}: decision {i}") for i, one in told)
-        return cls(document["revision"], tuple(taken))
+        entries = enumerate(document["decisions"], start=1)
+        parsed = (decisions.from_json(entry, where=f"{path}: decision {i}") for i, entry in entries)
+        return cls(document["revision"], tuple(parsed))
 
     def write(self, folder: Path) -> None:
-        """Keep it in the folder of its run."""
-        taken = [decisions.to_json(one) for one in self.decisions]
+        """Write it into the run folder."""
+        entries = [decisions.to_json(one) for one in self.decisions]
         document = {"format": HISTORY_FORMAT, "version": HISTORY_VERSION, "revision": self.revision}
-        write_atomically(folder / NAME, to_json(document | {"decisions": taken}))
+        write_atomically(folder / NAME, to_json(document | {"decisions": entries}))
 
     def check(self, review: Review) -> None:
-        """Refuse a review that was made before another one was saved.
-
-        Raises:
-            SettingError: It was.
-        """
+        """Raise SettingError for a review that was made before another one was saved."""
         if review.after is not None and review.after != self.revision:
             raise SettingError(
                 f"the run was reviewed since: this review is of revision {review.after}, and the "
-                f"run is at {self.revision}; open the page again and decide on what is there now"
+                f"run is at {self.revision}; reload the page and decide again"
             )
 
-    def and_then(self, taken: Sequence[Decision]) -> History:
-        """With further decisions."""
-        return History(self.revision + 1, (*self.decisions, *taken))
+    def and_then(self, further: Sequence[Decision]) -> History:
+        """With further decisions, as the next revision."""
+        return History(self.revision + 1, (*self.decisions, *further))
 
     def without_last(self, count: int) -> History:
-        """Without the last decisions.
-
-        Raises:
-            SettingError: There are not so many.
-        """
+        """Without the last decisions; raise SettingError where there are not that many."""
         if not 1 <= count <= len(self.decisions):
-            have = len(self.decisions)
-            said = "no saved decision" if not have else f"only {have}" if have > 1 else "only one"
-            raise SettingError(f"{count} cannot be taken back: the run has {said}")
+            have = plural(len(self.decisions), "saved decision")
+            raise SettingError(f"cannot undo {plural(count, 'decision')}: the run has {have}")
         return History(self.revision + 1, self.decisions[: len(self.decisions) - count])
 
 
@@ -164,18 +151,50 @@ def sentence(decision: Decision) -> str:
 
     Examples:
         >>> sentence(Merge((5, 8), "places"))
-        'Classes 5 and 8 are one, called “places”.'
+        'Merged classes 5 and 8 as “places”.'
     """
     match decision:
         case Rename(class_id, name):
-            return f"Class {class_id} is called “{name}”."
+            return f"Renamed class {class_id} to “{name}”."
         case Merge(class_ids, name=name):
-            called = "" if name is None else f", called “{name}”"
-            return f"Classes {' and '.join(map(str, class_ids))} are one{called}."
+            called = "" if name is None else f" as “{name}”"
+            return f"Merged classes {' and '.join(map(str, class_ids))}{called}."
         case Reject(class_id):
-            return f"Class {class_id} is rejected."
+            return f"Rejected class {class_id}."
         case Split(class_id, into):
-            return f"Class {class_id} is split into {into}."
+            return f"Split class {class_id} into {into}."
         case Relabel(nodes, class_id):
-            some = ", ".join(f"“{node}”" for node in nodes)
-            return f"{some} {'is' if len(nodes) == 1 else 'are'} of class {class_id}."
+            return f"Moved {', '.join(f'“{node}”' for node in nodes)} to class {class_id}."
+
+
+def as_served(page: str) -> str:
+    """Turn a saved page into one that may send a review, exactly as `review_page(served=True)`."""
+    # The policy comes before any text of the user's, and no text in JSON or HTML has plain quotes.
+    page = page.replace("connect-src 'none'", "connect-src 'self'", 1)
+    return page.replace('"served":false', '"served":true', 1)
+
+
+def is_current(page: str, model: str, edits: int, revision: int) -> bool:
+    """Whether a page shows the model with this sha256 and number of edits, at this revision."""
+    # As `review_page` embeds it.
+    now = {"review": Review(model, after=revision).to_json(), "edits": edits}
+    return json.dumps(now, separators=(",", ":"))[1:-1] + "," in page
+
+
+def cached_page(folder: Path) -> str | None:
+    """The page of a run folder, ready to be served; None if missing or of an earlier model."""
+    page, model = folder / "report.html", folder / "model" / "model.json"
+    if not page.is_file() or not model.is_file():
+        return None
+    document = read_json(model)
+    content = page.read_text(encoding="utf-8")
+    digest, edits = str(document.get("sha256")), len(document.get("edits", ()))
+    if not is_current(content, digest, edits, History.read(folder).revision):
+        return None
+    return as_served(content)
+
+
+def cached_names(folder: Path) -> dict[int, str]:
+    """Names of the classes of a run by id, from its classes.csv."""
+    with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
+        return {int(line["id"]): line["name"] for line in csv.DictReader(file)}

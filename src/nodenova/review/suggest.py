@@ -1,4 +1,4 @@
-"""From a model, a graph and the user's labels to suggestions."""
+"""Suggestions computed from a model, a graph and the user's labels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from nodenova.graph import Graph
 from nodenova.model.model import Model
 from nodenova.model.similarity import MergeSplit, estimate_merge_split
-from nodenova.review.cross_validation import HeldOut, held_out, spare_fit
+from nodenova.review.cross_validation import HeldOut, cross_validate, spare_fit
 from nodenova.review.suggestions import (
+    MIN_SAME,
+    MIN_TWO,
+    MIN_WRONG,
     LabelSuggestion,
     MergeSuggestion,
     Node,
@@ -19,29 +22,26 @@ from nodenova.review.suggestions import (
 )
 from nodenova.review.user_labels import UserLabels
 
-MIN_ONE = 0.5  # probability from which on two classes are suggested to be one
-MIN_TWO = 0.3  # and one to be two, which is seldom much surer
-MIN_WRONG = 0.9  # probability of another class from which on a label looks wrong
-
 
 def suggest(
     model: Model, graph: Graph, labels: Sequence[int] | None = None, none_share: float = 0.0
 ) -> Suggestions:
-    """What a model and a graph suggest to the person who decides.
+    """Suggest merges, splits, label corrections and outliers for review.
 
     Args:
-        model: Whose classes are looked at.
-        graph: Whose nodes.
-        labels: (N,) the id of the class that the user has said of each node, -1 for none; for
-            labels that look wrong, and for nodes that fit none of the classes.
-        none_share: About so many nodes of the known classes may be called "none of these".
+        model: Model whose classes are compared.
+        graph: Graph whose nodes are used.
+        labels: (N,) class id that the user gave each node, -1 for none. Needed to find labels that
+            look wrong and nodes that fit none of the classes.
+        none_share: Share of known-class nodes that may be flagged as "none of these" by mistake; 0
+            flags no nodes.
 
     Returns:
-        Pairs that look like one, classes that look like two, labels that look wrong, nodes that fit
-        none of the classes.
+        Pairs of classes that look like one, classes that look like two, labels that look wrong, and
+        nodes that fit none of the classes.
 
     Raises:
-        SettingError: `none_share` is no share, or there are too few labels to tell it.
+        SettingError: If `none_share` is outside [0, 1) or there are too few labels for it.
 
     Examples:
         >>> import nodenova as nova
@@ -57,40 +57,32 @@ def suggest(
     z, p = model.embed_and_predict(graph)
     user = None
     if labels is not None:
-        called = [""] * (1 + max(c.id for c in model.classes))
-        user = UserLabels(np.asarray(labels), called)
-    judged = None if user is None else held_out(model, z, user.said_rows(model, p))
-    fit = spare_fit(model, z, judged, none_share)
+        names = [""] * (1 + max(c.id for c in model.classes))
+        user = UserLabels(np.asarray(labels), names)
+    held_out = None if user is None else cross_validate(model, z, user.label_rows(model, p))
+    fit = spare_fit(model, z, held_out, none_share)
     likeness = estimate_merge_split(model, z, p)
-    return suggestions(model, likeness, judged, user, graph.node_ids, fit, none_share)
+    return build_suggestions(model, likeness, held_out, user, graph.node_ids, fit, none_share)
 
 
-def suggestions(
+def build_suggestions(
     model: Model,
     likeness: MergeSplit | None,
-    judged: HeldOut | None,
+    held_out: HeldOut | None,
     labels: UserLabels | None,
     node_ids: np.ndarray,
     fit: np.ndarray | None = None,
     none_share: float = 0.0,
 ) -> Suggestions:
-    """Suggestions from what is known already; see `suggest`.
-
-    Args:
-        model: Whose classes are looked at.
-        likeness: What `estimate_merge_split` gave.
-        judged: What `held_out` gave.
-        labels: The user's.
-        node_ids: (N,) names of the nodes.
-        fit: (N,) what `spare_fit` gave.
-        none_share: With which.
-    """
+    """Suggestions from `estimate_merge_split`, `cross_validate` and `spare_fit`; see `suggest`."""
     none = () if fit is None else _fit_none(fit, labels, node_ids)
-    wrong = () if judged is None or labels is None else _wrong(model, judged, labels, node_ids)
+    wrong: tuple[LabelSuggestion, ...] = ()
+    if held_out is not None and labels is not None:
+        wrong = _wrong_labels(model, held_out, labels, node_ids)
     if likeness is None:
         return Suggestions((), (), wrong, none, none_share)
     ids = [c.id for c in model.classes]
-    pairs = np.argwhere(np.triu(np.nan_to_num(likeness.together)) >= MIN_ONE).tolist()
+    pairs = np.argwhere(np.triu(np.nan_to_num(likeness.together)) >= MIN_SAME).tolist()
     merges = [MergeSuggestion((ids[a], ids[b]), float(likeness.together[a, b])) for a, b in pairs]
     twos = np.flatnonzero(np.nan_to_num(likeness.two) >= MIN_TWO).tolist()
     splits = [SplitSuggestion(ids[c], float(likeness.two[c])) for c in twos]
@@ -103,27 +95,27 @@ def suggestions(
     )
 
 
-def _wrong(
-    model: Model, judged: HeldOut, labels: UserLabels, node_ids: np.ndarray
+def _wrong_labels(
+    model: Model, held_out: HeldOut, labels: UserLabels, node_ids: np.ndarray
 ) -> tuple[LabelSuggestion, ...]:
-    p = np.nan_to_num(judged.p)
-    best, meant = p.argmax(axis=1), labels.meant(model)[labels.class_ids[judged.ids]]
+    """Labels whose nodes are confidently put into another class, the most probable first."""
+    p = np.nan_to_num(held_out.p)
+    best, mask = p.argmax(axis=1), labels.class_mask(model)[labels.class_ids[held_out.ids]]
     at = np.arange(len(best))
-    wrong = np.flatnonzero(~meant[at, best] & (p[at, best] >= MIN_WRONG))
+    wrong = np.flatnonzero(~mask[at, best] & (p[at, best] >= MIN_WRONG))
     texts = labels.texts(model)
-    found = [
+    return tuple(
         LabelSuggestion(
-            node_ids[judged.ids[i]].item(),
-            texts[judged.ids[i]],
+            node_ids[held_out.ids[i]].item(),
+            texts[held_out.ids[i]],
             model.classes[best[i]].id,
             float(p[i, best[i]]),
         )
         for i in wrong[np.argsort(-p[wrong, best[wrong]], kind="stable")]
-    ]
-    return tuple(found)
+    )
 
 
 def _fit_none(fit: np.ndarray, labels: UserLabels | None, node_ids: np.ndarray) -> tuple[Node, ...]:
-    """The nodes without a label that fit none of the classes, the farthest first."""
+    """Unlabelled nodes that fit none of the classes, the farthest first."""
     far = np.flatnonzero(fit < 0 if labels is None else (fit < 0) & ~labels.labelled)
     return tuple(node_ids[far[np.argsort(fit[far], kind="stable")]].tolist())

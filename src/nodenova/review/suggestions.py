@@ -1,4 +1,4 @@
-"""What a run suggests to the person who decides: values, each with the decision that accepts it."""
+"""What a run suggests to the reviewer, each with the decision that accepts it; without PyTorch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from nodenova.display import percent
+from nodenova.display import percent, plural
 from nodenova.errors import StorageError
 from nodenova.files import read_json
 from nodenova.model.decisions import Merge, Relabel, Split
 
 FORMAT, VERSION = "nodenova suggestions", 1
+MIN_SAME = 0.5  # probability from which two classes are suggested to be one
+MIN_TWO = 0.3  # and one class to be two, which is rarely much more certain
+MIN_WRONG = 0.9  # probability of another class from which a label looks wrong
 Node: TypeAlias = "str | int"
 
 
 def likely(probability: float) -> str:
-    """A probability in percent; what is not certain is not called so.
+    """Format a probability in percent; nothing is shown as certain.
 
     Examples:
         >>> likely(0.87), likely(0.998)
@@ -28,11 +31,11 @@ def likely(probability: float) -> str:
 
 @dataclass(frozen=True)
 class MergeSuggestion:
-    """Two classes that look like one.
+    """Two classes that look like one, at least one of them discovered.
 
     Attributes:
-        class_ids: Which, at least one of them discovered.
-        probability: That two of their nodes, one of either, belong together.
+        class_ids: Ids of the classes.
+        probability: Probability that two nodes, one from each class, belong together.
     """
 
     kind: ClassVar[str] = "merges"
@@ -41,16 +44,13 @@ class MergeSuggestion:
 
     @property
     def decision(self) -> Merge:
-        """What accepts it."""
+        """The decision that accepts it."""
         return Merge(self.class_ids)
 
     def sentence(self, names: Mapping[int, str]) -> str:
-        """It in words, by the names of the classes."""
+        """The suggestion in words, with the names of the classes by id."""
         one, other = (repr(names[c]) for c in self.class_ids)
-        return (
-            f"{one} and {other} look like one class: two of their nodes belong together with a "
-            f"probability of {likely(self.probability)}"
-        )
+        return f"{one} and {other} are {likely(self.probability)} likely to be the same class"
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class SplitSuggestion:
     """A class that looks like two.
 
     Attributes:
-        class_id: Which.
-        probability: That most of one half of it is of another class than most of the other half.
+        class_id: Id of the class.
+        probability: Probability that its two halves are mostly of different classes.
     """
 
     kind: ClassVar[str] = "splits"
@@ -68,26 +68,23 @@ class SplitSuggestion:
 
     @property
     def decision(self) -> Split:
-        """What accepts it."""
+        """The decision that accepts it."""
         return Split(self.class_id)
 
     def sentence(self, names: Mapping[int, str]) -> str:
-        """It in words, by the names of the classes."""
-        return (
-            f"{names[self.class_id]!r} looks like two classes, with a probability of "
-            f"{likely(self.probability)}"
-        )
+        """The suggestion in words, with the names of the classes by id."""
+        return f"{names[self.class_id]!r} is {likely(self.probability)} likely to be two classes"
 
 
 @dataclass(frozen=True)
 class LabelSuggestion:
-    """A label of the user's that looks wrong.
+    """A label of the user that looks wrong.
 
     Attributes:
-        node: Its node.
-        label: What the label says.
-        class_id: The class that the node looks like.
-        probability: Of that class, by a classifier that has not seen the label.
+        node: Id of the labelled node.
+        label: The label.
+        class_id: Id of the class that the node looks like.
+        probability: Probability of that class, by a classifier that has not seen the label.
     """
 
     kind: ClassVar[str] = "labels"
@@ -98,13 +95,13 @@ class LabelSuggestion:
 
     @property
     def decision(self) -> Relabel:
-        """What accepts it."""
+        """The decision that accepts it."""
         return Relabel((self.node,), self.class_id)
 
     def sentence(self, names: Mapping[int, str]) -> str:
-        """It in words, by the names of the classes."""
+        """The suggestion in words, with the names of the classes by id."""
         return (
-            f"{str(self.node)!r} is labelled {self.label!r} and looks like "
+            f"{str(self.node)!r} is labelled {self.label!r} but looks like "
             f"{names[self.class_id]!r} ({likely(self.probability)})"
         )
 
@@ -114,19 +111,19 @@ Suggestion: TypeAlias = MergeSuggestion | SplitSuggestion | LabelSuggestion
 
 @dataclass(frozen=True)
 class Suggestions:
-    """All that a run suggests, each kind the likeliest first.
+    """All suggestions of a run, the most probable of each kind first.
 
     Attributes:
         merges: Pairs of classes that look like one.
         splits: Classes that look like two.
         labels: Labels that look wrong.
-        none: Nodes that fit none of the classes, the farthest first; empty unless asked for.
-        none_share: About so many nodes of the known classes are called so; 0 asks for none.
+        none: Ids of nodes that fit none of the classes, the farthest first.
+        none_share: Share of known-class nodes that are flagged by mistake; 0 flags no nodes.
 
     Examples:
         >>> found = Suggestions(merges=(MergeSuggestion((0, 3), 0.71),))
-        >>> found.sentences({0: "oak", 3: "new-3"})[0].split(":")[0]
-        "'oak' and 'new-3' look like one class"
+        >>> found.sentences({0: "oak", 3: "new-3"})
+        ["'oak' and 'new-3' are 71% likely to be the same class"]
         >>> Suggestions.from_json(found.to_json()) == found
         True
     """
@@ -138,50 +135,47 @@ class Suggestions:
     none_share: float = 0.0
 
     @property
+    def about_classes(self) -> tuple[MergeSuggestion | SplitSuggestion, ...]:
+        """Merges and splits, the most probable first."""
+        return tuple(sorted((*self.merges, *self.splits), key=lambda one: -one.probability))
+
+    @property
     def ranked(self) -> tuple[Suggestion, ...]:
-        """Those that can be accepted: of classes by their probability, then labels by theirs."""
-        of_classes: list[Suggestion] = [*self.merges, *self.splits]
-        of_classes.sort(key=lambda one: -one.probability)
-        return (*of_classes, *self.labels)
+        """All that can be accepted: merges and splits by probability, then labels by theirs."""
+        return (*self.about_classes, *self.labels)
 
     def sentences(self, names: Mapping[int, str], most: int | None = None) -> list[str]:
-        """The first of them in words; labels that look wrong together in one sentence.
+        """Return the first suggestions in words; wrong labels share one sentence.
 
         Args:
-            names: What the classes are called, by id.
-            most: How many sentences at the most.
+            names: Names of the classes by id.
+            most: Maximum number of sentences.
         """
-        said = [one.sentence(names) for one in self.ranked if not isinstance(one, LabelSuggestion)]
+        lines = [one.sentence(names) for one in self.about_classes]
         if self.labels:
             first = self.labels[0].sentence(names)
-            count = len(self.labels)
-            said.append(
-                f"1 label looks wrong: {first}"
-                if count == 1
-                else f"{count:,} labels look wrong, the first: {first}"
-            )
+            many = plural(len(self.labels), "label looks", "labels look")
+            lines.append(f"{many} wrong{', the first' if len(self.labels) > 1 else ''}: {first}")
         if self.none:
-            count = len(self.none)
-            many = "1 node fits" if count == 1 else f"{count:,} nodes fit"
-            said.append(
-                f"{many} none of the classes (so would {percent(self.none_share)} of the nodes of "
-                "known classes)"
+            lines.append(
+                f"{plural(len(self.none), 'node fits', 'nodes fit')} none of the classes (so would "
+                f"{percent(self.none_share)} of known-class nodes by mistake)"
             )
-        return said[:most]
+        return lines[:most]
 
     def to_json(self) -> dict[str, Any]:
-        """The document that a run keeps as suggestions.json."""
+        """Return the document that a run keeps as suggestions.json."""
         return {"format": FORMAT, "version": VERSION} | asdict(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Suggestions:
-        """What `to_json` gave.
+        """Return the suggestions in a document that `to_json` made.
 
         Raises:
-            StorageError: The document is something else.
+            StorageError: If the document is something else.
         """
         if document.get("format") != FORMAT or document.get("version") != VERSION:
-            raise StorageError(f"not suggestions: they say format {FORMAT!r}, version {VERSION}")
+            raise StorageError(f"not suggestions: expected format {FORMAT!r}, version {VERSION}")
         merges = (
             MergeSuggestion((one["class_ids"][0], one["class_ids"][1]), one["probability"])
             for one in document["merges"]
@@ -196,10 +190,10 @@ class Suggestions:
 
     @classmethod
     def load(cls, folder: str | Path) -> Suggestions:
-        """Those in the folder of a run.
+        """Read the suggestions of a run folder.
 
         Raises:
-            StorageError: There are none.
+            StorageError: If the folder has none.
         """
         path = Path(folder) / "suggestions.json"
         if not path.is_file():

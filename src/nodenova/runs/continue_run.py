@@ -26,7 +26,7 @@ from nodenova.model.model import FitSignature, Model, Refresh
 from nodenova.model.saving import weights_digest
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
-from nodenova.review.user_labels import NOBODY_SAID, UserLabels, labels_of_later
+from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_for_graph
 from nodenova.runs.folder import DiscoveryFolder
 from nodenova.runs.labels import read_labels
 from nodenova.runs.run import DiscoveryRun
@@ -103,7 +103,7 @@ def continue_run(
     further = {c: names[c] for c in range(model.next_id, len(names))}
     ids, mixed = _asked(loaded, said, was, mixed)
     if not loaded.new_named:
-        came = " that the earlier run did not have" if (was[ids] == NOBODY_SAID).all() else ""
+        came = " that the earlier run did not have" if (was[ids] == NO_LABEL).all() else ""
         among = plural(len(ids), "unlabelled node")
         notes = (*notes, f"classes are looked for among {among}{came}")
     if mixed:
@@ -119,7 +119,7 @@ def continue_run(
                 model,
                 graph,
                 why,
-                met=was != NOBODY_SAID if (was != NOBODY_SAID).any() else None,
+                met=was != NO_LABEL if (was != NO_LABEL).any() else None,
                 all_new=None if mixed else ids,
                 told=_told(model, said),
                 names=further,
@@ -136,7 +136,7 @@ def continue_run(
             facts={
                 "Goes on from": earlier.document["title"],
                 "Nodes": f"{graph.num_nodes:,}",
-                "Nodes that came": f"{int((was == NOBODY_SAID).sum()):,}",
+                "Nodes that came": f"{int((was == NO_LABEL).sum()):,}",
                 "Asked about": plural(len(ids), "unlabelled node"),
                 "Method": f"{method_name(method)} on {model.frozen_encoder().spec.name}",
                 "Seed": seed,
@@ -171,7 +171,7 @@ def _with_shown_names(earlier: DiscoveryFolder) -> Model:
 def _classes_before(earlier: DiscoveryFolder, node_ids: np.ndarray) -> np.ndarray:
     """(N,) ids of the classes that the earlier run put nodes in, -1 for those it did not have."""
     was = earlier.class_of_nodes()
-    return np.array([was.get(str(node), NOBODY_SAID) for node in node_ids.tolist()])
+    return np.array([was.get(str(node), NO_LABEL) for node in node_ids.tolist()])
 
 
 def _labels(
@@ -204,8 +204,8 @@ def _labels(
     counts = {text: texts.count(text) for text in sorted(set(texts) - met - {""})}
     new = [text for text, number in counts.items() if number >= MIN_MEAN]
     rest = [text if text in met else "" for text in texts]
-    said, _ = labels_of_later(model, shown, graph.node_ids.tolist(), rest, then, keep)
-    class_ids = np.full(len(texts), NOBODY_SAID) if said is None else said.class_ids.copy()
+    said, _ = labels_for_graph(model, shown, graph.node_ids.tolist(), rest, then, keep)
+    class_ids = np.full(len(texts), NO_LABEL) if said is None else said.class_ids.copy()
     names = [] if said is None else list(said.names)
     names += [""] * (model.next_id - len(names))
     for text in new:
@@ -225,8 +225,8 @@ def _asked(
     """Which nodes new classes are looked for among, and whether they may be of known ones."""
     if loaded.new_named:
         return loaded.new_ids, bool(mixed)
-    unlabelled = said == NOBODY_SAID
-    came = unlabelled & (was == NOBODY_SAID)
+    unlabelled = said == NO_LABEL
+    came = unlabelled & (was == NO_LABEL)
     ids = np.flatnonzero(came if came.any() else unlabelled)
     if not len(ids):
         raise SplitError(
@@ -239,9 +239,9 @@ def _asked(
 def _told(model: Model, said: np.ndarray) -> np.ndarray:
     """(N,) the class of each label by now; -1 where it was split into several, or is gone."""
     known = UserLabels(said, [""] * (1 + max(int(said.max(initial=-1)), model.next_id)))
-    meant = known.meant(model)
+    meant = known.class_mask(model)
     ids = np.array([c.id for c in model.classes])
-    now = np.where(meant.sum(axis=1) == 1, ids[meant.argmax(axis=1)], NOBODY_SAID)
+    now = np.where(meant.sum(axis=1) == 1, ids[meant.argmax(axis=1)], NO_LABEL)
     came = said >= model.next_id  # classes that come with their labels
     return np.where(came, said, now[said])
 

@@ -103,7 +103,7 @@ def to_pyg(what: Exported, path: Path) -> None:
     if graph.edge_weight is not None:
         parts["edge_weight"] = torch.from_numpy(graph.edge_weight)
     if labels is not None:
-        parts["label"] = torch.from_numpy(ids[labels.said_rows(model, p)])
+        parts["label"] = torch.from_numpy(ids[labels.label_rows(model, p)])
     if what.fits_none is not None:
         parts["fits_none"] = torch.from_numpy(what.fits_none)
     content = io.BytesIO()

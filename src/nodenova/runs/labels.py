@@ -16,7 +16,7 @@ from nodenova.files import write_atomically
 from nodenova.graph import Graph
 from nodenova.model.classes import has_own_name
 from nodenova.model.decisions import Relabel
-from nodenova.review.user_labels import NOBODY_SAID
+from nodenova.review.user_labels import NO_LABEL
 from nodenova.runs.run import DiscoveryRun
 
 LABELS = "labels.npz"  # of a run, beside its model
@@ -58,7 +58,7 @@ def corrected(
 
 def no_labels(graph: Graph) -> dict[str, np.ndarray]:
     """What a run holds of labels where nobody has said anything of a node."""
-    return {"y": np.full(graph.num_nodes, NOBODY_SAID), "names": np.zeros(0, dtype=str)}
+    return {"y": np.full(graph.num_nodes, NO_LABEL), "names": np.zeros(0, dtype=str)}
 
 
 def read_labels(folder: Path) -> dict[str, np.ndarray] | None:
@@ -69,7 +69,7 @@ def read_labels(folder: Path) -> dict[str, np.ndarray] | None:
     with np.load(path, allow_pickle=False) as arrays:
         kept = {name: arrays[name] for name in arrays.files}
     if "names" not in kept:  # a run that kept numbers alone
-        kept["names"] = np.full(int(kept["y"].max(initial=NOBODY_SAID)) + 1, "", dtype=str)
+        kept["names"] = np.full(int(kept["y"].max(initial=NO_LABEL)) + 1, "", dtype=str)
     return kept
 
 

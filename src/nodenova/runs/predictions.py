@@ -11,7 +11,7 @@ import numpy as np
 from nodenova.files import table_content
 from nodenova.graph import Graph
 from nodenova.model.model import Model
-from nodenova.review.user_labels import NOBODY_SAID, UserLabels
+from nodenova.review.user_labels import NO_LABEL, UserLabels
 
 COLUMNS = ("node", "class", "name", "kind", "probability", "unsure", "label", "agrees")
 
@@ -76,7 +76,7 @@ class Predictions:
             labels = None if labels is None else labels.of_nodes(only)
             fits_none = None if fits_none is None else fits_none[only]
         if labels is None:
-            labels = UserLabels(np.full(len(p), NOBODY_SAID), ())
+            labels = UserLabels(np.full(len(p), NO_LABEL), ())
         row = labels.rows(model, p)
         of_it = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
         names = tuple(model.class_names if names is None else names)

@@ -27,13 +27,13 @@ from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
 from nodenova.model.similarity import MergeSplit, estimate_merge_split
 from nodenova.report.tsne import positions
-from nodenova.review.cross_validation import HeldOut, held_out, spare_fit
+from nodenova.review.cross_validation import HeldOut, HeldOutScores, cross_validate, spare_fit
 from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.review_file import History
-from nodenova.review.suggest import suggestions
+from nodenova.review.suggest import build_suggestions
 from nodenova.review.suggestions import Suggestions
-from nodenova.review.trust import HeldOutScores, Verdict, verdict
-from nodenova.review.user_labels import NOBODY_SAID, UserLabels, labels_in_new_classes
+from nodenova.review.trust import number_sentence
+from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_in_new_classes
 from nodenova.runs.predictions import Predictions
 
 MIN_STAY = 0.001  # the probability below which the class of the earlier run is given up
@@ -72,8 +72,8 @@ class SettledLabels(UserLabels):
         row = super().rows(model, p)
         if not self.keep:
             return row
-        was = np.where(self.meant(model)[self.before], p, -np.inf)
-        stays = (self.before != NOBODY_SAID) & ~self.labelled & (was.max(axis=1) >= MIN_STAY)
+        was = np.where(self.class_mask(model)[self.before], p, -np.inf)
+        stays = (self.before != NO_LABEL) & ~self.labelled & (was.max(axis=1) >= MIN_STAY)
         return np.where(stays, was.argmax(axis=1), row)
 
 
@@ -206,14 +206,14 @@ class DiscoveryRun:
         if self.labels is None:
             return None
         z, p = self.outputs
-        return held_out(self.model, z, self.labels.said_rows(self.model, p))
+        return cross_validate(self.model, z, self.labels.label_rows(self.model, p))
 
     @property
     def held_out_scores(self) -> HeldOutScores | None:
         """How often labelled nodes land in the class of their label when that is not seen."""
         if self.held_out is None or self.labels is None:
             return None
-        rows = self.labels.said_rows(self.model, self.probabilities)
+        rows = self.labels.label_rows(self.model, self.probabilities)
         return HeldOutScores.of(self.held_out, rows)
 
     @cached_property
@@ -233,7 +233,7 @@ class DiscoveryRun:
     def suggestions(self) -> Suggestions:
         """What it suggests to the person who decides."""
         node_ids, fit = self.graph.node_ids, self._spare_fit
-        return suggestions(
+        return build_suggestions(
             self.model,
             self.likeness,
             self.held_out,
@@ -257,9 +257,9 @@ class DiscoveryRun:
         )
 
     @property
-    def verdict(self) -> Verdict | None:
-        """What it comes to, where nobody said which nodes are new or how many classes there are."""
-        return verdict(self.model.stages, self.classes)
+    def verdict(self) -> str:
+        """Estimated number of new classes in words; "" where it was given with the new nodes."""
+        return number_sentence(self.model.stages, self.classes, advice=True)
 
     @property
     def warning(self) -> str:

@@ -28,7 +28,7 @@ from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, Review
 from nodenova.review.suggestions import Suggestions
-from nodenova.review.user_labels import UserLabels, labels_of_later
+from nodenova.review.user_labels import UserLabels, labels_for_graph
 from nodenova.runs.folder import DiscoveryFolder
 from nodenova.runs.predictions import Predictions, with_known_features
 from nodenova.runs.run import DiscoveryRun
@@ -176,7 +176,7 @@ def later_graph(
         before = (earlier.graph.node_ids.tolist(), earlier.labels)
         keep = keep and earlier.keep_labels
     said = ["" if c < 0 or not is_told else loaded.class_names[c] for c in loaded.y.tolist()]
-    labels, strange = labels_of_later(model, names, data.node_ids.tolist(), said, before, keep)
+    labels, strange = labels_for_graph(model, names, data.node_ids.tolist(), said, before, keep)
     return LaterGraph(data, labels, [*unmatched, *strange])
 
 

@@ -1,10 +1,10 @@
 "use strict";
-// The legend beside the map, and what the map is coloured by.
+// The legend beside the map, and what the map is colored by.
 
 function showLegend() {
   const sizes = new Map();
   for (let i = 0; i < count; i++) { const g = map.groupOf(i); sizes.set(g, (sizes.get(g) || 0) + 1); }
-  const nameOf = g => map.mode === "unsure" ? SURENESS[g].name : map.mode === "true" ? (g === NOBODY ? "not known" : story.trueNames[g]) : className(g);
+  const nameOf = g => map.mode === "unsure" ? SURENESS[g].name : map.mode === "true" ? (g === NO_CLASS ? "unknown" : story.trueNames[g]) : className(g);
   const isNew = g => map.mode === "class" && g >= 0 && story.classes[g].isNew;
   const groups = [...sizes.keys()].sort((a, b) => isNew(b) - isNew(a) || (map.mode === "unsure" ? a - b : sizes.get(b) - sizes.get(a)));
   $("legend").replaceChildren(...groups.map(g => element("li", {}, element("button",

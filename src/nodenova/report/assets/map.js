@@ -32,12 +32,12 @@ const map = (() => {
 
   // What a node counts as in the present view: the number of a class, of a true class, or of a degree of sureness.
   const groupOf = i => mode === "true" ? story.true[i] : mode === "class" ? classOf(i) : SURENESS.findIndex(s => probability(i) >= s.from);
-  const lookOf = g => mode === "true" ? trueLook(g) : mode === "class" ? look(g) : {colour: SURENESS[g].colour, shape: ["circle", "circle", "diamond"][g], hollow: false};
+  const lookOf = g => mode === "true" ? trueLook(g) : mode === "class" ? look(g) : {color: SURENESS[g].color, shape: ["circle", "circle", "diamond"][g], hollow: false};
   const shows = i => lit === null || lit === groupOf(i);
   const ink = () => isDark() ? "#e8e6e1" : "#22262b";
   const paper = () => isDark() ? "#16181b" : "#ffffff";
 
-  // The nodes fill the coordinates from 0 to 1 along one axis, and are centred on the other.
+  // The nodes fill the coordinates from 0 to 1 along one axis, and are centered on the other.
   const extent = of => count ? 1 - 2 * of.reduce((a, b) => Math.min(a, b), 0.49) : 1, wide = extent(x), high = extent(y);
   const fitting = () => Math.min(width / wide, height / high) || 1;
   const radius = () => Math.min(9, Math.max(1.3, 30 / Math.sqrt(Math.max(count, 40)) ** 0.62) * (zoom / fitting()) ** 0.4);
@@ -69,7 +69,7 @@ const map = (() => {
     context.font = "600 13px system-ui, sans-serif"; context.textAlign = "center"; context.textBaseline = "middle";
     context.lineJoin = "round";
     for (const [g, list] of [...members].sort((a, b) => b[1].length - a[1].length)) {
-      if (g < 0 || g === NOBODY || lit !== null && lit !== g) continue;
+      if (g < 0 || g === NO_CLASS || lit !== null && lit !== g) continue;
       const full = mode === "true" ? story.trueNames[g] : className(g), name = full.length > 32 ? `${full.slice(0, 31)}…` : full;
       const half = context.measureText(name).width / 2 + 5;
       const px = Math.max(half, Math.min(width - half, middle(list, x) * zoom + left));
@@ -87,7 +87,7 @@ const map = (() => {
     if (selected < 0) return;
     const px = x[selected] * zoom + left, py = y[selected] * zoom + top;
     context.strokeStyle = ink(); context.lineWidth = 1; context.globalAlpha = 0.5;
-    for (const j of neighbours(selected)) {
+    for (const j of neighbors(selected)) {
       context.beginPath(); context.moveTo(px, py); context.lineTo(x[j] * zoom + left, y[j] * zoom + top); context.stroke();
     }
     context.globalAlpha = 1; context.lineWidth = 2.5;
@@ -131,7 +131,7 @@ const map = (() => {
     left = px - (px - left) * k; top = py - (py - top) * k; zoom = next;
     moved();
   }
-  function centre(i) {
+  function center(i) {
     all = false; zoom = Math.max(zoom, 3 * fitting()); left = width / 2 - x[i] * zoom; top = height / 2 - y[i] * zoom;
     redraw();
   }
@@ -202,7 +202,7 @@ const map = (() => {
   darkQuery.addEventListener("change", () => { for (const watcher of watchers) watcher(); });
 
   return {
-    redraw, centre, groupOf, lookOf,
+    redraw, center, groupOf, lookOf,
     select(i) { selected = i; redraw(); },
     get mode() { return mode; },
     set mode(value) { mode = value; lit = null; redraw(); },

@@ -1,6 +1,6 @@
 "use strict";
-// How a class looks: colour and shape, readable by every kind of colour vision (palettes of Paul Tol). Discovered classes
-// are diamonds in strong colours, known ones circles in light colours; where colours run out, they come back hollow.
+// How a class looks: color and shape, readable by every kind of color vision (palettes of Paul Tol). Discovered classes
+// are diamonds in strong colors, known ones circles in light colors; where colors run out, they come back hollow.
 
 const STRONG = {
   day: ["#ee7733", "#0077bb", "#ee3377", "#009988", "#cc3311", "#33bbee"],
@@ -10,28 +10,28 @@ const LIGHT = {
   day: ["#77aadd", "#bbaa33", "#44bb99", "#d98bb0", "#99b84d", "#7ba7bc", "#c79a7b", "#9d8cc9", "#a9a9a9"],
   night: ["#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#ee8866", "#b6a6e8", "#bbbbbb"],
 };
-const SURENESS = [{from: 0.9, name: "90 % or more", colour: "#9aa3ad"}, {from: story.unsureBelow, colour: "#ee9933"}, {from: 0, colour: "#cc3311"}];
-SURENESS[1].name = `${percent(story.unsureBelow)} to 90 %`;
+const SURENESS = [{from: 0.9, name: "90% or more", color: "#9aa3ad"}, {from: story.unsureBelow, color: "#ee9933"}, {from: 0, color: "#cc3311"}];
+SURENESS[1].name = `${percent(story.unsureBelow)} to 90%`;
 SURENESS[2].name = `less than ${percent(story.unsureBelow)}`;
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 const isDark = () => darkQuery.matches && !printing;
 
-// Colours go by id, which is a class's for ever: no decision about another class changes them.
+// Colors go by id, which is a class's for ever: no decision about another class changes them.
 const firstNew = story.firstNew ?? story.classes.filter(c => !c.isNew).length;
 const places = story.classes.map(c => c.isNew ? Math.max(c.id - firstNew, 0) : c.id);
 
 function look(i) {
-  if (i < 0 || i === NOBODY) return {colour: "#8a8f98", shape: "cross", hollow: false};
-  const isNew = story.classes[i].isNew, colours = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"], k = places[i];
-  return {colour: colours[k % colours.length], shape: isNew ? "diamond" : "circle", hollow: Math.floor(k / colours.length) % 2 === 1};
+  if (i < 0 || i === NO_CLASS) return {color: "#8a8f98", shape: "cross", hollow: false};
+  const isNew = story.classes[i].isNew, colors = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"], k = places[i];
+  return {color: colors[k % colors.length], shape: isNew ? "diamond" : "circle", hollow: Math.floor(k / colors.length) % 2 === 1};
 }
 
 // Where true classes are known: the look of the class that stands for one, or, when there is none, a look of its own.
 function trueLook(t) {
-  if (t === NOBODY) return look(-1);
-  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {colour: STRONG.day[(story.classes.length + t) % STRONG.day.length], shape: "cross", hollow: false};
+  if (t === NO_CLASS) return look(-1);
+  return story.trueAs[t] >= 0 ? look(story.trueAs[t]) : {color: STRONG.day[(story.classes.length + t) % STRONG.day.length], shape: "cross", hollow: false};
 }
 
 function outline(shape, x, y, r) {
@@ -44,11 +44,11 @@ function outline(shape, x, y, r) {
   return path;
 }
 
-function paint(context, {colour, shape, hollow}, x, y, r) {
+function paint(context, {color, shape, hollow}, x, y, r) {
   const path = outline(shape, x, y, r);
   if (shape === "cross" || hollow) {
-    context.strokeStyle = colour; context.lineWidth = Math.max(1, r * 0.45); context.stroke(path);
-  } else { context.fillStyle = colour; context.fill(path); }
+    context.strokeStyle = color; context.lineWidth = Math.max(1, r * 0.45); context.stroke(path);
+  } else { context.fillStyle = color; context.fill(path); }
 }
 
 // A small canvas with one drawn point, to be stamped many times.
@@ -62,13 +62,13 @@ function stamp(appearance, r, scale) {
 
 // The same as a picture in the text.
 function glyph(appearance) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), {colour, shape, hollow} = appearance;
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), {color, shape, hollow} = appearance;
   svg.setAttribute("viewBox", "0 0 16 16"); svg.setAttribute("class", "glyph"); svg.setAttribute("aria-hidden", "true");
   const mark = document.createElementNS(svg.namespaceURI, "path");
   mark.setAttribute("d", {circle: "M2.5 8a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0", diamond: "M8 1L15 8L8 15L1 8Z", cross: "M3 3L13 13M13 3L3 13"}[shape]);
   const open = hollow || shape === "cross";
-  mark.setAttribute("fill", open ? "none" : colour);
-  if (open) { mark.setAttribute("stroke", colour); mark.setAttribute("stroke-width", "2.4"); }
+  mark.setAttribute("fill", open ? "none" : color);
+  if (open) { mark.setAttribute("stroke", color); mark.setAttribute("stroke-width", "2.4"); }
   svg.append(mark);
   return svg;
 }

@@ -1,7 +1,7 @@
 "use strict";
 // Finding nodes by name, and the card of one node.
 
-function neighbours(i) { return story.targets ? story.targets.subarray(story.start[i], story.start[i + 1]) : []; }
+function neighbors(i) { return story.targets ? story.targets.subarray(story.start[i], story.start[i + 1]) : []; }
 
 function classChip(i) { return element("span", {class: "chip"}, glyph(look(i)), className(i)); }
 
@@ -9,32 +9,32 @@ function nodeButton(i, far = false) {
   return element("button", {class: "node", title: className(classOf(i)), onclick: () => far ? showNode(i) : openNode(i, true)}, glyph(look(classOf(i))), story.names[i]);
 }
 
-const nodeExtras = [];  // what a page says of a node further: functions from its number to elements
+const nodeExtras = [];  // more content of the card: functions from a node number to elements
 
 let opened = -1;
 
 function openNode(i, move = false) {
   opened = i;
   map.select(i);
-  if (move) map.centre(i);
+  if (move) map.center(i);
   const card = $("card"), others = weighed(i).slice(1, 3), rows = [];
   const row = (title, ...content) => rows.push(element("dt", {}, title), element("dd", {}, ...content));
   row("Class", classChip(classOf(i)), sure(i, " "));
   for (const [other, p] of others) if (p >= 0.01) row("or", classChip(other), ` ${percent(p)}`);
-  if (story.given && story.given[i] !== NOBODY) row("Label", classChip(story.given[i]));
-  if (story.true && story.true[i] !== NOBODY) row("In truth", story.trueNames[story.true[i]]);
+  if (story.given && story.given[i] !== NO_CLASS) row("Label", classChip(story.given[i]));
+  if (story.true && story.true[i] !== NO_CLASS) row("True class", story.trueNames[story.true[i]]);
   card.replaceChildren(
     element("div", {class: "head"}, element("h3", {}, story.names[i]), element("button", {"aria-label": "Close", class: "small", onclick: closeNode}, "×")),
     element("dl", {}, ...rows), ...nodeExtras.flatMap(extra => extra(i)), ...(story.targets ? around(i) : []));
   card.hidden = false;
 }
 
-// How many neighbours a node has, of which classes, and the surest of them.
+// How many neighbors a node has, of which classes, and the surest of them.
 function around(i) {
-  const classes = [0, 1, 2].filter(k => story.near[3 * i + k] !== NOBODY)
+  const classes = [0, 1, 2].filter(k => story.near[3 * i + k] !== NO_CLASS)
     .map(k => `${story.nearCount[3 * i + k].toLocaleString("en")} in ${className(now.into[story.near[3 * i + k]])}`);
-  const degree = story.degree[i], listed = [...neighbours(i)];
-  const head = degree ? `${degree.toLocaleString("en")} ${degree === 1 ? "neighbour" : "neighbours"}: ${classes.join(", ")}` : "No neighbours";
+  const degree = story.degree[i], listed = [...neighbors(i)];
+  const head = degree ? `${degree.toLocaleString("en")} ${degree === 1 ? "neighbor" : "neighbors"}: ${classes.join(", ")}` : "No neighbors";
   return [element("p", {class: "quiet"}, head), element("p", {class: "chips"}, ...listed.map(nodeButton))];
 }
 
@@ -64,7 +64,7 @@ function showNode(i) {
     list.replaceChildren(...hits.map((i, k) => element("li",
       {role: "option", id: `found-${k}`, "aria-selected": k === at, onpointerdown: e => { e.preventDefault(); take(k); }},
       glyph(look(classOf(i))), element("span", {}, story.names[i]), element("span", {class: "quiet"}, className(classOf(i))))));
-    if (!hits.length && input.value.trim()) list.replaceChildren(element("li", {class: "quiet"}, "No node has this in its name."));
+    if (!hits.length && input.value.trim()) list.replaceChildren(element("li", {class: "quiet"}, "No node name contains this."));
     list.hidden = !input.value.trim();
     input.setAttribute("aria-expanded", String(!list.hidden));
     if (at >= 0) { input.setAttribute("aria-activedescendant", `found-${at}`); list.children[at].scrollIntoView({block: "nearest"}); }

@@ -1,8 +1,8 @@
 "use strict";
-// What the page is about, and what the reader has decided so far. The other scripts read both and ask for changes here.
+// The data of the page and the decisions so far. The other scripts read both and change decisions here.
 
-const NOBODY = 0xffff;
-// A story of a graded run has no probabilities (p), no neighbours (degree and what follows) and no review.
+const NO_CLASS = 0xffff;
+// A story of a graded run has no probabilities (p), no neighbors (degree and what follows) and no review.
 const story = JSON.parse(document.getElementById("story").textContent);
 const $ = id => document.getElementById(id);
 
@@ -45,7 +45,7 @@ let now = judged(decisions);
 const oldest = members => Math.min(...members);
 
 const alive = i => now.into[i] === i;
-const className = i => i < 0 || i === NOBODY ? "no class" : now.names[i];
+const className = i => i < 0 || i === NO_CLASS ? "no class" : now.names[i];
 
 // The likely classes of a node after the decisions, the likeliest first, as [class, probability]: a merged class has the
 // sum of its parts, a rejected one leaves its share to the others. This is what applying the review does.
@@ -53,7 +53,7 @@ function weighed(node) {
   const sums = new Map();
   let rejected = 0, left = 0;
   for (let k = node * story.likely; k < (node + 1) * story.likely; k++) {
-    if (story.best[k] === NOBODY) continue;
+    if (story.best[k] === NO_CLASS) continue;
     const p = story.p ? Math.exp(-story.p[k] / story.logSteps) : 1, i = now.into[story.best[k]];
     if (i < 0) rejected += p; else { left += p; sums.set(i, (sums.get(i) || 0) + p); }
   }
@@ -84,16 +84,16 @@ function change(list) {
 }
 const decide = decision => change([...decisions, decision]);
 
-// Why a name cannot be given to a class (or to one made of several), or "" when it can.
+// The problem with a name for a class (or for one merged of several), or "".
 function objection(name, members) {
   if (!name.trim()) return "A class needs a name.";
   const other = story.classes.findIndex((_, i) => alive(i) && !members.includes(i) && now.names[i] === name.trim());
-  return other < 0 ? "" : `Class ${story.classes[other].id} has this name already. Merge the two, or choose another name.`;
+  return other < 0 ? "" : `Class ${story.classes[other].id} already has this name. Merge the two, or choose another name.`;
 }
 
-// How sure the model is of the class of a node, behind a sign; "" where that is not known.
+// The confidence in the class of a node after a separator; "" where it is unknown.
 const sure = (node, sign) => story.p ? `${sign}${percent(probability(node))}` : "";
-const percent = p => `${Math.round(100 * p)} %`;
+const percent = p => `${Math.round(100 * p)}%`;
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);

@@ -13,11 +13,11 @@ function showCards() {
     card.classList.toggle("gone", gone);
     for (const control of card.querySelectorAll("input, [data-do], [data-use]")) control.disabled = gone || parts !== undefined;
     if (gone) card.querySelector("[data-tick]").checked = false;
-    decided.textContent = now.into[i] < 0 ? "Rejected: its nodes go to the next likely class."
+    decided.textContent = now.into[i] < 0 ? "Rejected: its nodes go to their next most likely class."
       : gone ? `Merged into ${className(now.into[i])}.`
-      : parts ? `To be split into ${parts} when the review is applied.`
-      : members.length ? `Now with ${members.map(j => story.classes[j].name).join(", ")}.` : "";
-    for (const line of card.querySelectorAll("[data-hide-if]"))  // a class is not like itself, nor like one that is gone
+      : parts ? `Will be split into ${parts} when you save.`
+      : members.length ? `Includes ${members.map(j => story.classes[j].name).join(", ")}.` : "";
+    for (const line of card.querySelectorAll("[data-hide-if]"))  // hide lines about itself and about rejected classes
       line.hidden = [now.into[i], -1].includes(now.into[Number(line.dataset.hideIf)]);
     card.querySelector("[data-glyph]").replaceChildren(glyph(look(now.into[i])));
   }

@@ -1,5 +1,5 @@
 "use strict";
-// Members of each class: typical, random and least sure ones, with what the table says of them.
+// Members of each class: typical, random and least sure ones, with their texts.
 
 const FEW = 5, MORE = 20, KINDS = ["typical", "random", "least sure"];
 
@@ -14,8 +14,8 @@ function membersOf(kind, i, all) {
   return [...first, ...all.sort((a, b) => probability(b) - probability(a) || a - b).filter(node => !seen.has(node))];
 }
 
-// What is shown of a node beside its name: [column, text].
-const saidOf = node => story.columns.map((column, k) => [column, story.texts[k][node]]).filter(([, text]) => text);
+// Texts of a node: [column, text].
+const textsOf = node => story.columns.map((column, k) => [column, story.texts[k][node]]).filter(([, text]) => text);
 
 const shelves = [...document.querySelectorAll("[data-members]")].map(place => ({place, i: Number(place.dataset.members), kind: KINDS[0], many: FEW}));
 
@@ -26,7 +26,7 @@ function showMembers(shelf, byClass) {
   const tabs = KINDS.map(kind => element("button", {class: "tab", "aria-pressed": String(kind === shelf.kind), onclick: () => {
     Object.assign(shelf, {kind, many: FEW}); showMembers(shelf); }}, kind));
   const rows = listed.slice(0, shelf.many).map(node => element("li", {}, nodeButton(node, true), element("span", {class: "quiet"}, sure(node, " ")),
-    ...saidOf(node).map(([column, text]) => element("span", {class: "said", title: `${column}: ${text}`}, text))));
+    ...textsOf(node).map(([column, text]) => element("span", {class: "text", title: `${column}: ${text}`}, text))));
   const rest = listed.length - rows.length;
   place.replaceChildren(element("div", {class: "tabs", role: "group", "aria-label": "Which members"}, ...tabs), element("ul", {}, ...rows),
     ...(rest > 0 ? [element("button", {class: "small more", onclick: () => { shelf.many += MORE; showMembers(shelf); }}, `Show more (${rest.toLocaleString("en")} on the map)`)] : []));
@@ -40,17 +40,18 @@ function groupedNodes() {
 
 watchers.push(() => { const groups = groupedNodes(); for (const shelf of shelves) showMembers(shelf, groups); });
 
-// A node moved by hand: which class it is of.
+// A form that moves a node to another class.
+const shortened = new Set(story.shortened);
 function moveForm(node) {
-  if (story.names[node].endsWith("…")) return [];  // a name that was cut says not which node it is
-  const choice = element("select", {"aria-label": "This node is", id: "move-to"}, ...story.classes.map((_, i) => i)
+  if (shortened.has(node)) return [];  // a shortened name does not identify the node
+  const choice = element("select", {"aria-label": "Class of this node", id: "move-to"}, ...story.classes.map((_, i) => i)
     .filter(i => alive(i) && !now.parts.has(i)).map(i => element("option", {value: i, ...(i === classOf(node) ? {selected: ""} : {})}, className(i))));
   const move = () => {
     const i = Number(choice.value);
-    if (i === classOf(node)) return say(`“${story.names[node]}” is in ${className(i)} already.`, true);
+    if (i === classOf(node)) return say(`“${story.names[node]}” is already in ${className(i)}.`, true);
     decide({do: "relabel", nodes: [story.names[node]], class: story.classes[i].id});
-    say(`“${story.names[node]}” is moved to ${className(i)}.`);
+    say(`“${story.names[node]}” moved to ${className(i)}.`);
   };
-  return [element("p", {class: "move"}, element("label", {for: "move-to"}, "This node is "), choice, element("button", {class: "small", id: "move", onclick: move}, "Move"))];
+  return [element("p", {class: "move"}, element("label", {for: "move-to"}, "Class: "), choice, element("button", {class: "small", id: "move", onclick: move}, "Move"))];
 }
-nodeExtras.push(node => [...saidOf(node).map(([column, text]) => element("p", {class: "said"}, element("b", {}, `${column} `), text)), ...moveForm(node)]);
+nodeExtras.push(node => [...textsOf(node).map(([column, text]) => element("p", {class: "text"}, element("b", {}, `${column} `), text)), ...moveForm(node)]);

@@ -1,13 +1,13 @@
 "use strict";
-// The decisions: asking, listing, undoing, saving.
+// The decisions: dialogs, list, undo, save.
 
 const sentence = d => {
   const called = id => story.classes[numberOf.get(id)].name;
-  if (d.do === "rename") return `Class ${d.class} (${called(d.class)}) is called “${d.name}”.`;
-  if (d.do === "reject") return `Class ${d.class} (${called(d.class)}) is rejected.`;
-  if (d.do === "split") return `Class ${d.class} (${called(d.class)}) is split into ${d.into}.`;
-  if (d.do === "relabel") return `${d.nodes.map(node => `“${node}”`).join(", ")} ${d.nodes.length === 1 ? "is" : "are"} of class ${d.class} (${called(d.class)}).`;
-  return `Classes ${d.classes.map(id => `${id} (${called(id)})`).join(" and ")} are one, called “${d.name}”.`;
+  if (d.do === "rename") return `Rename class ${d.class} (${called(d.class)}) to “${d.name}”.`;
+  if (d.do === "reject") return `Reject class ${d.class} (${called(d.class)}).`;
+  if (d.do === "split") return `Split class ${d.class} (${called(d.class)}) into ${d.into}.`;
+  if (d.do === "relabel") return `Move ${d.nodes.map(node => `“${node}”`).join(", ")} to class ${d.class} (${called(d.class)}).`;
+  return `Merge classes ${d.classes.map(id => `${id} (${called(id)})`).join(" and ")} as “${d.name}”.`;
 };
 
 function say(text, problem = false) {
@@ -24,7 +24,7 @@ function showDesk() {
   $("merge").disabled = ticked().length < 2;
 }
 
-// One question in a dialog. `check` says what is wrong with an answer, or "".
+// One question in a dialog. `check` returns the problem with an answer, or "".
 function ask({title, text, label, value, type, check, done}) {
   const dialog = $("ask"), input = $("ask-input");
   $("ask-title").textContent = title; $("ask-text").textContent = text; $("ask-label").textContent = label;
@@ -43,8 +43,8 @@ function askParts(i) {
   const most = Math.min(20, story.classes[i].size);
   ask({
     title: `Split ${className(i)}`, label: "Parts", type: "number", value: "2",
-    text: "The nodes of the class are grouped anew when the review is applied; the parts get ids and names of their own.",
-    check: value => /^\d+$/.test(value) && value >= 2 && value <= most ? "" : `A whole number from 2 to ${most}, please.`,
+    text: "The nodes of the class are regrouped when you save; each part gets its own id and name.",
+    check: value => /^\d+$/.test(value) && value >= 2 && value <= most ? "" : `Enter a whole number from 2 to ${most}.`,
     done: value => decide({do: "split", class: story.classes[i].id, into: Number(value)}),
   });
 }
@@ -72,14 +72,14 @@ $("save").addEventListener("click", async () => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     saved = decisions.length;
     showDesk();
-    say("Saved as review.json. To make it part of the model: nodenova apply-review RUN review.json");
+    say("Saved as review.json. Apply it with: nodenova apply-review RUN review.json");
     return;
   }
   const n = decisions.length;
-  await send("/review", content, `Saved: ${n} ${n === 1 ? "decision is" : "decisions are"} part of the run.`);
+  await send("/review", content, `Saved ${n} ${n === 1 ? "decision" : "decisions"} to the run.`);
 });
 
-// What the server keeps; then the page is loaded anew, and says what was done.
+// Send to the server, then reload the page, which shows what was done.
 async function send(where, content, done) {
   const busy = [$("save"), $("take-back")].filter(button => button && !button.disabled);
   for (const button of busy) button.disabled = true;
@@ -92,7 +92,7 @@ async function send(where, content, done) {
     try { sessionStorage.setItem(TOAST, done); } catch { /* a browser that keeps nothing */ }
     location.reload();
   } catch (error) {
-    say(error instanceof TypeError ? "The server does not answer. Is nodenova review still running?" : error.message, true);
+    say(error instanceof TypeError ? "No answer from the server. Is nodenova review still running?" : error.message, true);
     for (const button of busy) button.disabled = false;
   }
 }
@@ -101,7 +101,7 @@ const TOAST = "nodenova has done";
 if (story.served && $("take-back")) {
   $("take-back").hidden = false;
   $("take-back").addEventListener("click", () => decisions.length ? say("Save or undo your open decisions first.", true)
-    : send("/undo", JSON.stringify({...story.review, decisions: []}) + "\n", "Taken back: the last decision is no longer part of the run."));
+    : send("/undo", JSON.stringify({...story.review, decisions: []}) + "\n", "Undone: the last decision is no longer part of the run."));
 }
 
 addEventListener("beforeunload", e => { if (decisions.length > saved) e.preventDefault(); });
@@ -110,10 +110,10 @@ addEventListener("keydown", e => {
 });
 
 watchers.push(showDesk);
-if (story.served) $("save").textContent = "Save into the run";
+if (story.served) $("save").textContent = "Save to the run";
 try {
   const kept = JSON.parse(localStorage.getItem(shelf));
-  if (Array.isArray(kept) && kept.length) { change(kept); say("Decisions of an earlier visit are here again."); }
+  if (Array.isArray(kept) && kept.length) { change(kept); say("Restored the decisions of your last visit."); }
 } catch { /* nothing kept, or nothing readable */ }
 try {
   const done = sessionStorage.getItem(TOAST);

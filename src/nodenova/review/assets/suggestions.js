@@ -1,8 +1,8 @@
 "use strict";
-// What the run suggests: one click adds the decision, and undoing takes it back.
+// Suggestions: a click adds the decision, Undo removes it.
 
-const offered = [...document.querySelectorAll("[data-accept]")].map(button => ({button, says: button.textContent, decision: story.suggestions[Number(button.dataset.accept)]}));
-// Where a class is now: its number, -1 when it is rejected or to be split.
+const offered = [...document.querySelectorAll("[data-accept]")].map(button => ({button, text: button.textContent, decision: story.suggestions[Number(button.dataset.accept)]}));
+// The class that a class is part of now; -1 when it is rejected or will be split.
 const placeOf = id => { const i = now.into[numberOf.get(id)]; return i >= 0 && now.parts.has(i) ? -1 : i; };
 const relabelled = node => decisions.findLast(d => d.do === "relabel" && d.nodes.includes(node));
 
@@ -29,9 +29,9 @@ function accept(d) {
 
 for (const {button, decision} of offered) button.addEventListener("click", () => accept(decision));
 watchers.push(() => {
-  for (const {button, says, decision} of offered) {
+  for (const {button, text, decision} of offered) {
     button.disabled = !isOpen(decision);
-    button.textContent = isTaken(decision) ? "Accepted" : says;
+    button.textContent = isTaken(decision) ? "Accepted" : text;
     if (isTaken(decision))  // the classes by the names they had: one of them is gone
       for (const place of button.parentElement.querySelectorAll("[data-class]")) {
         const i = Number(place.dataset.class);
