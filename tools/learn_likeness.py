@@ -9,14 +9,15 @@ collect  makes tasks as tools/learn_counting.py does, discovers in each one clas
          new classes are said to fit none of the known ones. What is there already is not made
          again.
 learn    fits the weights to ROWS, each graph judged by weights learnt without it, graphs counting
-         alike, and prints how that went. --write src/nodenova/model/likeness_weights.py writes
-         those learnt on all graphs, --page docs/open-world.md puts the tables into that page.
+         alike, and prints how that went. --write src/nodenova/model/similarity.py puts
+         those learnt on all graphs there, --page docs/open-world.md puts the tables into that page.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -239,20 +240,13 @@ def of_none(made: list[dict[str, Any]]) -> list[str]:
 
 def learn(rows: Path, path: Path | None) -> str:
     made = read(rows)
-    graphs = sorted({row["graph"] for row in made})
     (pairs, of_pairs), (halves, of_halves) = (judged(made, kind) for kind in ("pairs", "halves"))
     if path is not None:
-        written = [
-            f"{name} = ({', '.join(f'{value:.4g}' for value in weights)})"
-            for name, weights in (("PAIRS", pairs), ("HALVES", halves))
-        ]
-        path.write_text(
-            '"""What the likeness of two classes is worth, by learn_likeness.py.\n\n'
-            f'Learnt on {len(made)} discoveries in {len(graphs)} graphs.\n"""\n\n'
-            "from __future__ import annotations\n\n"
-            "# A constant, then what `nodenova.model.similarity.Evidence` tells of pairs and of "
-            "halves.\n" + "\n".join(written) + "\n"
-        )
+        text = path.read_text()
+        for name, weights in (("PAIRS", pairs), ("HALVES", halves)):
+            line = f"{name} = ({', '.join(f'{value:.4g}' for value in weights)})"
+            text = re.sub(rf"^{name} = .*$", line, text, flags=re.MULTILINE)
+        path.write_text(text)
     return "\n".join([*of_pairs, "", *of_halves, "", *of_labels(made), "", *of_none(made)])
 
 
@@ -264,7 +258,7 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 3), metavar=("FIRST", "END"))
-    parser.add_argument("--write", type=Path, help="where to write the weights")
+    parser.add_argument("--write", type=Path, help="the module to put the weights into")
     parser.add_argument("--page", type=Path, help="a page to put the tables into")
     arguments = parser.parse_args()
     if arguments.what == "collect":

@@ -74,7 +74,7 @@ def test_columns_are_read_as_before_and_what_came_is_found_and_said(
     assert "12 features came that the earlier run did not have" in later
     came = sum(Y[i] > 1 or i % 3 == 0 for i in range(SPRING, AUTUMN))
     assert f"classes are looked for among {came} unlabelled nodes that the earlier" in later
-    assert "The representation was fitted anew: " in later
+    assert "The representation was refitted: " in later
     assert "probably 1 new class" in later
     assert "key" not in load_model(place / "second" / "model").fit_signature.feature_names  # type: ignore[union-attr,operator]
     lines = table(place / "second" / "predictions.csv")
@@ -84,7 +84,7 @@ def test_columns_are_read_as_before_and_what_came_is_found_and_said(
     assert np.mean(np.array(late)[Y != LATE]) < 0.02
     assert [line["label"] for line in lines[:6]] == ["", "elm", "", "", "oak", "elm"]
     page = (place / "second" / "report.html").read_text(encoding="utf-8")
-    assert "The representation was fitted anew" in page
+    assert "The representation was refitted" in page
 
 
 def test_earlier_nodes_keep_class_and_name(place: Path, later: str) -> None:

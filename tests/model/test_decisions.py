@@ -72,6 +72,6 @@ def test_a_saved_edit_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
     document["edits"][0]["do"] = "forget"
     (tmp_path / "m" / "model.json").write_text(json.dumps(document))
     with pytest.raises(
-        StorageError, match="must say what to do, one of rename, merge, reject, split, not 'forget'"
+        StorageError, match="must be one of rename, merge, reject, split, not 'forget'"
     ):
         load_model(tmp_path / "m")

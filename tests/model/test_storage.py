@@ -220,12 +220,12 @@ def test_an_entry_of_model_json_that_is_missing_or_wrong(
 )
 def test_an_encoder_that_does_not_fit_the_weights(saved: Path, spec: dict[str, object]) -> None:
     edit(saved, encoder={**json.loads((saved / "model.json").read_text())["encoder"], **spec})
-    refuses(saved, "do not fit together")
+    refuses(saved, "do not belong together")
 
 
 def test_one_class_too_few(saved: Path) -> None:
     edit(saved, classes=json.loads((saved / "model.json").read_text())["classes"][:-1])
-    refuses(saved, "do not fit together")
+    refuses(saved, "do not belong together")
 
 
 def test_weights_that_are_no_safetensors_although_their_hash_is_right(saved: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_model_saved_before_classes_could_be_edited_loads(
 
 def test_columns_of_classes_that_are_not_there_are_damage(saved: Path) -> None:
     edit(saved, columns=[0, 1, 2, 7])
-    refuses(saved, "do not fit together")
+    refuses(saved, "do not belong together")
 
 
 def test_the_digest_of_a_model_is_the_one_its_file_says(

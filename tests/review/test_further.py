@@ -188,7 +188,7 @@ def test_a_run_that_goes_on_is_written_read_and_compared(
     folder.report()
     assert (folder.path / "predictions.csv").read_bytes() == first
     page = (folder.path / "report.html").read_text(encoding="utf-8")
-    assert "The representation was fitted anew" in page
+    assert "The representation was refitted" in page
     found = diff_runs(spring.path, folder.path)
     assert found.continued
     assert (found.shared, found.nodes_came, found.nodes_went) == (SPRING, 100, 0)

@@ -1,4 +1,4 @@
-"""One class of nodes, and its name."""
+"""A class of nodes, and its name."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class NodeClass:
     """One class of nodes.
 
     Attributes:
-        id: Its own for ever: it survives renaming, merging, later stages, save and load, and is
-            never given out again.
-        name: No other class of a model has the same.
+        id: Permanent id: it survives renaming, merging, later stages, save and load, and is never
+            used again.
+        name: Name, unique within a model.
         stage: 0 if it was learned from labels, s > 0 if it was discovered by the s-th `discover`.
 
     Examples:
@@ -36,31 +36,17 @@ class NodeClass:
 
     @property
     def kind(self) -> str:
-        """What it is to a reader: "known" (learned from labels) or "discovered"."""
+        """ "known" (learned from labels) or "discovered"."""
         return DISCOVERED if self.is_new else KNOWN
 
 
 def normalize_kind(word: str) -> str:
-    """The kind of a class as tables say it now; those of earlier versions said old and new.
-
-    Examples:
-        >>> normalize_kind("old"), normalize_kind("new"), normalize_kind("known")
-        ('known', 'discovered', 'known')
-    """
+    """ "known" or "discovered"; tables of earlier versions have old and new."""
     return {"old": KNOWN, "new": DISCOVERED}.get(word, word)
 
 
 def make_unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The names, made different from those taken and from each other where they are not.
-
-    Args:
-        names: What is wanted.
-        taken: What is there already.
-
-    Examples:
-        >>> make_unique(["a", "a", "b"], taken=["a"])
-        ['a (2)', 'a (3)', 'b']
-    """
+    """The names, made different from `taken` and from each other: ['a', 'a'] -> ['a (2)', 'a (3)']."""
     result: list[str] = []
     for name in names:
         unused, number = name, 2
@@ -71,14 +57,7 @@ def make_unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 def display_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -> list[str]:
-    """What classes are called before people: by the name that was given, else by the automatic one.
-
-    No two classes are called alike; a name that was given stays as it is.
-
-    Args:
-        classes: All of a model's.
-        auto_names: By id, as far as there are any.
-    """
+    """Names to show, all different: the given name of each class, else its automatic one by id."""
     given = [
         None if c.is_new and not has_own_name(c) and auto_names.get(c.id) else c.name
         for c in classes
@@ -90,10 +69,5 @@ def display_names(classes: Sequence[NodeClass], auto_names: Mapping[int, str]) -
 
 
 def has_own_name(c: NodeClass) -> bool:
-    """Whether it has another name than it was born with: new-7, or new-7 (2) where that was taken.
-
-    Examples:
-        >>> has_own_name(NodeClass(7, "new-7", 1)), has_own_name(NodeClass(7, "plants", 1))
-        (False, True)
-    """
+    """Whether its name differs from the first one: new-7, or new-7 (2) where that was taken."""
     return c.name != f"new-{c.id}" and not c.name.startswith(f"new-{c.id} (")

@@ -1,9 +1,8 @@
-"""Renaming, merging, rejecting and splitting classes: a Model in, a new Model out.
+"""Rename, merge, reject and split classes: a Model in, a new Model out.
 
-No other class changes its id. The joint head is linear, z -> one logit a column, and a class is a
-set of columns. Merging unites the sets: probabilities add up. Rejecting takes columns away: a
-softmax over the rest is the rest renormalized. Splitting puts columns of the parts in place of
-those of the class.
+Ids of other classes stay. The joint head is linear, and a class is a set of its columns. Merging
+unites the sets: probabilities add up. Rejecting removes columns: a softmax over the rest is the
+rest renormalized. Splitting replaces the columns of the class by those of its parts.
 """
 
 from __future__ import annotations
@@ -30,20 +29,11 @@ from nodenova.nn.training import freeze
 if TYPE_CHECKING:
     from nodenova.model.model import Model
 
-SPLIT_NODES = 2000  # the parts of a class are found on so many of its nodes at the most
+SPLIT_NODES = 2000  # nodes of a class that its parts are found on, at most
 
 
 def apply_decision(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
-    """The model that has taken a decision; one about labels leaves it as it is.
-
-    Args:
-        model: It stays as it is.
-        decision: What is asked.
-        graph: Needed for a split only: its nodes say what the parts are.
-
-    Raises:
-        SettingError: The model cannot take it.
-    """
+    """The model after a decision; a Relabel leaves it as it is. Only a split needs the graph."""
     match decision:
         case Rename():
             return rename(model, decision.class_id, decision.name)
@@ -53,7 +43,7 @@ def apply_decision(model: Model, decision: Decision, graph: Graph | None = None)
             return reject(model, decision.class_id)
         case Split():
             if graph is None:
-                raise SettingError("splitting a class needs the graph")
+                raise SettingError("a class cannot be split without the graph: pass graph")
             return split(model, decision.class_id, graph, decision.into)
         case Relabel():
             model.class_of(decision.class_id)
@@ -63,27 +53,27 @@ def apply_decision(model: Model, decision: Decision, graph: Graph | None = None)
 def rename(model: Model, class_id: int, name: str) -> Model:
     """See `nodenova.Model.rename`."""
     old = model.class_of(class_id)
-    renamed = replace(old, name=_free_name(model, name, but_for=(class_id,)))
+    renamed = replace(old, name=_check_name(model, name, but_for=(class_id,)))
     classes = tuple(renamed if c == old else c for c in model.classes)
-    return _edited(model, Rename(old.id, renamed.name, was=old.name), classes=classes)
+    return _record(model, Rename(old.id, renamed.name, was=old.name), classes=classes)
 
 
 def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Model:
     """See `nodenova.Model.merge`."""
     ids = list(class_ids)
     if len(ids) < 2 or len(set(ids)) < len(ids):
-        raise SettingError(f"merging takes two or more different classes, not {ids}")
+        raise SettingError(f"a merge needs two or more different classes, not {ids}")
     members = sorted((model.class_of(c) for c in ids), key=lambda c: (c.stage, c.id))
     oldest = members[0]
-    called = oldest.name if name is None else _free_name(model, name, but_for=ids)
+    called = oldest.name if name is None else _check_name(model, name, but_for=ids)
     one = replace(oldest, name=called)
     gone = [c.id for c in members[1:]]
-    return _edited(
+    return _record(
         model,
         Merge(tuple(c.id for c in members), one.name, kept=one.id),
         classes=tuple(one if c == oldest else c for c in model.classes if c.id not in gone),
         column_class_ids=tuple(one.id if c in gone else c for c in model.column_class_ids),
-        _novel_head=None,  # h^u tells apart what is one class now
+        _novel_head=None,  # h^u still separates the merged classes
     )
 
 
@@ -92,13 +82,13 @@ def reject(model: Model, class_id: int) -> Model:
     bad = model.class_of(class_id)
     if not bad.is_new:
         raise SettingError(
-            f"class {bad.id} ({bad.name}) was learnt from labels; "
-            "only discovered classes can be rejected (or merge it)"
+            f"class {bad.id} ({bad.name}) was learned from labels; "
+            "only discovered classes can be rejected: merge it instead"
         )
     keep = [i for i, c in enumerate(model.column_class_ids) if c != bad.id]
     with repeatable(0, "edit"):
         head = _with_rows(model.head(), keep)
-    return _edited(
+    return _record(
         model,
         Reject(bad.id, name=bad.name),
         classes=tuple(c for c in model.classes if c != bad),
@@ -114,9 +104,8 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     """See `nodenova.Model.split`.
 
     The nodes are grouped where Prism groups them, and the column of the class is moved to the mean
-    of each part. All these columns are raised or lowered by one number so that the parts together
-    have as many nodes of `graph` as the class had; at the borders with other classes some nodes
-    still change sides.
+    of each part. One number is added to all these columns so that the parts together have as many
+    nodes of `graph` as the class had; some nodes at the borders still change sides.
     """
     whole = model.class_of(class_id)
     if isinstance(into, bool) or not isinstance(into, int) or into < 2:
@@ -156,7 +145,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     rest = tuple(c for c in model.classes if c != whole)
     names = make_unique(wanted, [c.name for c in rest])
     found = [NodeClass(i, name, whole.stage) for i, name in zip(new, names, strict=True)]
-    return _edited(
+    return _record(
         model,
         Split(whole.id, into, parts=tuple(new), names=tuple(c.name for c in found), was=whole.name),
         classes=tuple(sorted((*rest, *found), key=lambda c: (c.stage, c.id))),
@@ -168,20 +157,20 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     )
 
 
-def _edited(model: Model, decision: Edit, **changes: Any) -> Model:
-    """`after` and the order of edits say when it was done."""
+def _record(model: Model, decision: Edit, **changes: Any) -> Model:
+    """The model with these changes and the decision among its edits."""
     done = replace(decision, after=len(model.stages))
     return replace(model, edits=(*model.edits, done), **changes)
 
 
-def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
+def _check_name(model: Model, name: str, but_for: Sequence[int]) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise SettingError(f"the name of a class must be a text that is not empty, not {name!r}")
+        raise SettingError(f"the name of a class must be a non-empty text, not {name!r}")
     stripped = name.strip()
     for c in model.classes:
         if c.name == stripped and c.id not in but_for:
             raise SettingError(
-                f"class {c.id} is called {stripped!r} already; "
+                f"class {c.id} already has the name {stripped!r}: "
                 "merge the two, or choose another name"
             )
     return stripped
@@ -190,7 +179,7 @@ def _free_name(model: Model, name: str, but_for: Sequence[int]) -> str:
 def _with_rows(
     head: Head, keep: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None
 ) -> Head:
-    """The head with some of its rows, and others behind them."""
+    """The head with the rows `keep`, followed by the given ones."""
     w, b = head.linear.weight[keep], head.linear.bias[keep]
     if weight is not None and bias is not None:
         w, b = torch.cat([w, weight.to(w.dtype)]), torch.cat([b, bias.to(b.dtype)])
@@ -206,18 +195,18 @@ def _part_rows(
 ) -> tuple[Tensor, Tensor]:
     """(into, D) weight and (into,) bias of the parts of a class.
 
-    A classifier by distances to means m in a metric A has w = A m + v and b = beta - m A m / 2. So
-    the row of a part is the row that stood for its nodes, moved from the mean of that row's nodes
-    to the mean of the part. `mine` are the columns of the class, z (n, hidden) nodes of it.
+    A nearest-mean classifier in a metric A has w = A m + v and b = beta - m A m / 2. So the row of
+    a part is the row that was nearest to its nodes, moved from the mean of that row's nodes to the
+    mean of the part. `mine` are the columns of the class, z (n, hidden) its nodes.
     """
     head = model.head()
     u = head.features(z)  # (n, D)
-    stood = head(z)[:, mine].argmax(dim=1)  # which of the columns
+    nearest = head(z)[:, mine].argmax(dim=1)  # column of each node
     metric = _metric(model)
     weight, bias = [], []
     for part in range(into):
-        column = int(stood[groups == part].mode().values)
-        here, there = u[groups == part].mean(dim=0), u[stood == column].mean(dim=0)
+        column = int(nearest[groups == part].mode().values)
+        here, there = u[groups == part].mean(dim=0), u[nearest == column].mean(dim=0)
         a_here, a_there = metric(torch.stack([here, there]))
         weight.append(head.linear.weight[mine[column]] + a_here - a_there)
         bias.append(head.linear.bias[mine[column]] - 0.5 * (here @ a_here - there @ a_there))
@@ -225,9 +214,10 @@ def _part_rows(
 
 
 def _metric(model: Model) -> Callable[[Tensor], Tensor]:
-    """m -> A m for rows m (n, D), as steep as the head is.
+    """m -> A m for rows m (n, D), at the scale of the head.
 
-    A is the inverse covariance where the head was computed from it, else a multiple of one.
+    A is the inverse covariance where the head was computed from it, else a multiple of the
+    identity.
     """
     head, known, spec = model.head(), model.memory, model.frozen_encoder().spec
     if isinstance(head, LinearHead) or spec.trainable:
@@ -248,10 +238,7 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
 
 
 def _shift(parts: Tensor, others: Tensor, size: int) -> float:
-    """What to add to the logits of the parts (N, into).
-
-    One of them is then above all others for `size` of the nodes.
-    """
+    """What to add to the logits of the parts (N, into) so that they win for `size` of the nodes."""
     if not others.shape[1]:
         return 0.0
     lead = parts.max(dim=1).values - others.max(dim=1).values  # (N,)

@@ -1,4 +1,4 @@
-"""Models from disk. Nothing in a model folder is executed; damage is detected by its hash."""
+"""Load models. Nothing in a model folder is executed; damage is detected by a hash."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from nodenova.nn.training import freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
 
-RUN_FEATURES = "features.json"  # of a run, beside the folder of its model
-# What is raised on the way where model.json and the weights are not of one model.
+RUN_FEATURES = "features.json"  # in the folder of a run, beside that of its model
+# Errors that arise where model.json and the weights do not belong together.
 MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, SafetensorError)
 
 
 def load_model(folder: str | PathLike[str]) -> Model:
-    """Read a model that `Model.save` wrote, or that of a run.
+    """Load a model that `Model.save` wrote, or the model of a run.
 
-    Nothing in the folder is executed; damage is detected by its hash.
+    Nothing in the folder is executed; damage is detected by a hash.
 
     Args:
-        folder: Where it was saved, or a folder of `nodenova discover` or `NodeDiscoverer.report`.
+        folder: Path of a saved model, or of a run of `nodenova discover` or
+            `NodeDiscoverer.report`.
 
     Raises:
-        StorageError: The folder holds no model, a damaged one, or one of a later nodenova.
+        StorageError: If the folder holds no model, a damaged one, or one of a later nodenova.
 
     Examples:
         >>> import tempfile
@@ -68,12 +69,13 @@ def load_model(folder: str | PathLike[str]) -> Model:
     try:
         return _rebuild(document, load_tensors(weights))
     except MISFITS as error:
-        said = f"{folder}: model.json and the weights do not fit together ({error})"
-        raise StorageError(said) from error
+        raise StorageError(
+            f"{folder}: model.json and the weights do not belong together ({error})"
+        ) from error
 
 
 def _with_recipe(model: Model, recipe: Mapping[str, Any] | None) -> Model:
-    """The model of a run from before models kept the recipe, with that of the run."""
+    """The model of an earlier run, which kept the recipe beside the model, with that recipe."""
     known = model.fit_signature
     if recipe is None or known is None or known.recipe is not None:
         return model
@@ -85,7 +87,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         start = part + "."
         return {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
 
-    # Building modules draws initial weights, which must not disturb the caller.
+    # Modules draw initial weights, which must not move the caller's generator.
     with torch.random.fork_rng():
         encoder = build_encoder(document["encoder"])
         head = build_head(document["head"])
@@ -105,30 +107,32 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         )
     if head.num_classes != len(columns):
         raise ValueError(f"the head is for {head.num_classes} classes, {len(columns)} are named")
-    # Models saved before views had weights weigh them all alike.
-    alike = {"view_scale": torch.ones(encoder.spec.multirank.views)}
+    # Models saved before views had weights weigh them equally.
+    equal = {"view_scale": torch.ones(encoder.spec.multirank.views)}
     stages = [_stage(stage) for stage in document["stages"]]
     cells = state("cells")
-    edits, shown = document.get("edits", ()), document.get("fitted_on")
+    edits, signature = document.get("edits", ()), document.get("fitted_on")
     return Model(
         _encoder=freeze(encoder),
         _head=freeze(head),
         _novel_head=None if novel is None else freeze(novel),
-        _memory=Memory.from_tensors(alike | state("prototypes")),
+        _memory=Memory.from_tensors(equal | state("prototypes")),
         _cells=Partition(**cells) if cells else None,
         classes=classes,
         stages=tuple(stages),
         column_class_ids=columns,
         edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
-        fit_signature=None if shown is None else FitSignature.from_json(shown),
+        fit_signature=None if signature is None else FitSignature.from_json(signature),
     )
 
 
 def _stage(saved: dict[str, Any]) -> Stage:
     count = saved.get("count")
-    counted = None if count is None else ClassCountEstimate.from_json(count)
     refresh = saved.get("refresh")
-    anew = None if refresh is None else Refresh.from_json(refresh)
-    found = {int(c): (k, of) for c, (k, of) in saved.get("found_in", {}).items()}
-    told = {"count": counted, "refresh": anew, "found_in": found}
-    return Stage(**saved | {"sees": tuple(saved["sees"]), **told})
+    parsed = {
+        "sees": tuple(saved["sees"]),
+        "count": None if count is None else ClassCountEstimate.from_json(count),
+        "refresh": None if refresh is None else Refresh.from_json(refresh),
+        "found_in": {int(c): (k, of) for c, (k, of) in saved.get("found_in", {}).items()},
+    }
+    return Stage(**saved | parsed)

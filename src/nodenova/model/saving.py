@@ -1,7 +1,7 @@
-"""Models to disk: safetensors and JSON. A reader sees the old state or the new one, never half.
+"""Save models: safetensors and JSON, written whole or not at all.
 
 A model folder holds `model.json` and one `weights-<hash>.safetensors`. The JSON names the weights
-file and is renamed into place last: it is the moment at which a save becomes true.
+file and is renamed into place last, which completes the save.
 """
 
 from __future__ import annotations
@@ -26,24 +26,16 @@ if TYPE_CHECKING:
 
 
 FORMAT = "nodenova model"
-# 2 knows of edited classes: which column of the head belongs to which, and which ids are gone.
-# 3 knows on how many nodes each class was seen, and where they were (cells): without it, a model
-# can neither weigh nodes by their odds of being new nor count new classes. Others are written as 1.
-# 4 knows of representations that were fitted anew.
-# 5 knows of vectors of texts.
+# 2 adds edited classes: the class of each column of the head, and ids that are gone.
+# 3 adds the number of nodes of each class and where they were (cells), without which a model can
+#   neither weigh nodes by their odds of being new nor count new classes.
+# 4 adds refitted representations. 5 adds vectors of texts.
+# A model is written in the first version that holds all of it.
 VERSION = 5
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
-    """Write a model into a folder; see `nodenova.Model.save`.
-
-    Args:
-        model: What to write.
-        folder: New, empty, or with an earlier save of a model.
-
-    Raises:
-        StorageError: It holds something else; nothing was written.
-    """
+    """Write a model into a folder; see `nodenova.Model.save`."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder} is a file, not a folder to save a model in")
@@ -52,8 +44,9 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
         try:
             replaced = folder / read_document(folder)["weights"]
         except StorageError as error:
-            said = f"{folder} exists and is not a saved model; nothing was written"
-            raise StorageError(said) from error
+            raise StorageError(
+                f"{folder} exists and is not a saved model; nothing was written"
+            ) from error
     weights, digest = _weights(model)
     weights_path = folder / f"weights-{digest[:16]}.safetensors"
     document = {
@@ -83,14 +76,7 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """What `model.json` says, checked as far as it can be without the weights.
-
-    Args:
-        folder: Of a saved model.
-
-    Raises:
-        StorageError: The folder holds no model, a damaged one, or one of a later nodenova.
-    """
+    """The content of `model.json`, checked as far as possible without the weights."""
     path = folder / "model.json"
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no model.json")
@@ -103,7 +89,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     if document.get("version") not in range(1, VERSION + 1):
         raise StorageError(
             f"{path}: format {document.get('version')} of another nodenova; "
-            f"this one reads up to {VERSION}"
+            f"this one reads formats up to {VERSION}"
         )
     for key in ("weights", "sha256"):
         if not isinstance(document.get(key), str):
@@ -116,7 +102,7 @@ def read_document(folder: Path) -> dict[str, Any]:
 
 
 def weights_digest(model: Model) -> str:
-    """The sha256 that `model.json` says when this model is saved: of all its numbers."""
+    """The sha256 of all weights, as `model.json` records it."""
     return _weights(model)[1]
 
 
@@ -144,7 +130,7 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 
 
 def _version(model: Model) -> int:
-    """The first that knows all there is in the model, so that an earlier nodenova can read it."""
+    """The first format that holds all of the model, so that an earlier nodenova can read it."""
     if "vector_size" in _encoder(model) or any(stage.found_in for stage in model.stages):
         return VERSION
     if any(stage.refresh for stage in model.stages):
@@ -155,13 +141,13 @@ def _version(model: Model) -> int:
 
 
 def _encoder(model: Model) -> dict[str, Any]:
-    """Its spec, without what says nothing, as it was before there were vectors of texts."""
+    """The spec of the encoder; without an empty vector_size, as before there were vectors."""
     spec = asdict(model.frozen_encoder().spec)
     return {name: value for name, value in spec.items() if value or name != "vector_size"}
 
 
 def _stage(stage: Stage) -> dict[str, Any]:
-    """Without what says nothing, as it was before stages had it."""
+    """The fields of a stage, without empty ones that the first models did not have."""
     written = asdict(stage)
     later = ("count", "mixed", "refresh", "found_in")
     return {k: v for k, v in written.items() if v or k not in later}

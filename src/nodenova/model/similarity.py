@@ -1,10 +1,8 @@
-"""Which classes look like one, and which like two.
+"""Which classes should be merged, and which split; how near nodes are to the means of classes.
 
-Two logits, learnt on discoveries whose answer is known (tools/learn_likeness.py): how likely two
-nodes, one of either class, are of one class in truth; and how likely the two halves of a class are
-mostly of different ones. No label is asked.
-
-How near nodes are to the means of classes, as the head of a model reads them.
+Two logistic models, trained on discoveries whose answer is known (tools/learn_likeness.py): the
+probability that two nodes, one of either class, belong to one class; and that the two halves of a
+class mostly belong to different ones. No label is used.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from scipy.special import expit
 from torch import Tensor
 
 from nodenova.encoders.prism.lda import scaled_features
-from nodenova.model.likeness_weights import HALVES, PAIRS
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
 from nodenova.nn.kmeans import cluster
 from nodenova.nn.multirank import MultiRank
@@ -33,6 +30,10 @@ if TYPE_CHECKING:
 
 
 NODES_AT_ONCE = 4096
+# Learned by tools/learn_likeness.py on 156 discoveries in 13 graphs: a constant, then the weights
+# of `Evidence.pairs` and of `Evidence.halves`.
+PAIRS = (2.08, 1.719, 0.9971, -1.2)
+HALVES = (2.599, -2.445, -1.119, -0.6325)
 
 
 def direction(head: Head, z: Tensor) -> Tensor:
@@ -41,7 +42,7 @@ def direction(head: Head, z: Tensor) -> Tensor:
 
 
 def remembered_means(model: Model) -> Tensor:
-    """(C, D) the mean of each class as the model remembers it, on the columns its head reads."""
+    """(C, D) remembered mean of each class, on the columns that the head reads."""
     head = model.head()
     center = model.memory.classes.center.cpu()
     if isinstance(head, UnitLinearHead):
@@ -53,14 +54,14 @@ def remembered_means(model: Model) -> Tensor:
 def cosines_to_means(
     model: Model, z: Tensor, groups: np.ndarray, means: Tensor
 ) -> tuple[Tensor, np.ndarray]:
-    """The means of the groups, as remembered where a group has no nodes, and cosines to them.
+    """Means (C, D) of the groups, as remembered for empty ones, and (N, 2) cosines.
 
-    The latter are (N, 2): to the mean of the node's group, and the highest to another's.
+    The cosines are those of a node to the mean of its group, and the highest to another mean.
     """
     head, y = model.head().cpu(), torch.from_numpy(groups)
 
     def parts() -> Iterator[tuple[Tensor, Tensor]]:
-        # What the head reads is wide: never of all nodes at once.
+        # What the head reads is wide: some nodes at a time.
         nodes = (torch.split(each, NODES_AT_ONCE) for each in (z, y))
         yield from ((direction(head, some), c) for some, c in zip(*nodes, strict=True))
 
@@ -78,13 +79,13 @@ def cosines_to_means(
     return means, torch.cat(cosine).double().numpy()
 
 
-MIN_NODES = 5  # of a class, or of half a class, that is compared
-MIN_HALVED = 20  # nodes of a class that is looked at for halves
-MAX_COMPARED = 600  # nodes of a class that are looked at
+MIN_NODES = 5  # nodes of a class, or of half a class, to compare it
+MIN_HALVED = 20  # nodes of a class to look for halves
+MAX_COMPARED = 600  # nodes of a class that are used
 RESTARTS = 8  # of k-means
-MIN_SELF = 1e-3  # self-likeness that a class has at least; whitened, of the mean of known ones
-MIN_SPAN = 0.02  # between the likeness of one class and that of two
-MIN_CONFUSED = 1e-4  # probability of the other class, below which it says no more
+MIN_SELF = 1e-3  # least self-similarity of a class; whitened: of the mean of known classes
+MIN_SPAN = 0.02  # least distance between the similarities of one class and of two
+MIN_CONFUSED = 1e-4  # added to the probability of the other class before its log
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +93,11 @@ class MergeSplit:
     """How likely classes are one, or two, in the order of `model.classes`.
 
     Attributes:
-        together: (C, C) the probability that a node of one class and a node of the other belong
-            together; NaN for two known classes, for a class with itself and for one with hardly
-            any node in the graph.
-        two: (C,) the probability that a class is two: that most of one half of it is of another
-            class than most of the other half. NaN where it has too few nodes.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> data = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> old, new, exam = nova.split(data, [0, 1])
-        >>> model = nova.discover(nova.fit(old), new)
-        >>> found = estimate_merge_split(model, *model.embed_and_predict(data.graph))
-        >>> found.together.shape, bool(np.isnan(found.together[0, 1])), found.two.shape
-        ((4, 4), True, (4,))
+        together: (C, C) probability that a node of one class and a node of the other belong
+            together; NaN for two known classes, for a class with itself and for a class with hardly
+            any node.
+        two: (C,) probability that a class is two: most of one half belongs to another class than
+            most of the other half. NaN for a class with too few nodes.
     """
 
     together: np.ndarray
@@ -113,15 +105,9 @@ class MergeSplit:
 
 
 def estimate_merge_split(model: Model, z: np.ndarray, p: np.ndarray) -> MergeSplit | None:
-    """How alike the classes of a model are on the nodes of a graph.
+    """Estimate from nodes z (N, hidden) and p (N, C), as `model.embed_and_predict` returns them.
 
-    Args:
-        model: Which.
-        z: (N, hidden) and
-        p: (N, C) what `model.embed_and_predict` gave.
-
-    Returns:
-        None for encoders that are trained: the weights were learnt on `prism` only.
+    None for trained encoders: the weights were learned on `prism` only.
     """
     if model.frozen_encoder().spec.trainable:
         return None
@@ -135,15 +121,15 @@ def _probability(features: np.ndarray, weights: tuple[float, ...]) -> np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the probabilities are made of; NaN where nothing can be said.
+    """Features of the two logistic models; NaN where there is no evidence.
 
     Attributes:
-        pairs: (C, C, 3) the correlation of the means of two classes, whitened and freed of sampling
-            noise (1: the same); the log of the probability that the model gives to the other one;
-            1 if one of them is known.
-        halves: (C, 3) how alike the two halves of a class are (1: as one class, 0: as two known
-            classes on the mean); 1 if the class is known; the log of its size.
-        half: (N,) which half of its class a node was put in, 0 or 1; -1 for nodes left out.
+        pairs: (C, C, 3) correlation of the whitened means of two classes, without sampling noise
+            (1: the same); log of the probability that the model gives to the other one; 1 if one is
+            known.
+        halves: (C, 3) similarity of the two halves of a class (1: as one class, 0: as two known
+            classes on average); 1 if the class is known; log of its size.
+        half: (N,) half of its class that a node is in, 0 or 1; -1 for nodes left out.
     """
 
     pairs: np.ndarray
@@ -153,7 +139,7 @@ class Evidence:
 
 @torch.no_grad()
 def evidence(model: Model, z: np.ndarray, p: np.ndarray) -> Evidence:
-    """The evidence in nodes z (N, hidden), whose classes have the probabilities p (N, C)."""
+    """The evidence in nodes z (N, hidden) with class probabilities p (N, C)."""
     groups = p.argmax(axis=1)
     size = np.bincount(groups, minlength=p.shape[1])
     known = np.array([not c.is_new for c in model.classes])
@@ -165,31 +151,31 @@ def evidence(model: Model, z: np.ndarray, p: np.ndarray) -> Evidence:
     for c in np.flatnonzero(size >= MIN_NODES):
         some = _some(groups == c, MAX_COMPARED)
         u = space.u(z[some])
-        if not known[c]:  # labelled nodes tell more of a known class than those put in it
+        if not known[c]:  # for a known class the remembered labelled nodes are better evidence
             x = u @ space.white
-            mean[c], own[c] = x.mean(axis=0), _self_likeness(x)
-        part = _halved(model, z[some], model.classes[c].id) if size[c] >= MIN_HALVED else None
+            mean[c], own[c] = x.mean(axis=0), _self_similarity(x)
+        part = _halve(model, z[some], model.classes[c].id) if size[c] >= MIN_HALVED else None
         if part is not None:
-            between = _halves_alike(u[part == 0], u[part == 1], apart)
+            between = _half_similarity(u[part == 0], u[part == 1], apart)
             halves[c] = between, known[c], np.log(size[c])
             half[some] = part
     root = np.sqrt(np.maximum(own, MIN_SELF * typical))
     correlation = np.clip(mean @ mean.T / np.outer(root, root), -2, 2)
     either, both = known[:, None] | known, known[:, None] & known
-    pairs = np.stack([correlation, np.log(_confused(p, groups, size) + MIN_CONFUSED), either], 2)
+    pairs = np.stack([correlation, np.log(_confusion(p, groups, size) + MIN_CONFUSED), either], 2)
     small = size < MIN_NODES
     pairs[both | small[:, None] | small | np.eye(len(known), dtype=bool)] = np.nan
     return Evidence(pairs, halves, half)
 
 
 def _some(mine: np.ndarray, most: int) -> np.ndarray:
-    """Numbers of nodes of a class, evenly spaced where they are too many."""
+    """Indices of the nodes of a class, evenly spaced where they are more than `most`."""
     ids = np.flatnonzero(mine)
     return ids[:: -(-len(ids) // most)]
 
 
-def _halved(model: Model, z: np.ndarray, class_id: int) -> np.ndarray | None:
-    """(n,) 0 or 1: nodes of a class in two parts, as a split finds them; None for a tiny part."""
+def _halve(model: Model, z: np.ndarray, class_id: int) -> np.ndarray | None:
+    """(n,) 0 or 1: two parts of the nodes of a class, as a split finds them; None for a tiny part."""
     multirank, known = model.frozen_encoder().spec.multirank, model.memory.classes
     rows = torch.from_numpy(z).to(model.device)
     u = scaled_features(multirank, rows, model.num_columns + 2, known.view_scale, model.lda)
@@ -200,31 +186,31 @@ def _halved(model: Model, z: np.ndarray, class_id: int) -> np.ndarray | None:
     return part if np.bincount(part, minlength=2).min() >= MIN_NODES else None
 
 
-def _halves_alike(one: np.ndarray, other: np.ndarray, apart: float) -> float:
-    """How alike two groups of rows are, 0 to 1: 1 if as each is in itself, 0 if `apart`.
+def _half_similarity(one: np.ndarray, other: np.ndarray, apart: float) -> float:
+    """Similarity of two groups of rows, 0 to 1: 1 if as within each, 0 if `apart`.
 
-    In u as it is: whitening by a scatter that the class is part of would hide that it is two.
+    On u without whitening: a scatter that the class is part of would hide that it is two.
     """
-    root = np.sqrt(np.prod([max(_self_likeness(rows), MIN_SELF) for rows in (one, other)]))
+    root = np.sqrt(np.prod([max(_self_similarity(rows), MIN_SELF) for rows in (one, other)]))
     alike = one.mean(axis=0) @ other.mean(axis=0)
     return float(np.clip((alike - apart) / max(root - apart, MIN_SPAN), 0, 1))
 
 
-def _self_likeness(x: np.ndarray) -> float:
-    """The mean inner product of two different rows."""
+def _self_similarity(x: np.ndarray) -> float:
+    """Mean inner product of two different rows."""
     total, n = x.sum(axis=0), len(x)
     return float((total @ total - (x**2).sum()) / (n * (n - 1)))
 
 
-def _confused(p: np.ndarray, groups: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """(C, C) the mean probability of one class over nodes of the other, both ways."""
+def _confusion(p: np.ndarray, groups: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """(C, C) mean probability of one class over nodes of the other, both ways."""
     mean = group_sums(p.astype(np.float64), groups, len(size)) / np.maximum(size, 1)[:, None]
     return np.asarray((mean + mean.T) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Where classes are round: u at the ranks in use, whitened by the covariance within classes."""
+    """The space where classes are round: u at the ranks in use, whitened within classes."""
 
     used: MultiRank
     scale: Tensor
@@ -246,12 +232,12 @@ class _Space:
         return u.double().cpu().numpy()
 
     def _centers(self, model: Model) -> np.ndarray:
-        """(columns of the head, D) means as the model remembers them, before whitening."""
+        """(columns of the head, D) remembered means, before whitening."""
         center = model.memory.classes.center[:, self.columns] * self.scale
         return center.double().cpu().numpy()
 
     def between_known(self, model: Model) -> float:
-        """The mean inner product of nodes of two known classes; 0 where there is but one."""
+        """Mean inner product of nodes of two known classes; 0 if there is only one."""
         of = {c.id for c in model.classes if not c.is_new}
         known = np.array([c in of for c in model.column_class_ids])
         center = self._centers(model)[known]
@@ -259,14 +245,14 @@ class _Space:
         return float((center @ center.T)[upper].mean()) if len(center) > 1 else 0.0
 
     def remembered(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
-        """(C, D) means of the classes as the model remembers them, and their self-likeness."""
+        """(C, D) remembered means of the classes, and (C,) their self-similarity."""
         known, mean = model.memory.classes, self._centers(model) @ self.white
         white = torch.from_numpy(self.white).to(self.scale.device)
         own = self_likeness(known, self.columns, self.scale, white, mean)
         count = known.nodes.double().cpu().numpy()
         of = np.array(model.column_class_ids)
         whole, alike = [], []
-        for c in model.classes:  # a merged class has several columns: they count by their nodes
+        for c in model.classes:  # columns of a merged class count by their nodes
             rows = np.flatnonzero(of == c.id)
             share = count[rows] / count[rows].sum()
             whole.append(share @ mean[rows])
