@@ -138,7 +138,7 @@ def test_a_fresh_environment_installs_the_wheel_and_discovers(tmp_path: Path) ->
     assert name == "fit"
     assert Path(file).is_relative_to(tmp_path)
     said = run(tmp_path, programs / "nodenova", "demo", "--out", "demo")
-    assert "In truth the discovered kinds are" in said
+    assert "The true new kinds are" in said
     assert (tmp_path / "demo/report.html").stat().st_size > 50_000
     found = run(tmp_path, programs / "nodenova", "classes", "demo")
     assert found.count("discovered") >= 3

@@ -1,4 +1,4 @@
-"""What every command shares: the app, its two consoles, common options, and their texts read."""
+"""What all commands share: the app, its two consoles, common options and their parsing."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ app = typer.Typer(
 OWN = "A graph of your own"
 RESEARCH = "Research: methods under one protocol"
 # Groups of options in the help of a command.
-INPUT, FINDING, GOING_ON, OUTPUT = "Input", "Discovery", "Going on from a run", "Output"
+INPUT, FINDING, GOING_ON, OUTPUT = "Input", "Discovery", "Continuing a run", "Output"
 out = Console()
 err = Console(stderr=True)
 _started = time.monotonic()
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         out.print(f"nodenova {__version__}", highlight=False)
         raise typer.Exit
 
@@ -56,22 +56,24 @@ def _every_command(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before the name of a command."""
+    """Options before the name of a command."""
 
 
 DataRoot = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with raw dataset files (default: the environment variable NODENOVA_DATA)."
+        help="Folder with raw dataset files (default: environment variable NODENOVA_DATA)."
     ),
 ]
 
 
 def _use_threads(context: typer.Context, threads: str) -> str:
-    """Have the command run on so many threads."""
+    """Set the number of threads of the command."""
     if threads != "auto":
         if not threads.isdecimal() or int(threads) < 1:
-            raise SettingError(f"--threads is auto or a whole number from 1 on, not {threads!r}")
+            raise SettingError(
+                f"--threads must be auto or a positive whole number, not {threads!r}"
+            )
         from nodenova.nn.seeding import fixed_threads
 
         context.with_resource(fixed_threads(int(threads)))
@@ -82,20 +84,22 @@ Threads = Annotated[
     str,
     typer.Option(
         callback=_use_threads,
-        help="Cores to use: auto for all of them, or a number. The result is the same.",
+        help="Number of cores, or auto for all. It does not change the result.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 RunPath = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="A folder that `nodenova run`, `discover` or `demo` wrote."),
+    typer.Argument(
+        metavar="RUN", help="Run folder written by `nodenova run`, `discover` or `demo`."
+    ),
 ]
 
 
 def load_named(
     dataset: str | None, graph: Path | None, data_root: Path | None, split: int
 ) -> tuple[LabelledGraph, int | None]:
-    """The graph, and how many of its classes are old by default."""
+    """Load a dataset or a graph file; with the default number of old classes."""
     if (dataset is None) == (graph is None):
         raise SettingError("give either --dataset NAME or --graph FILE")
     from nodenova.io.dataset_table import DATASETS
@@ -111,14 +115,14 @@ def load_named(
 
 
 def old_classes(labelled: LabelledGraph, old: str | None, num_old: int | None) -> tuple[int, ...]:
-    """Ids of the old classes, as --old or --num-old say."""
+    """Ids of the old classes, by --old or --num-old."""
     if old is not None and num_old is not None:
         raise SettingError("give either --old or --num-old, not both")
     if old is not None:
         return tuple(whole_numbers("--old", old))
     if num_old is None:
         raise SettingError(
-            f"{labelled.name}: say which classes are old, with --num-old N or --old 0,2,5"
+            f"{labelled.name}: choose the old classes with --num-old N or --old 0,2,5"
         )
     if not 1 <= num_old < labelled.num_classes:
         raise SettingError(
@@ -144,7 +148,7 @@ def check_method(name: str, settings: Mapping[str, str], encoder: str | None = N
 
 
 def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str, str], ...]:
-    """Names and values out of name=value.
+    """Parse name=value pairs.
 
     Examples:
         >>> settings_of(["epochs=300", "eta=0.5"])
@@ -157,7 +161,7 @@ def settings_of(pairs: Sequence[str], option: str = "--set") -> tuple[tuple[str,
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds: so many, or those that are named.
+    """Parse --seeds: a number of seeds, or a list.
 
     Examples:
         >>> seeds_of("3"), seeds_of("7,4")
@@ -171,7 +175,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def whole_numbers(option: str, text: str) -> list[int]:
-    """Numbers with commas between them."""
+    """Parse whole numbers separated by commas."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() for part in parts):
         raise SettingError(f"{option} takes whole numbers like 3 or 4,7, not {text!r}")
@@ -179,7 +183,7 @@ def whole_numbers(option: str, text: str) -> list[int]:
 
 
 def listed_names(text: str) -> list[str]:
-    """Names with commas between them.
+    """Parse names separated by commas.
 
     Examples:
         >>> listed_names("year, venue")
@@ -189,38 +193,33 @@ def listed_names(text: str) -> list[str]:
 
 
 def check_probability(min_confidence: float) -> None:
-    """Refuse what is no probability."""
+    """Raise SettingError unless --min-confidence is a probability."""
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
 
 
 def check_saved(path: Path) -> None:
-    """Refuse a folder that holds neither a run nor a saved model."""
+    """Raise StorageError unless a folder has a run or a saved model."""
     if not any((path / name).is_file() for name in ("run.json", "model.json")):
         what = "holds neither a run nor a saved model" if path.is_dir() else "does not exist"
         raise StorageError(f"{path} {what}; nothing was written")
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """What was repaired or assumed, a line each, on standard error."""
+    """Print notes on repairs and assumptions to standard error, one per line."""
     for note in notes:
         err.print(f"[dim]note: {escape(note)}[/]", highlight=False, soft_wrap=True)
 
 
 def log_line(what: str) -> None:
-    """What is being done now, and after how many seconds: where no bar can be drawn."""
+    """Print the seconds since the start and the current phase, where no bar can be drawn."""
     since = time.monotonic() - _started
     err.print(f"{since:6.1f} s  {what}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def loading(quiet: bool, what: str = "loading PyTorch") -> Iterator[None]:
-    """Around the imports of a command, which take seconds because of PyTorch: says so at once.
-
-    Args:
-        quiet: Whether nothing is to be said.
-        what: What is being done; not said where PyTorch is loaded already.
-    """
+    """Show a status around the imports of a command, which take seconds without PyTorch loaded."""
     if quiet or "torch" in sys.modules:
         yield
     elif err.is_terminal:
@@ -231,19 +230,14 @@ def loading(quiet: bool, what: str = "loading PyTorch") -> Iterator[None]:
         yield
 
 
-def renamed_option(old: str, new: str) -> None:
-    """Say that an option has another name; the old one goes with the next release."""
-    err.print(f"[yellow]warning:[/] {old} is called {new} now", soft_wrap=True, highlight=False)
-
-
 def program() -> str:
-    """What to type for this program: its name, or its path where the shell does not know it."""
+    """The command to type: nodenova, or its path where it is not on PATH."""
     name = Path(sys.argv[0])
     is_script = name.stem == "nodenova" and shutil.which("nodenova") is None
     return str(name) if is_script else "nodenova"
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what is wrong on standard error and end with an exit code."""
+    """Print an error to standard error and exit with a code."""
     err.print(f"[red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
     sys.exit(code)
