@@ -1,4 +1,4 @@
-"""Blocks of rows of a graph folder say together what the whole graph says."""
+"""Blocks of rows of a graph folder together give what the whole graph gives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 import torch
 
 import nodenova as nova
-from nodenova.cluster.blocks import block_of
-from nodenova.cluster.split import MAX_BLOCKS, MIN_BLOCKS, block_starts
+from nodenova.cluster.split import MAX_BLOCKS, MIN_BLOCKS, block_starts, open_block
 from nodenova.encoders.prism.encoder import PrismEncoder, word_weights
 from nodenova.graph import Graph
 from nodenova.io.graph_folder.prepare import prepare_graph
@@ -53,7 +52,7 @@ def split(folder: Path) -> tuple[Graph, HereSplit]:
 
 def test_rows_of_blocks_are_those_of_the_graph(split: tuple[Graph, HereSplit]) -> None:
     graph, here = split
-    parts = [block_of(place) for place in here.places]
+    parts = [open_block(rows) for rows in here.blocks]
     assert len(parts) >= MIN_BLOCKS
     assert sum(part.adjacency.nnz for part in parts) == graph.num_edges
     np.testing.assert_array_equal(np.concatenate([dense(part) for part in parts]), dense(graph))
@@ -67,9 +66,9 @@ def test_products_with_blocks_of_s_are_products_with_s(
     graph = load_graph(folder).graph
     monkeypatch.setattr("tests.cluster.here.block_starts", lambda graph: starts)
     here = HereSplit(folder, graph)
-    assert {len(rows.parts) for rows in here.smooth} == {num_parts}
+    assert {len(rows.parts) for rows in here.rows_of_s} == {num_parts}
     columns = torch.randn(150, 7, generator=torch.Generator().manual_seed(0))
-    parts = [columns[place.start : place.end].numpy() for place in here.places]
+    parts = [columns[place.start : place.end].numpy() for place in here.blocks]
     made = gather_rows(here.smooth(SplitColumns(here, tuple(parts))))
     torch.testing.assert_close(made, gcn_operator(graph, CPU) @ columns, rtol=1e-6, atol=1e-6)
 
@@ -77,7 +76,7 @@ def test_products_with_blocks_of_s_are_products_with_s(
 def test_sums_over_blocks_are_sums_over_nodes(split: tuple[Graph, HereSplit]) -> None:
     _, here = split
     columns = torch.randn(150, 7, generator=torch.Generator().manual_seed(0)) + 100
-    parts = [columns[place.start : place.end].numpy() for place in here.places]
+    parts = [columns[place.start : place.end].numpy() for place in here.blocks]
     both = SplitColumns(here, tuple(parts))
     for found, here_alone in zip(centered_moments(both), centered_moments(columns), strict=True):
         torch.testing.assert_close(found, here_alone, rtol=1e-5, atol=1e-3)

@@ -1,9 +1,9 @@
-"""Joining a cluster: what is wrong with it is said in one sentence, before anything is computed."""
+"""Joining a cluster: errors are one sentence, before anything is computed."""
 
 from __future__ import annotations
 
+import pickle
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -41,8 +41,9 @@ def test_without_ray_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatc
 
 def test_an_address_at_which_nobody_answers_is_named(tmp_path: Path) -> None:
     address = free_address()
-    said = refusal(*BENCH, "--ray", address, "--out", str(tmp_path))
-    assert said.startswith(f"--ray {address}: nobody answers there (")
+    assert f"--ray {address}: no answer" in refusal(
+        *BENCH, "--ray", address, "--out", str(tmp_path)
+    )
 
 
 @pytest.mark.parametrize("address", ["", "here", "ray://10.0.0.1:10001", "10.0.0.1"])
@@ -57,7 +58,7 @@ def test_what_is_not_in_a_graph_folder_is_not_split(tmp_path: Path) -> None:
     files = [f"--{name}={tmp_path / name}.csv" for name in ("nodes", "edges")]
     out = ["--out", str(tmp_path / "run"), "--quiet"]
     said = refusal("discover", *files, *out, "--label-column=topic", "--ray=auto")
-    assert said == "--ray needs a graph folder: nodenova prepare makes it, --graph names it"
+    assert "--ray needs a graph folder: write one with nodenova prepare" in said
     assert not (tmp_path / "run").exists()
 
 
@@ -67,7 +68,7 @@ def test_other_encoders_than_prism_are_not_split(tmp_path: Path) -> None:
     options = ["--graph", str(tmp_path / "graph"), "--new-nodes", str(tmp_path / "new"), "--quiet"]
     method = ["--method", "sword", "--num-new", "1", "--out", str(tmp_path / "run")]
     said = refusal("discover", *options, *method, "--ray=auto")
-    assert said == "--ray is for prism; gcn is trained on one machine"
+    assert said == "--ray works with prism only; gcn is trained on one machine"
 
 
 def test_a_machine_says_its_version_and_what_is_in_a_file(tmp_path: Path) -> None:
@@ -76,22 +77,18 @@ def test_a_machine_says_its_version_and_what_is_in_a_file(tmp_path: Path) -> Non
     assert probe.look(str(tmp_path / "there")) == (nova.__version__, b"content")
 
 
-def test_what_asks_a_machine_runs_where_nodenova_is_not_installed(tmp_path: Path) -> None:
+def test_the_probe_runs_where_nodenova_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     cloudpickle.register_pickle_by_value(probe)
     try:
-        (tmp_path / "look").write_bytes(cloudpickle.dumps(probe.look))
+        content = cloudpickle.dumps(probe.look)
     finally:
         cloudpickle.unregister_pickle_by_value(probe)
-    code = (
-        "import pickle, sys; sys.modules['nodenova'] = None; look = pickle.load(sys.stdin.buffer)"
-    )
-    with (tmp_path / "look").open("rb") as sent:
-        said = subprocess.run(
-            [sys.executable, "-c", f"{code}; print(look())"], stdin=sent, capture_output=True
-        )
-    assert said.stdout.decode().strip() == "(None, None)", said.stderr.decode()
+    for name in [name for name in sys.modules if name.split(".")[0] == "nodenova"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert pickle.loads(content)() == (None, None)
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_same_nodenova_or_without_the_folder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

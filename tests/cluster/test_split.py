@@ -62,6 +62,7 @@ def discovered(folder: Path) -> tuple[np.ndarray, nova.Model]:
     return model.predict_proba(labelled.graph), model
 
 
+@pytest.mark.slow
 def test_predict_on_a_cluster_writes_what_it_writes_on_one_machine(
     machines: Machines, folder: Path, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def said(path: Path) -> list[list[str]]:
     return [row.split(",")[:4] for row in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_on_a_machine_is_said_here(
     machines: Machines, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +89,7 @@ def test_what_goes_wrong_on_a_machine_is_said_here(
     with pytest.raises(GraphError, match="no luck with some nodes"):
         RaySplit(folder, graph).total(fail)
     monkeypatch.setattr("nodenova.cluster.split.MAX_RETRIES", 0)
-    with pytest.raises(ClusterError, match=r"the cluster failed, though .*: The worker died"):
+    with pytest.raises(ClusterError, match=r"the cluster failed although .*: The worker died"):
         RaySplit(folder, graph).total(die)
 
 
@@ -95,6 +97,7 @@ def fail(graph: Graph) -> Tensor:
     raise GraphError("no luck with some nodes")
 
 
+@pytest.mark.slow
 def test_rows_come_back_in_the_order_in_which_they_are_asked_for(
     machines: Machines, folder: Path
 ) -> None:
@@ -111,6 +114,7 @@ def _degrees(graph: Graph) -> Tensor:
     return torch.from_numpy(np.diff(graph.adjacency.indptr)[:, None].astype(np.float32))
 
 
+@pytest.mark.slow
 def test_views_do_not_depend_on_the_machines_or_on_how_many_columns_go_at_a_time(
     machines: Machines, folder: Path
 ) -> None:
@@ -138,17 +142,18 @@ def test_discover_on_a_cluster_finds_what_it_finds_on_one_machine(
     assert ours == theirs
 
 
-def test_only_a_graph_folder_is_split(machines: Machines, folder: Path) -> None:
+def test_only_a_graph_folder_is_split(folder: Path) -> None:
     graph = load_graph(folder).graph
     in_memory = nova.synthetic(nodes=60, classes=3).graph
     for other, why in (
         (in_memory, "needs a graph folder"),
-        (graph.with_features(graph.x[:, :50], None), "other features than the model knows"),
+        (graph.with_features(graph.x[:, :50], None), "other features than the model"),
     ):
         with pytest.raises(SettingError, match=why), split_graph(other, folder):
             pass
 
 
+@pytest.mark.slow
 def test_classes_are_those_of_one_machine_though_a_process_and_a_machine_are_lost(
     machines: Machines, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

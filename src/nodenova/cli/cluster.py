@@ -1,4 +1,4 @@
-"""--ray: runs, or the rows of a graph, on several machines."""
+"""The option --ray: runs, or the rows of one graph, on several machines."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nodenova.errors import SettingError
 if TYPE_CHECKING:
     from nodenova.graph import Graph
 
+# The connection and the split graph, which end with the command.
+_STACK: ContextVar[ExitStack] = ContextVar("ray")
 
-_STACK: ContextVar[ExitStack] = ContextVar("what ends with the command")
 
-
-def _checked(context: typer.Context, address: str | None) -> str | None:
-    """Say early what is wrong."""
+def _check_ray(context: typer.Context, address: str | None) -> str | None:
+    """Check --ray before anything is computed."""
     if address is not None:
         from nodenova.cluster.session import check_address, ray_module
 
@@ -34,35 +34,24 @@ RayAddress = Annotated[
     typer.Option(
         "--ray",
         metavar="auto|HOST:PORT",
-        callback=_checked,
-        help="On a Ray cluster: auto starts one on this machine, HOST:PORT is the head of another.",
+        callback=_check_ray,
+        help="Use a Ray cluster: auto starts one on this machine, HOST:PORT is a cluster's head.",
     ),
 ]
 
 
 def use_cluster(address: str | None, graph: Graph, folder: Path | None, encoder: str) -> None:
-    """Have a cluster compute what prism asks of a graph, until the command ends.
-
-    Args:
-        address: As --ray; nothing is done without it.
-        graph: Read from
-        folder: a graph folder.
-        encoder: The name of the encoder.
-
-    Raises:
-        SettingError: It is no graph folder, the encoder is another one, or the cluster cannot be
-            used.
-    """
+    """Have the cluster of --ray, if any, compute what prism needs until the command ends."""
     if address is None:
         return
     from nodenova.cluster.session import connect
     from nodenova.cluster.split import split_graph
 
     if encoder != "prism":
-        raise SettingError(f"--ray is for prism; {encoder} is trained on one machine")
+        raise SettingError(f"--ray works with prism only; {encoder} is trained on one machine")
     if folder is None or not graph.is_mapped:
         raise SettingError(
-            "--ray needs a graph folder: nodenova prepare makes it, --graph names it"
+            "--ray needs a graph folder: write one with nodenova prepare, name it with --graph"
         )
     _STACK.get().enter_context(connect(address, folder=folder))
     _STACK.get().enter_context(split_graph(graph, folder))

@@ -1,1 +1,1 @@
-"""Several machines as one, by Ray: joining them, a graph split by rows over them."""
+"""Discovery and benchmarks on several machines, by Ray."""

@@ -1,7 +1,4 @@
-"""What a machine of a cluster has.
-
-This module is sent as it is: it runs where nodenova may not be installed.
-"""
+"""What a machine of the cluster has; sent by value, to run where nodenova may be missing."""
 
 from __future__ import annotations
 
@@ -10,19 +7,7 @@ from pathlib import Path
 
 
 def look(file: str | None = None) -> tuple[str | None, bytes | None]:
-    """The version of nodenova here, and what is in a file.
-
-    Args:
-        file: Its path, if one is asked for.
-
-    Returns:
-        Each is None where there is none.
-
-    Examples:
-        >>> version, content = look(__file__)
-        >>> version is not None, content is not None
-        (True, True)
-    """
+    """Return the version of nodenova and the content of a file on this machine, or None."""
     try:
         version = str(importlib.import_module("nodenova").__version__)
         importlib.import_module("nodenova.cluster")

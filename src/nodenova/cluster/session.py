@@ -14,7 +14,7 @@ from nodenova import __version__
 from nodenova.cluster import probe
 from nodenova.errors import SettingError
 
-MAX_ANSWER = 60.0  # seconds in which a machine of the cluster says what it has
+MAX_ANSWER = 60.0  # seconds in which a machine of the cluster answers
 MAX_CONNECT = 5.0  # seconds in which the head of a cluster answers
 ADDRESS = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 STARTED_BY_US = {"include_dashboard": False}
@@ -22,12 +22,8 @@ QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
 def ray_module() -> Any:
-    """Ray, which is an extra.
-
-    Raises:
-        SettingError: It is not installed.
-    """
-    # Nothing is sent home by a cluster that is started here; those of others are as they are.
+    """Import Ray, an optional extra."""
+    # A cluster that is started here sends no usage statistics.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -37,19 +33,7 @@ def ray_module() -> Any:
 
 
 def check_address(address: str) -> None:
-    """Raise unless --ray is auto or HOST:PORT.
-
-    Raises:
-        SettingError: It is neither.
-
-    Examples:
-        >>> check_address("auto")
-        >>> try:
-        ...     check_address("here")
-        ... except SettingError as error:
-        ...     print(error)
-        --ray is auto (a Ray on this machine) or the HOST:PORT of a cluster's head, not 'here'
-    """
+    """Raise unless --ray is auto or HOST:PORT."""
     if address != "auto" and not ADDRESS.fullmatch(address):
         raise SettingError(
             "--ray is auto (a Ray on this machine) or the HOST:PORT of a cluster's head, "
@@ -61,20 +45,10 @@ def check_address(address: str) -> None:
 def connect(
     address: str, num_cpus: int | None = None, folder: Path | None = None
 ) -> Iterator[None]:
-    """Within this block tasks run on a cluster.
+    """Connect to a cluster within this block; an existing connection is used, and stays.
 
-    Where this process is connected already, that connection is used, and stays.
-
-    Args:
-        address: "auto" for a Ray on this machine, which ends with the block; or HOST:PORT of a
-            head.
-        num_cpus: Of the one on this machine, how many tasks at a time; as many as cores unless
-            given.
-        folder: A graph folder that every machine of the cluster must have at this path.
-
-    Raises:
-        SettingError: Ray is not installed, nobody answers at the address, or a machine of the
-            cluster lacks nodenova, has another version of it, or lacks the folder.
+    "auto" starts a Ray on this machine, with `num_cpus` tasks at a time, that ends with the block.
+    Each machine of another cluster must have this version of nodenova, and the graph folder.
     """
     check_address(address)
     ray = ray_module()
@@ -94,12 +68,12 @@ def connect(
 
 
 def capacity() -> int:
-    """How many tasks run at a time on the cluster as it is now."""
+    """Number of tasks that the cluster can run at a time now."""
     return max(int(ray_module().cluster_resources().get("CPU", 1)), 1)
 
 
 def remote(function: Callable[..., Any], **options: Any) -> Any:
-    """A function as one that runs on the cluster: `.remote(...)` gives a reference at once."""
+    """Wrap a function for the cluster; its `.remote(...)` returns a reference at once."""
     return ray_module().remote(**{"num_cpus": 1, **options})(function)
 
 
@@ -107,53 +81,53 @@ def _join(ray: Any, address: str) -> None:
     parts = ADDRESS.fullmatch(address)
     assert parts is not None
     try:
-        # Ray itself tries for minutes.
+        # Ray itself would try for minutes.
         end = (parts["host"].strip("[]"), int(parts["port"]))
         socket.create_connection(end, timeout=MAX_CONNECT).close()
     except (OSError, OverflowError) as error:
-        raise SettingError(f"--ray {address}: nobody answers there ({error})") from None
+        raise SettingError(f"--ray {address}: no answer from this address ({error})") from None
     try:
         ray.init(address=address, **QUIET)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         ray.shutdown()
         first = str(error).strip().partition("\n")[0]
         raise SettingError(
-            f"--ray {address}: cannot be joined from this machine, on which "
-            f"`ray start --address={address}` must have been run ({first})"
+            f"--ray {address}: cannot be joined from this machine; "
+            f"run `ray start --address={address}` on it first ({first})"
         ) from None
 
 
 def _check_machines(ray: Any, folder: Path | None) -> None:
-    """Every machine with a processor for us has what its tasks will ask for."""
+    """Raise unless each machine that runs tasks has this version and the folder."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     index = None if folder is None else folder.absolute() / "graph.json"
     ray.cloudpickle.register_pickle_by_value(probe)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
-        asked = []
+        answers = []
         for node in ray.nodes():
             if node["Alive"] and node["Resources"].get("CPU"):
-                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                place = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-                task = look.options(scheduling_strategy=there)
-                asked.append((place, task.remote(None if index is None else str(index))))
+                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                machine = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                task = look.options(scheduling_strategy=strategy)
+                answers.append((machine, task.remote(None if index is None else str(index))))
     finally:
         ray.cloudpickle.unregister_pickle_by_value(probe)
-    for place, answer in asked:
+    for machine, answer in answers:
         try:
             version, content = ray.get(answer, timeout=MAX_ANSWER)
         except ray.exceptions.GetTimeoutError:
             raise SettingError(
-                f"--ray: {place} has not answered in {MAX_ANSWER:g} seconds"
+                f"--ray: {machine} has not answered in {MAX_ANSWER:g} seconds"
             ) from None
-        except ray.exceptions.RayError:  # lost meanwhile, and nothing will be asked of it
+        except ray.exceptions.RayError:  # lost meanwhile: no task will run there
             continue
         if version != __version__:
             has = "has no nodenova" if version is None else f"has nodenova {version}"
-            raise SettingError(f"--ray: {place} {has}; install nodenova[ray] {__version__} there")
+            raise SettingError(f"--ray: {machine} {has}; install nodenova[ray] {__version__} there")
         if index is not None and content != index.read_bytes():
             raise SettingError(
-                f"--ray: {place} does not have {folder}; every machine must have the same "
+                f"--ray: {machine} does not have {folder}; every machine must have the same "
                 "graph folder at the same path"
             )
