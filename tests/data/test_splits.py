@@ -62,7 +62,7 @@ def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
         "vectors",
         "recipe",
         "adjacency",
-        "derived",
+        "cache",
     }
     for part in (new.graph.edge_index, new.graph.node_ids, new.ids):
         assert (
