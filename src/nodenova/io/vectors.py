@@ -36,8 +36,8 @@ POOLING_FLAGS = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
 class LanguageModel:
     """A text encoder that sentence-transformers or transformers have saved to a folder.
 
-    The vectors of a text's tokens are pooled as the folder says (mean, first token or maximum), by
-    their mean if it says nothing. Nothing is downloaded, and no code in the folder is run.
+    The vectors of a text's tokens are pooled as configured in the folder (mean, first token or
+    maximum), by default by their mean. Nothing is downloaded, and no code in the folder is run.
     """
 
     def __init__(self, folder: Path) -> None:
