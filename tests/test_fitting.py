@@ -148,7 +148,7 @@ def test_it_reads_the_head_of_phase_1_as_phase_2_asks(old) -> None:
     for read in (trained_head, linear_head):
         with pytest.raises(
             SettingError,
-            match="sword needs an encoder that can be trained: fit with gcn, gat or sage, not prism",
+            match="sword needs an encoder that can be trained: fit with gcn",
         ):
             read(nova.fit(old), "sword")
 

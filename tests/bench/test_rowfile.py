@@ -70,7 +70,7 @@ def test_a_torn_last_line_is_a_run_under_way_and_is_cut_off_before_writing_goes_
         (b'{"key": "a"}\n', "line 2 is not a result row, it has no dataset"),
         (
             lines(document(confusion=[[1, 2]])),
-            "line 2 is a damaged result row: its confusion is not 3 × 3, the numbers of its classes",
+            "line 2 is a damaged result row: its confusion is not 3 × 3",
         ),
         (
             lines(document() | {"seed": "first"}),

@@ -5,7 +5,7 @@ At their edges, and where they should find something.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,10 @@ every_method = pytest.mark.parametrize("name", list(FAST))
 
 
 @every_method
-def test_the_same_seed_is_bit_identical_and_another_is_not(name: str, fitted, tasks) -> None:
-    new = tasks[1]
-    a, b, c = (nova.discover(fitted, new, FAST[name], seed=seed) for seed in (3, 3, 4))
-    assert a.predict_proba(new.graph).tobytes() == b.predict_proba(new.graph).tobytes()
-    assert a.stages[-1].history == b.stages[-1].history
-    assert np.array_equal(a.predict_new(new.graph), b.predict_new(new.graph))
+def test_another_seed_gives_another_result(name: str, fitted, tasks) -> None:
+    a, b = (nova.discover(fitted, tasks[1], FAST[name], seed=seed) for seed in (3, 4))
     # Drawn with dropout, by all of them.
-    assert not np.array_equal(a.memory.replay.mean, c.memory.replay.mean)
+    assert not np.array_equal(a.memory.replay.mean, b.memory.replay.mean)
 
 
 @pytest.mark.parametrize("name", ["autonovel", "restune", "ncl", "dtc"])
@@ -334,17 +330,3 @@ BAD = [
 def test_bad_settings(name: str, settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingError, match=sentence):
         type(FAST[name])(**settings)
-
-
-@every_method
-def test_every_number_among_the_settings_is_checked(name: str) -> None:
-    for field in fields(FAST[name]):
-        if isinstance(field.default, int | float):
-            with pytest.raises(SettingError, match=field.name):
-                type(FAST[name])(**{field.name: -2})
-
-
-@every_method
-def test_the_closed_form_encoder_is_refused(name: str, tasks) -> None:
-    with pytest.raises(SettingError, match=f"{name} needs an encoder that can be trained"):
-        nova.discover(nova.fit(tasks[0]), tasks[1], FAST[name])

@@ -25,19 +25,28 @@ def given(labelled):
     return labelled_new_task(labelled, [0, 1])
 
 
-@every_method
-def test_a_method_is_a_frozen_dataclass_with_needs(name: str) -> None:
-    cls = LABELLED[name]
-    assert cls.__dataclass_params__.frozen
-    assert cls.__doc__
-    assert "needs" not in {f.name for f in fields(cls)}
-    assert set(cls.needs) <= set(NEEDS)
-    assert {"new_labels", "old_labels"} & set(cls.needs)
-    assert cls(**json.loads(json.dumps(dataclasses.asdict(cls())))) == cls()
+def test_a_method_is_a_frozen_dataclass_with_needs() -> None:
+    for cls in LABELLED.values():
+        assert cls.__dataclass_params__.frozen
+        assert cls.__doc__
+        assert "needs" not in {f.name for f in fields(cls)}
+        assert set(cls.needs) <= set(NEEDS)
+        assert {"new_labels", "old_labels"} & set(cls.needs)
+        assert cls(**json.loads(json.dumps(dataclasses.asdict(cls())))) == cls()
 
 
-@every_method
-@pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
+ENCODERS = ("gcn", "gat", "sage")
+
+
+# Every method on one encoder by default, on the two others in the slow tests.
+@pytest.mark.parametrize(
+    ("name", "encoder"),
+    [
+        pytest.param(name, encoder, marks=[] if i % 3 == j else [pytest.mark.slow])
+        for i, name in enumerate(FAST)
+        for j, encoder in enumerate(ENCODERS)
+    ],
+)
 def test_every_encoder_shallow_and_deep(name: str, encoder: str, tasks, given) -> None:
     for layers in (1, 3):
         fitted = nova.fit(tasks[0], encoder, hidden=8, heads=2, epochs=3, layers=layers)
@@ -166,18 +175,19 @@ def test_bad_settings(name: str, settings: dict[str, Any], sentence: str) -> Non
         LABELLED[name](**settings)
 
 
-@every_method
-def test_every_number_among_the_settings_is_checked(name: str) -> None:
-    for field in fields(FAST[name]):
-        if isinstance(field.default, int | float):
-            with pytest.raises(SettingError, match=field.name):
-                LABELLED[name](**{field.name: -2})
+def test_every_number_among_the_settings_is_checked() -> None:
+    for kind in LABELLED.values():
+        for field in fields(kind):
+            if isinstance(field.default, int | float):
+                with pytest.raises(SettingError, match=field.name):
+                    kind(**{field.name: -2})
 
 
-@every_method
-def test_the_closed_form_encoder_is_refused(name: str, tasks, given) -> None:
-    with pytest.raises(SettingError, match=f"{name} needs an encoder that can be trained"):
-        discover_supervised(nova.fit(tasks[0]), given, FAST[name])
+def test_the_closed_form_encoder_is_refused(tasks, given) -> None:
+    model = nova.fit(tasks[0])
+    for name, method in FAST.items():
+        with pytest.raises(SettingError, match=f"{name} needs an encoder that can be trained"):
+            discover_supervised(model, given, method)
 
 
 @pytest.mark.parametrize(

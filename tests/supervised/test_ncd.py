@@ -90,8 +90,14 @@ def test_old_nodes_matter_too(name: str, fitted, given) -> None:
     assert not np.array_equal(a.embed(given.graph), b.embed(given.graph))
 
 
-@every_method
-@pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
+@pytest.mark.parametrize(
+    ("name", "encoder"),
+    [
+        pytest.param(name, encoder, marks=[] if i % 3 == j else [pytest.mark.slow])
+        for i, name in enumerate(FAST)
+        for j, encoder in enumerate(("gcn", "gat", "sage"))
+    ],
+)
 def test_every_encoder_and_every_seed_its_own(name: str, encoder: str, tasks, given) -> None:
     fitted = nova.fit(tasks[0], encoder, hidden=8, heads=2, epochs=3)
     a, b, c = (
