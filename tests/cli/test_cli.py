@@ -1,4 +1,4 @@
-"""The command line as a user types it, in a process of its own where that matters."""
+"""The command line as a user types it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova import cli
@@ -57,14 +58,8 @@ def test_run_writes_rows_models_and_report(monkeypatch, tmp_path, graph_file, ca
     assert (row["num_old"], row["num_new"], row["settings"]["epochs"]) == (3, 2, 5)
     assert row["scores"].keys() == {"block", "identity", "global"}
     assert row["scores"]["block"].keys() >= {
-        "old",
-        "new",
-        "all",
-        "h",
-        "old_new_accuracy",
-        "nmi",
-        "ari",
-    }
+        "old", "new", "all", "h", "old_new_accuracy", "nmi", "ari",
+    }  # fmt: skip
     assert np.sum(row["confusion"]) == row["nodes"]["test"]
     assert row["sees"] == ["graph", "new_ids"]
     mean = document["summary"]["scores"]["block"]["all"]["mean"]
@@ -73,12 +68,8 @@ def test_run_writes_rows_models_and_report(monkeypatch, tmp_path, graph_file, ca
     assert "mean ± std over 2 seeds (0, 1)" in " ".join(capsys.readouterr().out.split())
 
     predictions = tmp_path / "p.csv"
-    assert (
-        call(
-            monkeypatch, "predict", str(out), "--graph", str(graph_file), "--out", str(predictions)
-        )
-        == 0
-    )
+    options = ["--graph", str(graph_file), "--out", str(predictions)]
+    assert call(monkeypatch, "predict", str(out), *options) == 0
     with predictions.open() as file:
         table = list(csv.DictReader(file))
     model = nova.load_model(out / "seed-0")
@@ -92,18 +83,8 @@ def test_same_command_twice_gives_the_same_rows_and_does_not_run_again(
     monkeypatch, tmp_path, graph_file
 ):
     out = tmp_path / "run"
-    command = [
-        "run",
-        "--graph",
-        str(graph_file),
-        "--num-old",
-        "3",
-        "--out",
-        str(out),
-        "--no-report",
-        "-q",
-        *QUICK,
-    ]
+    command = ["run", "--graph", str(graph_file), "--num-old", "3", "--out", str(out)]
+    command += ["--no-report", "-q", *QUICK]
     assert call(monkeypatch, *command, "--json", str(tmp_path / "a.json")) == 0
     stamp = (out / "seed-0/row.json").stat().st_mtime_ns
     assert call(monkeypatch, *command, "--json", str(tmp_path / "b.json")) == 0
@@ -118,18 +99,8 @@ def test_same_command_twice_gives_the_same_rows_and_does_not_run_again(
 def test_another_run_in_the_same_folder_is_refused_and_says_what_differs(
     monkeypatch, tmp_path, graph_file, capsys
 ):
-    command = [
-        "run",
-        "--graph",
-        str(graph_file),
-        "--num-old",
-        "3",
-        "--out",
-        str(tmp_path / "run"),
-        "--no-report",
-        "-q",
-        *QUICK,
-    ]
+    command = ["run", "--graph", str(graph_file), "--num-old", "3", "--no-report", "-q", *QUICK]
+    command += ["--out", str(tmp_path / "run")]
     assert call(monkeypatch, *command) == 0
     assert call(monkeypatch, *command, "--encoder", "sage") == 2
     assert "encoder: 'gcn' there, 'sage' now" in capsys.readouterr().err
@@ -146,30 +117,11 @@ def test_seeds_and_old_classes_can_be_chosen(monkeypatch, tmp_path, graph_file):
     assert np.array(rows[0]["confusion"]).shape == (5, 6)
 
 
-def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_file):
+def test_an_interrupted_run_keeps_finished_seeds_and_continues(tmp_path, graph_file):
     out = tmp_path / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "nodenova",
-        "run",
-        "--graph",
-        str(graph_file),
-        "--num-old",
-        "3",
-    ]
-    command += [
-        "--method",
-        "sword",
-        "--out",
-        str(out),
-        "--no-report",
-        "--fit-epochs",
-        "5",
-        "--set",
-        "epochs=100",
-        "--seeds",
-    ]
+    command = [sys.executable, "-m", "nodenova", "run", "--graph", str(graph_file)]
+    command += ["--num-old", "3", "--method", "sword", "--out", str(out), "--no-report"]
+    command += ["--fit-epochs", "5", "--set", "epochs=100", "--seeds"]
     environment = os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)}
     many = [*command, "1000"]  # not to be done before the signal comes, however busy the machine
     # Tests that were started in the background ignore Ctrl-C and would hand that on.
@@ -191,30 +143,18 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path, graph_f
     assert "Traceback" not in errors
     kept = (out / "seed-0/row.json").read_bytes()
     assert not list(out.rglob(".*")), "temporary files were left behind"
-    assert (
-        subprocess.run(
-            [*command, "2"], env=environment, capture_output=True, timeout=120
-        ).returncode
-        == 0
-    )
+    again = subprocess.run([*command, "2"], env=environment, capture_output=True, timeout=120)
+    assert again.returncode == 0
     assert (out / "seed-0/row.json").read_bytes() == kept
     assert (out / "seed-1/row.json").exists()
 
 
-def test_help_teaches_and_is_there_for_every_command():
+def test_every_command_has_a_help():
     own = ["inspect", "discover", "classes", "review", "apply-review", "predict", "export"]
-    for command in (
-        [],
-        *([name] for name in ["demo", *own, "run", "report", "datasets", "bench", "check"]),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "nodenova", *command, "--help"],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(Path(nova.__file__).parent.parent)},
-        )
-        assert done.returncode == 0
-        assert "Usage" in done.stdout
+    for name in ("", "demo", *own, "run", "report", "datasets", "bench", "check"):
+        result = CliRunner().invoke(cli.app, [*name.split(), "--help"])
+        assert result.exit_code == 0
+        assert "Usage" in result.stdout
 
 
 def test_datasets_lists_counts_and_where_they_are(monkeypatch, tmp_path, capsys):
@@ -238,21 +178,8 @@ def test_saved_masks_of_a_users_graph_are_used(monkeypatch, tmp_path):
     np.savez(path, x=data.graph.x.toarray(), edge_index=data.graph.edge_index, y=data.y,
              train_mask=data.train, val_mask=data.val, test_mask=data.test)  # fmt: skip
     rows = tmp_path / "rows.json"
-    assert (
-        call(
-            monkeypatch,
-            "run",
-            "--graph",
-            str(path),
-            "--num-old",
-            "2",
-            "--json",
-            str(rows),
-            "-q",
-            *QUICK,
-        )
-        == 0
-    )
+    options = ["--num-old", "2", "--json", str(rows), "-q", *QUICK]
+    assert call(monkeypatch, "run", "--graph", str(path), *options) == 0
     row = json.loads(rows.read_text())["rows"][0]
     assert row["split"] == "published"
     assert row["nodes"] == {"unlabelled_new": 12, "test": int(data.test.sum())}

@@ -141,7 +141,7 @@ def test_opens_from_a_file_and_asks_for_nothing(open_page: Callable[..., Any], f
     assert [url for url in page.requests if not url.startswith("data:")] == [file.as_uri()]
 
 
-def test_the_map_draws_in_the_colours_of_the_classes(
+def test_the_map_draws_in_the_colors_of_the_classes(
     open_page: Callable[..., Any], file: Path, story: PageData
 ) -> None:
     page = open_page(file.as_uri())
@@ -163,7 +163,7 @@ def test_the_map_draws_in_the_colours_of_the_classes(
 
 def test_hovering_and_clicking_show_a_node(open_page: Callable[..., Any], file: Path) -> None:
     page = open_page(file.as_uri())
-    page.evaluate("map.centre(7)")
+    page.evaluate("map.center(7)")
     page.wait_for_timeout(60)
     box = page.locator("#map").bounding_box()
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -186,7 +186,7 @@ def test_search_finds_a_node_by_the_keyboard(
     assert page.inner_text("#card h3") == "node 230"
     assert page.locator("#card .node").count() == min(8, int(story.nodes.degree[230]))
     page.fill("#search", "no such node")
-    assert "No node has this" in page.inner_text("#found")
+    assert "No node name contains" in page.inner_text("#found")
 
 
 def test_a_script_for_a_name_is_text(open_page: Callable[..., Any], file: Path) -> None:
@@ -212,7 +212,7 @@ def decide(page: Any) -> None:
     page.click("#merge")
     page.fill("#ask-input", "birds")
     page.click("#ask-ok")
-    assert "has this name already" in page.inner_text("#ask-error")
+    assert "already has this name" in page.inner_text("#ask-error")
     page.fill("#ask-input", "fish")
     page.keyboard.press("Enter")
     page.click("[data-card='4'] [data-do=reject]")
@@ -322,7 +322,7 @@ def test_prints(open_page: Callable[..., Any], file: Path) -> None:
 
 
 def test_the_report_of_a_run_has_a_map_too(open_page: Callable[..., Any], tmp_path: Path) -> None:
-    """Without probabilities, neighbours and cards: a run keeps none of these."""
+    """Without probabilities, neighbors and cards: a run keeps none of these."""
     shutil.copytree(PREVIOUS / "graded", tmp_path / "run")
     folder = RunFolder.open(tmp_path / "run")
     kept, row = folder.map(), folder.rows()[0]
@@ -341,7 +341,7 @@ def test_the_report_of_a_run_has_a_map_too(open_page: Callable[..., Any], tmp_pa
     card = page.inner_text("#card")
     assert row.class_names[int(kept["y"][0])] in card
     assert "%" not in card
-    assert "neighbours" not in card
+    assert "neighbors" not in card
     assert len(page.evaluate(COLOURS_ON_THE_MAP)) > 3
 
 
@@ -361,7 +361,7 @@ def test_a_served_page_saves_into_the_run(
         page.click("#save")
         playwright.expect(page.locator("[data-card]")).to_have_count(3, timeout=30_000)
         assert page.inner_text("#tally") == "No decisions yet"
-        assert page.inner_text("#message") == "Saved: 3 decisions are part of the run."
+        assert page.inner_text("#message") == "Saved 3 decisions to the run."
         assert page.locator("#history li").count() == 3
         page.reload()
         server.shutdown()
@@ -402,18 +402,18 @@ def test_a_node_is_moved_by_hand_saved_and_taken_back(
     page.select_option("#move-to", str(to))
     page.click("#move")
     assert page.evaluate("classOf(7)") == to
-    assert "“node 7” is of class" in page.text_content("#decisions")
+    assert "Move “node 7” to class" in page.text_content("#decisions")
     page.click("#undo")
     assert page.evaluate("classOf(7)") == was
     page.select_option("#move-to", str(to))
     page.click("#move")
     page.click("#save")
-    said(page, "Saved: 1 decision is part of the run.")
+    said(page, "Saved 1 decision to the run.")
     assert page.evaluate("classOf(7)") == to  # also after the page was loaded anew
     with np.load(tmp_path / "labels.npz") as kept:
         assert kept["y"][7] == to
     page.click("#take-back")
-    said(page, "Taken back")
+    said(page, "Undone")
     assert page.evaluate("classOf(7)") == was
     assert page.locator("#history").count() == 0
     assert not (tmp_path / "labels.npz").exists()
@@ -431,7 +431,7 @@ def test_a_review_made_before_another_is_refused(
         field.fill(name)
         field.press("Enter")
     first.click("#save")
-    said(first, "Saved: 1 decision is part of the run.")
+    said(first, "Saved 1 decision to the run.")
     # Chromium writes an answer that refuses to the console; that is no trouble of the page's.
     second.click("#save")
     said(second, "the run was reviewed since: this review is of revision 0, and the run is at 1")
@@ -460,12 +460,12 @@ def test_members_are_typical_random_and_least_sure_ones_and_more_on_demand(
     assert page.inner_text("#card h3") == lists[2][0]
 
 
-def test_colours_stay_and_a_merged_class_is_not_like_itself(
+def test_colors_stay_and_a_merged_class_is_not_like_itself(
     open_page: Callable[..., Any], file: Path, story: PageData
 ) -> None:
     page = open_page(file.as_uri())
-    colour = "i => look(i).colour"
-    before = [page.evaluate(colour, i) for i in range(5)]
+    color = "i => look(i).color"
+    before = [page.evaluate(color, i) for i in range(5)]
     assert len(set(before)) == 5
     near = story.classes[2].nearest
     line = page.locator(f"[data-card='2'] [data-hide-if='{near}']").first
@@ -475,7 +475,7 @@ def test_colours_stay_and_a_merged_class_is_not_like_itself(
     page.click("#merge")
     page.click("#ask-ok")
     assert not line.is_visible()
-    assert [page.evaluate(colour, i) for i in range(5)] == before
+    assert [page.evaluate(color, i) for i in range(5)] == before
 
 
 @pytest.fixture(scope="module")
@@ -519,14 +519,14 @@ def test_a_suggestion_is_accepted_with_a_click_and_undone(
     assert "2 nodes fit none of the classes" in page.inner_text("#fit-none")
     farthest = page.locator("#suggestions > .chips .node")
     assert farthest.all_inner_texts() == ["node 9", HOSTILE]
-    assert "2 nodes that you labelled are elsewhere" in page.inner_text("#shows")
+    assert "For 2 nodes the model disagrees" in page.inner_text("#disagreement")
     merge.click()
     assert (merge.inner_text(), merge.is_disabled()) == ("Accepted", True)
     line = page.inner_text("#suggestions li:first-of-type")
     assert all(story.classes[i].name in line for i in (2, 3))
     assert "Merged into" in page.inner_text("[data-card='3']")
     split.click()
-    assert "To be split into 2" in page.inner_text("[data-card='4']")
+    assert "Will be split into 2" in page.inner_text("[data-card='4']")
     page.click("#undo")
     assert (split.inner_text(), split.is_enabled()) == ("Split", True)
     assert page.inner_text("[data-card='4'] .decided") == ""
@@ -545,7 +545,7 @@ def test_accepted_suggestions_become_a_review(
     name.press("Enter")
     for i in (0, 1, 2):
         page.click(f"[data-accept='{i}']")
-    assert "“node 5” is of class 1" in page.text_content("#decisions")
+    assert "Move “node 5” to class 1" in page.text_content("#decisions")
     decisions = kept_decisions(page)
     assert decisions == [
         {"do": "rename", "class": 2, "name": "fish"},

@@ -34,6 +34,7 @@ function rename(i, field) {
   if (problem) { field.value = now.names[i]; say(problem, true); return; }
   const last = decisions.at(-1), id = story.classes[i].id, again = last && last.do === "rename" && last.class === id;
   const before = again ? decisions.slice(0, -1) : decisions;
+  say("");
   saved = Math.min(saved, before.length);
   change(judged(before).names[i] === name ? before : [...before, {do: "rename", class: id, name}]);
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("anywidget")
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebooks" / "first.ipynb"
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebooks" / "first.ipynb"
 
 
 def run_cell(source: str, names: dict[str, Any]) -> object:

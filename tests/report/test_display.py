@@ -1,11 +1,13 @@
-"""What values look like in a notebook: their numbers, as text, in the colors of the page."""
+"""Values as text, and as tables in a notebook."""
 
 from __future__ import annotations
 
 import re
 
+import pytest
+
 import nodenova as nova
-from nodenova.display import MAX_ROWS, html_table
+from nodenova.display import MAX_ROWS, html_table, percent
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -57,3 +59,18 @@ def test_tasks_say_how_large_they_are_and_no_answer(
     assert said[2].startswith(f"Exam({len(exam.ids)} nodes of 4 classes, Graph(")
     assert said[3] == f"LabelledGraph('synthetic', {labelled.graph!r}, 4 classes)"
     assert not any("array" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0.0, "0%"),
+        (0.001, "<1%"),
+        (0.005, "<1%"),
+        (0.42, "42%"),
+    ],
+)
+def test_a_share_is_a_percentage(value: float | None, text: str) -> None:
+    assert percent(value) == text

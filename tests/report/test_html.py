@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from nodenova.display import percent
 from nodenova.report import html
 
 ROOMS = ("nodenova.report", "nodenova.review", "nodenova.bench")
@@ -58,18 +57,3 @@ def test_a_page_has_the_scripts_of_its_room_and_the_shared_ones() -> None:
     assert own != shared
     with pytest.raises(FileNotFoundError):
         html.asset("nodenova.bench", "review.js")
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (None, "–"),
-        (float("nan"), "–"),
-        (0.0, "0%"),
-        (0.001, "<1%"),
-        (0.005, "<1%"),
-        (0.42, "42%"),
-    ],
-)
-def test_a_share_is_a_percentage(value: float | None, said: str) -> None:
-    assert percent(value) == said
