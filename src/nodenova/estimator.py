@@ -21,7 +21,7 @@ from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
-from nodenova.io.estimator_input import given_source, with_labels
+from nodenova.io.estimator_input import replace_labels, to_source
 from nodenova.io.load import load_graph
 from nodenova.io.networkx_scipy import is_table
 from nodenova.methods import Method, choose_encoder, get_method
@@ -262,20 +262,20 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
 
     def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
         """The graph with its labels, and the known ones as the user wrote them."""
-        source = given_source(self, source, reset=True, labels=y is None)
+        source = to_source(self, source, reset=True, labels=y is None)
         loaded = source if isinstance(source, UserGraph) else load_graph(source)
         if y is None:
             loaded = drop_empty_classes(loaded)
             return loaded, loaded.class_names
         numbers, labels = number_labels(y, loaded.graph.num_nodes)
         names = make_unique([str(label) for label in labels], ())
-        marked = with_labels(loaded, numbers, names)
+        marked = replace_labels(loaded, numbers, names)
         as_given = dict(zip(names, labels, strict=True))
         return marked, tuple(as_given[name] for name in marked.class_names)
 
     def _known(self, source: Any) -> Graph:
         """A later graph with the features that the model knows."""
-        source = given_source(self, source, reset=False, labels=False)
+        source = to_source(self, source, reset=False, labels=False)
         graph = load_graph(source, recipe=self.run_.recipe if is_table(source) else None).graph
         return as_known(graph, self.run_.graph)
 

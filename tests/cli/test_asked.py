@@ -180,7 +180,7 @@ def test_predict_says_nothing_of_nodes_to_discover_in(place: Path, tmp_path: Pat
         "predict", place / "run", *files(place, "all"), "--out", tmp_path / "p.csv",
         "--label-column", "topic",
     )  # fmt: skip
-    assert "to discover in" not in said
+    assert "searching all" not in said
 
 
 def test_a_saved_model_reads_tables_by_the_recipe_it_keeps(place: Path, tmp_path: Path) -> None:

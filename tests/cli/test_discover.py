@@ -234,7 +234,7 @@ def test_a_grown_file_is_read_by_the_same_recipe_and_unknown_words_are_counted(
         "--json",
         tmp_path / "p.json",
     )
-    assert "2 different words are too rare, too common or not known; ignored" in said
+    assert "2 different words are too rare, too common or unknown; ignored" in said
     summary = json.loads((tmp_path / "p.json").read_text())
     assert summary["nodes"] == 241
     assert sum(c["nodes"] for c in summary["classes"]) == 241

@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Path:
         "discover", *tables, *COLUMNS, *EDGES, *vectors, "--num-new", 2, "--out", folder / "run"
     )
     assert "note: nodes.csv: texts became vectors of 16 numbers by tiny, beside words" in said
-    assert "types of edges are" in said
+    assert "edge types are" in said
     return folder / "run"
 
 
@@ -68,9 +68,9 @@ def test_inspect_says_what_becomes_of_edges_and_texts(tmp_path: Path, model: Pat
     tables = write_tables(tmp_path)
     asked = (*COLUMNS, *EDGES, "--text-vectors", model, "--json", tmp_path / "d.json")
     said = nodenova("inspect", *tables, *asked)
-    assert "weights    from " in said
-    assert "vectors    16 numbers a node" in said
-    assert "count alike, however many edges they have there, times cites 1, writes 0.5" in said
+    assert "weights    " in said
+    assert "vectors    16 numbers per node" in said
+    assert "carry equal total weight, times cites 1, writes 0.5" in said
     assert json.loads((tmp_path / "d.json").read_text())["vectors"] == 16
 
 

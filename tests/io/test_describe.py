@@ -41,12 +41,12 @@ def test_the_lines(folder: Path) -> None:
     lines = lines_of(describe(nova.load_graph(folder, new_nodes=["e", "f"])))
     assert lines[0] == f"{folder.name}: 6 nodes, 4 edges"
     assert "classes    2 known: blue 2, red 2" in lines
-    assert "discovery  among 2 nodes; answer key, for grading alone: green 1" in lines
+    assert "to search  2 nodes; labels for grading only: green 1" in lines
     assert (
         "homophily  67% of the edges between labelled nodes stay within a class "
         "(50% would by chance)"
     ) in lines
-    assert lines[-1] == "Nothing looks wrong."
+    assert lines[-1] == "No problems found."
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

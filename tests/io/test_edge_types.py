@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.io.edges import EdgeType, combined
+from nodenova.io.edges import EdgeType, combine_types
 from nodenova.io.table_options import parse_edge_types
 from nodenova.nn.sparse import weighted_links
 
@@ -32,10 +32,10 @@ def test_edges_of_all_types_are_those_of_one_graph_and_it_is_said(tmp_path: Path
     assert loaded.graph.num_edges == 10
     assert loaded.graph.edge_weight is not None
     assert any(
-        "edges.csv: types of edges are cites 4, same author 2; at every node" in note
+        "edges.csv: edge types are cites 4, same author 2; at each node" in note
         for note in loaded.notes
     )
-    assert not any("more than once" in note for note in loaded.notes)
+    assert not any("repeat" in note for note in loaded.notes)
 
 
 def test_one_type_is_as_no_type_bit_for_bit(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_one_type_is_as_no_type_bit_for_bit(tmp_path: Path) -> None:
     plain = load(tmp_path, "\n".join(EDGES.splitlines()[:5]) + "\n", edge_type_column=None)
     assert chosen.fingerprint() == plain.fingerprint()
     assert chosen.graph.edge_weight is None
-    assert any("were not chosen: same author" in note for note in chosen.notes)
+    assert any("edge types not used: same author" in note for note in chosen.notes)
 
 
 def test_one_type_with_weights_is_as_weights_alone(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_types_count_alike_where_all_nodes_have_as_many_of_each() -> None:
         EdgeType("few", np.stack([ring, (ring + 1) % 60])),
     ]
     for shares, times in ((None, 1.0), ({"many": 1.0, "few": 3.0}, 3.0)):
-        ends, weight = combined(types, 60, shares, "edges", [])
+        ends, weight = combine_types(types, 60, shares, "edges", [])
         links = weighted_links(nova.Graph.of(np.ones((60, 2)), ends, edge_weight=weight)).toarray()
         few = np.isin((ring[:, None] - ring) % 60, [1, 59])
         ratio = links[few].sum() / links[~few].sum()
@@ -134,7 +134,7 @@ def test_many_edges_that_say_nothing_do_not_drown_few_that_do() -> None:
         return nova.grade(model, exam).scores("block")["all"]
 
     untyped = score(np.concatenate([kind.ends for kind in types], axis=1), None)
-    typed = score(*combined(types, 500, None, "edges", []))
-    chosen = score(*combined(types, 500, {"good": 1.0}, "edges", []))
+    typed = score(*combine_types(types, 500, None, "edges", []))
+    chosen = score(*combine_types(types, 500, {"good": 1.0}, "edges", []))
     assert typed > untyped + 5
     assert chosen > typed + 3

@@ -41,17 +41,15 @@ def weights(graph: nova.Graph) -> dict[str, float]:
 def test_weights_of_a_table_count_and_it_is_said(tmp_path: Path) -> None:
     loaded = load(tmp_path)
     assert weights(loaded.graph) == {"ab": 2, "bc": 0.5, "cd": 3}
-    assert "edges.csv: weights of edges count: heavier neighbors are heard more" in loaded.notes
-    assert "weights    from 0.5 to 3: heavier neighbors are heard more" in lines_of(
-        describe(loaded)
-    )
+    assert "edges.csv: edges are weighted; heavier edges have more influence" in loaded.notes
+    assert "weights    0.5 to 3; heavier edges have more influence" in lines_of(describe(loaded))
 
 
 def test_they_only_filter_where_that_is_asked(tmp_path: Path) -> None:
     loaded = load(tmp_path, weights="filter", min_weight=1)
     assert loaded.graph.edge_weight is None
     assert loaded.graph.num_edges == 4
-    assert any("the kept ones count alike" in note for note in loaded.notes)
+    assert any("only decide which edges are dropped" in note for note in loaded.notes)
     assert not any(line.startswith("weights ") for line in lines_of(describe(loaded)))
 
 
@@ -68,7 +66,7 @@ def test_an_edge_that_weighs_nothing_is_none(tmp_path: Path) -> None:
 def test_weights_of_the_same_edge_are_added(tmp_path: Path) -> None:
     loaded = load(tmp_path, EDGES + "a,b,4\nb,a,8\nb,b,100\n")
     assert weights(loaded.graph) == {"ab": 14, "bc": 0.5, "cd": 3}
-    assert "edges.csv: 1 edges are there more than once; their weights are added" in loaded.notes
+    assert "edges.csv: 1 edge repeats an earlier one; their weights are added" in loaded.notes
 
 
 def test_a_symmetric_list_gives_every_edge_once(tmp_path: Path) -> None:

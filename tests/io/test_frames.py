@@ -347,7 +347,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "new column of something else": (
         pl.DataFrame({"id": [1, 2], "is_new": [0, 3]}),
         {},
-        "nodes: row 2: column 'is_new' says whether a node is new: yes or no, not '3'",
+        "nodes: row 2: column 'is_new' marks new nodes with yes or no, not '3'",
     ),
     "lists of lists as a feature": (
         pa.table(frame(v=[[[1]], [[2]], [[3]]])),
@@ -422,7 +422,7 @@ EDGES_REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "an unknown end": (
         pa.table({"source": ["a"], "target": ["zz"]}),
         {},
-        "edges: 1 edges name nodes that nodes does not have, first: 'a' -> 'zz' (row 1)",
+        "edges: 1 edge names nodes that nodes does not have, first: 'a' -> 'zz' (row 1)",
     ),
     "a weight that is null": (
         pl.DataFrame({"source": ["a"], "target": ["b"], "w": [None]}),

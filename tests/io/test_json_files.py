@@ -146,8 +146,8 @@ def test_nodes_that_are_wrong_name_the_place(tmp_path: Path, form: str, kind: st
 
 EDGES_WRONG: dict[str, tuple[list[Any], str]] = {
     "an unknown end": ([*EDGES, {"source": 1, "target": 99}],
-        "1 edges name nodes that nodes.{1} does not have, first: '1' -> '99' ({0} 4); "
-        "give drop_unknown_edges (--drop-unknown-edges) to leave them out"),
+        "1 edge names nodes that nodes.{1} does not have, first: '1' -> '99' ({0} 4); "
+        "give drop_unknown_edges (--drop-unknown-edges) to drop them"),
     "one end": ([*EDGES, {"source": 1}], "{0} 4: an edge with only one end"),
     "an end that is a list": ([*EDGES, {"source": 1, "target": [2]}],
         "column 'target' has several values in a cell ({0} 4 has a list)"),

@@ -232,18 +232,14 @@ def test_a_grown_file_gives_old_nodes_the_very_same_features(tmp_path: Path) -> 
     assert later.graph.feature_names == first.graph.feature_names
     assert type(later.graph.x) is type(first.graph.x)
     assert (later.graph.x[:5] != first.graph.x).sum() == 0
+    assert any("column 'venue': 1 cell has an unknown value" in note for note in later.notes)
     assert any(
-        "column 'venue': 1 cells hold values that are not known" in note for note in later.notes
-    )
-    assert any(
-        "different words are too rare, too common or not known; ignored" in note
+        "different words are too rare, too common or unknown; ignored" in note
         for note in later.notes
     )
     (tmp_path / "nodes.csv").write_text("id,title\nz,biology graph\n")
     lacking = nova.load_graph(nodes=tmp_path / "nodes.csv", recipe=recipe)
-    assert any(
-        "4 columns are not there (venue, year, open, cites)" in note for note in lacking.notes
-    )
+    assert any("4 columns are missing (venue, year, open, cites)" in note for note in lacking.notes)
     assert lacking.graph.x.sum() == 2
     with pytest.raises(GraphError, match="not a recipe"):
         TableEncoder.from_json({"columns": []})

@@ -17,7 +17,7 @@ import nodenova as nova
 from nodenova.encoders.prism import encoder
 from nodenova.errors import GraphError, StorageError
 from nodenova.io.graph_folder.prepare import convert
-from nodenova.io.mmap_graph import new_folder, read_prepared
+from nodenova.io.mmap_graph import new_folder, read_graph_folder
 from nodenova.nn import sparse
 
 
@@ -193,10 +193,10 @@ def test_what_is_not_a_graph_folder_is_never_overwritten(
 ) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "mother.txt").write_text("dear")
-    with pytest.raises(StorageError, match="there is something else"):
+    with pytest.raises(StorageError, match="exists and is not a graph folder"):
         convert(tiny, tmp_path / "letters", overwrite=True)
     (tmp_path / "letters" / "graph.json").write_text("{}")
-    with pytest.raises(GraphError, match="not of a graph folder that nodenova prepared"):
+    with pytest.raises(GraphError, match="was not written by `nodenova prepare`"):
         convert(tiny, tmp_path / "letters", overwrite=True)
     assert (tmp_path / "letters" / "mother.txt").read_text() == "dear"
 
@@ -206,15 +206,15 @@ def spoiled(folder: Path, what: str) -> None:
     document = json.loads(index.read_text())
     if what == "half written":
         index.unlink()
-    elif what == "not of a graph folder":
+    elif what == "was not written by":
         index.write_text('{"graph": []}')
     elif what == "not readable as JSON":
         index.write_text("{")
-    elif what == "reads up to form 2":
+    elif what == "reads versions up to 2":
         index.write_text(json.dumps({**document, "version": 9}))
-    elif what == "cut off":
+    elif what == "3,720 bytes":
         (folder / "x_data.npy").write_bytes((folder / "x_data.npy").read_bytes()[:-8])
-    elif what == "y.npy is not there":
+    elif what == "y.npy is missing":
         (folder / "y.npy").unlink()
     elif what == "not the array that graph.json describes":
         np.save(folder / "y.npy", np.zeros(240, dtype=np.int32))
@@ -227,8 +227,8 @@ def spoiled(folder: Path, what: str) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["half written", "not of a graph folder", "not readable as JSON", "reads up to form 2",
-     "cut off", "y.npy is not there", "not the array that graph.json describes",
+    ["half written", "was not written by", "not readable as JSON", "reads versions up to 2",
+     "3,720 bytes", "y.npy is missing", "not the array that graph.json describes",
      "do not fit together", "do not agree"],
 )  # fmt: skip
 def test_a_broken_folder_gets_one_sentence(folder: Path, what: str) -> None:
@@ -254,5 +254,5 @@ def test_a_folder_without_links_or_features_is_read(tmp_path: Path) -> None:
     x = sp.csr_array((3, 2), dtype=np.float32)
     graph = nova.Graph.of(x, np.zeros((2, 0), dtype=int))
     convert(nova.LabelledGraph(graph, np.array([0, -1, -1]), ("a",)), tmp_path / "graph")
-    found, prepared = read_prepared(tmp_path / "graph")
+    found, prepared = read_graph_folder(tmp_path / "graph")
     assert (found.graph.num_edges, found.graph.x.nnz, prepared.new) == (0, 0, None)

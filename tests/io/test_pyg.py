@@ -132,7 +132,7 @@ def test_direct_edges_and_those_through_others_are_two_types() -> None:
     cites = torch.tensor([[0, 3], [4, 4]])
     loaded = nova.load_graph(library(paper__cites__paper=cites))
     assert {(0, 4), (3, 4), (0, 1)} <= {*weights(loaded.graph)}
-    assert any("types of edges are writes 4, cites 2;" in note for note in loaded.notes)
+    assert any("edge types are writes 4, cites 2;" in note for note in loaded.notes)
     only = nova.load_graph(library(paper__cites__paper=cites), edge_types="cites")
     assert weights(only.graph) == {(0, 4): 1.0, (3, 4): 1.0}
 

@@ -58,7 +58,7 @@ def test_a_function_is_given_the_texts_and_words_stay(tmp_path: Path) -> None:
     assert (loaded.graph.x != plain.graph.x).nnz == 0
     assert loaded.fingerprint() != plain.fingerprint()
     assert "vectors of 2 numbers by watched, beside words; 1 node without" in loaded.notes[-1]
-    assert "vectors    2 numbers a node, beside its features" in lines_of(describe(loaded))
+    assert "vectors    2 numbers per node, beside its features" in lines_of(describe(loaded))
 
 
 def test_a_file_has_a_row_for_each_node_or_ids(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import nodenova as nova
 from nodenova.cli import app
 from nodenova.errors import GraphError, SettingError, StorageError
-from nodenova.io.nodes import added_to
+from nodenova.io.nodes import find_export_columns
 from nodenova.io.tables import read_table
 from nodenova.runs.tables import export_table, prediction_frame
 
@@ -281,9 +281,10 @@ def test_a_table_that_only_looks_like_one_of_ours_is_read_as_any_other(
         "kind": [*words] * 45,  # as they are written, and as earlier versions wrote them
         "probability": [0.5, 0.25, 1.0] * 30,
     }
-    assert added_to(read_table(pl.DataFrame({"id": range(N), **own}), source="t")) is not None
+    table = pl.DataFrame({"id": range(N), **own})
+    assert find_export_columns(read_table(table, source="t")) is not None
     table = pl.DataFrame({"id": range(N), **own, **change})
-    assert added_to(read_table(table, source="t")) is None
+    assert find_export_columns(read_table(table, source="t")) is None
     loaded = nova.load_graph(nodes=table)
     assert loaded.class_names == ("a", "b")
     assert "name=n1" in loaded.graph.feature_names

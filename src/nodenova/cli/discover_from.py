@@ -123,8 +123,7 @@ def go_on(wanted: Wanted) -> None:
     earlier = DiscoveryFolder(wanted.earlier)
     loaded, notes, options = _loaded(wanted, options, earlier.features()[1])
     if not wanted.quiet:
-        # What it says of nodes to discover in is of a run that goes on from no other.
-        print_notes(note for note in notes if not note.endswith("as none were named as new"))
+        print_notes(notes)
     try:
         with Bars(not wanted.quiet) as bars:
             found = continue_run(
@@ -172,13 +171,14 @@ def _loaded(
 ) -> tuple[UserGraph, list[str], TableOptions]:
     """The graph as it is now with all its features, those that the earlier run knew first."""
     from nodenova.io import networkx_scipy
-    from nodenova.io.recipe import extended
+    from nodenova.io.load import notes_on_files
+    from nodenova.io.recipe import extend_recipe
 
     files, show = wanted.files, not wanted.quiet
     is_table = files.graph is None or networkx_scipy.is_table(files.graph)
     if recipe is None or not is_table:
         loaded = files.load(show, options)
-        return loaded, list(loaded.notes), options
+        return loaded, notes_on_files(loaded), options
     names = [column.name for column in recipe.columns]
     notes = []
 
@@ -199,11 +199,11 @@ def _loaded(
         notes.append(f"{str(error).partition(';')[0]}: only labels of the earlier run are known")
         fresh = read_features()
     assert fresh.recipe is not None
-    both, came = extended(recipe, fresh.recipe)
+    both, came = extend_recipe(recipe, fresh.recipe)
     loaded = files.load(show, options, both)
     if came:
         notes.append(f"{came:,} features came that the earlier run did not have")
-    return loaded, [*loaded.notes, *notes], options
+    return loaded, [*notes_on_files(loaded), *notes], options
 
 
 def labels_in(path: Path) -> dict[str, str]:
@@ -214,7 +214,7 @@ def labels_in(path: Path) -> dict[str, str]:
     """
     from nodenova.io.nodes import read_nodes
 
-    read = read_nodes(path, None, None, None, [])
+    read = read_nodes(path, TableOptions(), [], {})
     if read.label_column is None:
         raise SettingError(f"{path}: a table of labels has a column label (or class, category)")
     pairs = zip(read.ids, read.y.tolist(), strict=True)
@@ -227,6 +227,6 @@ def with_labels_in(path: Path, loaded: UserGraph) -> UserGraph:
     Raises:
         NodenovaError: The table has no labels, or labels of other nodes.
     """
-    from nodenova.io.estimator_input import with_further_labels
+    from nodenova.io.estimator_input import add_labels
 
-    return with_further_labels(loaded, labels_in(path), path.name)
+    return add_labels(loaded, labels_in(path), path.name)

@@ -283,10 +283,6 @@ def write_table(*parts: Any, table: Path, settled: float, quiet: bool) -> None:
     print_notes([] if quiet else notes)
 
 
-# How a note on nodes to discover in ends, which says nothing where nothing is discovered.
-ABOUT_NEW = "as none were named as new"
-
-
 @dataclass(frozen=True, eq=False)
 class PredictInput:
     """A model, and what to use it on.
@@ -347,6 +343,7 @@ def given_graph(
     with loading(quiet):
         from nodenova.bench.folder import RunFolder
         from nodenova.io.datasets import load_dataset
+        from nodenova.io.load import notes_on_files
         from nodenova.io.networkx_scipy import is_table
         from nodenova.io.recipe import TableEncoder
         from nodenova.model.loading import load_model
@@ -395,7 +392,7 @@ def given_graph(
     later = later_graph(
         model, called, loaded, features=known, earlier=earlier, relabel=relabel, is_told=is_told
     )
-    notes = [*(note for note in loaded.notes if not note.endswith(ABOUT_NEW)), *later.notes]
+    notes = [*notes_on_files(loaded), *later.notes]
     if not quiet:
         print_notes(notes)
     return PredictInput(model, later.graph, called, later.labels, notes, earlier, asked)

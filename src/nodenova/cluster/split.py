@@ -22,7 +22,7 @@ from torch import Tensor
 from nodenova.cluster.session import ray_module, remote
 from nodenova.errors import NodenovaError, SettingError
 from nodenova.graph import Features, Graph
-from nodenova.io.mmap_graph import MappedGraph, csr_over, read_prepared
+from nodenova.io.mmap_graph import MappedGraph, csr_over, read_graph_folder
 from nodenova.nn.distributed import GraphSplit, OfBlock, SplitColumns
 from nodenova.nn.sparse import apply_edge_weights, inverse_root, quiet_torch, weighted_sums
 
@@ -77,7 +77,7 @@ class SmoothRows(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _read_graph(folder: str) -> Graph:
-    return read_prepared(Path(folder))[0].graph
+    return read_graph_folder(Path(folder))[0].graph
 
 
 @lru_cache(maxsize=OPEN_BLOCKS)
@@ -320,7 +320,7 @@ def split_graph(graph: Graph, folder: Path) -> Iterator[None]:
         raise SettingError(
             "--ray needs a graph folder: write one with nodenova prepare, name it with --graph"
         )
-    stored = read_prepared(folder)[0].graph
+    stored = read_graph_folder(folder)[0].graph
     if (stored.num_features, stored.feature_names) != (graph.num_features, graph.feature_names):
         raise SettingError(
             f"--ray: {folder} has other features than the model; "

@@ -1,4 +1,4 @@
-"""What was understood of a user's graph, and what looks wrong with it."""
+"""Describe a user's graph in numbers, with likely problems, for `nodenova inspect`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nodenova.data.labels import UNKNOWN, UserGraph
-from nodenova.display import percent
+from nodenova.display import percent, plural
 
 
 @dataclass(frozen=True)
@@ -18,25 +18,25 @@ class Description:
     """A graph in numbers.
 
     Attributes:
-        name: Of the graph.
-        nodes: How many.
-        edges: How many, each counted once.
-        features: (kind, how many) for each kind.
-        form: Of the features: "present or not", or "numbers".
-        old_classes: (name, labelled nodes that are not new) for each class.
-        answer_key: The same of the classes that new nodes are labelled with, for grading alone.
-        unlabelled: How many nodes have no label.
-        new: How many nodes are new.
+        name: Name of the graph.
+        nodes: Number of nodes.
+        edges: Number of edges, each counted once.
+        features: (kind, number of features) for each kind.
+        form: Form of the features: "present or not", or "numbers".
+        old_classes: (name, number of labelled nodes that are not new) for each class.
+        answer_key: The same for labels of new nodes, which are used for grading only.
+        unlabelled: Number of nodes without a label.
+        new: Number of nodes to search for new classes.
         homophily: Share of the edges between labelled nodes that stay within a class, if any.
-        homophily_by_chance: The same share if edges did not care for classes.
-        components: How many connected components there are.
-        largest: Nodes in the largest component.
-        isolated: Nodes without an edge.
-        degree: Its mean, median and maximum.
-        notes: What was repaired, dropped or assumed.
-        problems: (what looks wrong, how to mend it).
-        weights: Of edges, the least and the largest; None where all count alike.
-        vectors: How many numbers the vectors of texts have; 0 where there are none.
+        homophily_by_chance: The share expected if edges ignored the classes.
+        components: Number of connected components.
+        largest: Number of nodes in the largest component.
+        isolated: Number of nodes without an edge.
+        degree: Mean, median and maximum degree.
+        notes: Sentences on what was repaired, dropped or assumed.
+        problems: (problem, fix) for each likely problem.
+        weights: Smallest and largest edge weight; None without weights.
+        vectors: Length of the text vectors; 0 without vectors.
     """
 
     name: str
@@ -61,28 +61,28 @@ class Description:
 
 
 def describe(loaded: UserGraph) -> Description:
-    """Count what `nodenova inspect` shows.
+    """Count what `nodenova inspect` prints.
 
     Args:
-        loaded: What `load_graph` made. A label of a new node counts as an answer key, nothing else.
+        loaded: Graph from `load_graph`. Labels of new nodes only count as the answer key.
 
     Returns:
-        The counts, what was done to the files, and what looks wrong.
+        The counts, the notes on the files, and likely problems.
     """
     graph = loaded.graph
     new = loaded.is_new
-    y = np.where(new, UNKNOWN, loaded.y)  # what phase 1 may know
+    y = np.where(new, UNKNOWN, loaded.y)  # the labels that fitting may use
     degree = np.diff(graph.adjacency.indptr)
     parts = connected_components(graph.adjacency, directed=False)[1]
     homophily, by_chance = _homophily(graph.edge_index, y)
-    found = Description(
+    description = Description(
         name=loaded.name,
         nodes=graph.num_nodes,
         edges=graph.num_edges // 2,
         features=_features_by_kind(loaded),
         form="present or not" if sp.issparse(graph.x) else "numbers",
-        old_classes=_counted(y, loaded.class_names),
-        answer_key=_counted(np.where(new, loaded.y, UNKNOWN), loaded.class_names),
+        old_classes=_count_labels(y, loaded.class_names),
+        answer_key=_count_labels(np.where(new, loaded.y, UNKNOWN), loaded.class_names),
         unlabelled=int((loaded.y == UNKNOWN).sum()),
         new=len(loaded.new_ids),
         homophily=homophily,
@@ -96,7 +96,7 @@ def describe(loaded: UserGraph) -> Description:
         weights=_range(graph.edge_weight),
         vectors=0 if graph.vectors is None else graph.vectors.shape[1],
     )
-    return replace(found, problems=tuple(_problems(found, loaded)))
+    return replace(description, problems=tuple(_find_problems(description, loaded)))
 
 
 def _range(weight: np.ndarray | None) -> tuple[float, float] | None:
@@ -105,7 +105,7 @@ def _range(weight: np.ndarray | None) -> tuple[float, float] | None:
     return float(weight.min()), float(weight.max())
 
 
-def _counted(y: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+def _count_labels(y: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     counts = np.bincount(y[y != UNKNOWN], minlength=len(names))
     return tuple((name, int(count)) for name, count in zip(names, counts, strict=True) if count)
 
@@ -131,55 +131,49 @@ def _features_by_kind(loaded: UserGraph) -> tuple[tuple[str, int], ...]:
     return tuple((kind, count) for kind, count in kinds.items() if count)
 
 
-def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
+def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
     label = "label_column (--label-column)"
     sizes = [count for _, count in d.old_classes]
     labelled = sum(sizes)
     if not sizes:
-        yield (
-            "no node that is not new has a label",
-            f"name the column of classes with {label}, or label some nodes",
-        )
+        yield "No labelled nodes found", f"name the label column with {label}, or label some nodes"
     elif len(sizes) == 1:
         yield (
-            f"there is one class only, {d.old_classes[0][0]!r}",
+            f"All labelled nodes are of one class, {d.old_classes[0][0]!r}",
             "label nodes of at least two classes",
         )
     elif len(sizes) > max(10, labelled / 3):
         yield (
-            f"{len(sizes):,} classes for {labelled:,} labelled nodes: "
-            "the labels look like ids or names",
-            f"give another {label}",
+            f"{len(sizes):,} classes for {labelled:,} labelled nodes: the labels look like ids",
+            f"name another column with {label}",
         )
     elif min(sizes) < 2:
         small = [name for name, count in d.old_classes if count < 2]
+        what = plural(len(small), "class has", "classes have")
         yield (
-            f"{len(small):,} classes have a single labelled node, first: {small[0]!r}",
-            "label more of their nodes, or leave those labels empty",
+            f"{what} a single labelled node, first: {small[0]!r}",
+            "label more nodes of these classes, or leave those labels empty",
         )
     elif max(sizes) > 20 * min(sizes):
         low = min(d.old_classes, key=lambda c: c[1])
         high = max(d.old_classes, key=lambda c: c[1])
         yield (
-            f"classes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, "
+            f"Class sizes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, "
             f"{low[0]!r} has {low[1]:,}",
-            "label more of the small classes, or merge them into larger ones",
+            "if they are not so in truth, label more nodes of the small classes",
         )
     if not d.new:
         yield (
-            "every node has a label: nothing is left to discover",
-            "name the nodes to discover in with new_nodes (--new-nodes) or new_column "
-            "(--new-column), or leave their labels empty",
+            "Every node has a label, so there is nothing to search",
+            "name the nodes to search with new_nodes (--new-nodes) or new_column (--new-column), "
+            "or leave their labels empty",
         )
     if not d.edges:
-        yield (
-            "there are no edges: every node stands alone",
-            "check the table of edges; without edges, text alone decides",
-        )
+        yield "There are no edges", "check the table of edges; without edges only features count"
     elif d.isolated > 0.4 * d.nodes:
         yield (
             f"{percent(d.isolated / d.nodes)} of the nodes have no edge",
-            "check that ids are written alike in both tables, and that no edges are missing",
+            "check that both tables write ids alike, and that no edges are missing",
         )
     if (
         d.homophily is not None
@@ -187,11 +181,11 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
         and d.homophily < 1.1 * d.homophily_by_chance < 1
     ):
         yield (
-            f"edges hardly follow classes: {percent(d.homophily)} stay within one, "
+            f"Edges hardly follow classes: {percent(d.homophily)} stay within one, "
             f"{percent(d.homophily_by_chance)} would by chance",
-            "check that the labels belong to these nodes; if they do, other edges may tell more",
+            "check that the labels belong to these nodes, or try other edges",
         )
-    empty = _without_features(loaded)
+    empty = _count_empty(loaded)
     if empty > 0.2 * d.nodes:
         yield (
             f"{percent(empty / d.nodes)} of the nodes have no feature",
@@ -199,42 +193,42 @@ def _problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
         )
 
 
-def _without_features(loaded: UserGraph) -> int:
+def _count_empty(loaded: UserGraph) -> int:
     x = loaded.graph.x
     empty = (x == 0).all(axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr) == 0
     return int(empty.sum())
 
 
 def lines_of(d: Description) -> list[str]:
-    """The description as lines of text, as `nodenova inspect` prints them."""
+    """Format a description as the lines that `nodenova inspect` prints."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in d.features)
-    known = f"{len(d.old_classes):,} known: {_listed(d.old_classes)}" if d.old_classes else "none"
-    key = f"; answer key, for grading alone: {_listed(d.answer_key)}" if d.answer_key else ""
+    known = f"{len(d.old_classes):,} known: {_join(d.old_classes)}" if d.old_classes else "none"
+    key = f"; labels for grading only: {_join(d.answer_key)}" if d.answer_key else ""
     lines = [
-        f"{d.name}: {d.nodes:,} nodes, {d.edges:,} edges",
+        f"{d.name}: {plural(d.nodes, 'node')}, {plural(d.edges, 'edge')}",
         f"features   {sum(count for _, count in d.features):,} ({kinds}), kept as {d.form}",
         f"classes    {known}",
-        f"unlabelled {d.unlabelled:,} nodes",
-        f"discovery  among {d.new:,} nodes{key}",
-        f"parts      {d.components:,} connected components, the largest of {d.largest:,} nodes; "
-        f"{d.isolated:,} nodes alone",
-        f"degree     mean {d.degree[0]:.1f}, median {d.degree[1]}, most {d.degree[2]:,}",
+        f"unlabelled {plural(d.unlabelled, 'node')}",
+        f"to search  {plural(d.new, 'node')}{key}",
+        f"parts      {plural(d.components, 'connected component')}, the largest of "
+        f"{plural(d.largest, 'node')}; {plural(d.isolated, 'node')} without edges",
+        f"degree     mean {d.degree[0]:.1f}, median {d.degree[1]}, maximum {d.degree[2]:,}",
     ]
     if d.weights is not None:
         low, high = d.weights
-        lines.append(f"weights    from {low:.3g} to {high:.3g}: heavier neighbors are heard more")
+        lines.append(f"weights    {low:.3g} to {high:.3g}; heavier edges have more influence")
     if d.vectors:
-        lines.append(f"vectors    {d.vectors:,} numbers a node, beside its features")
+        lines.append(f"vectors    {d.vectors:,} numbers per node, beside its features")
     if d.homophily is not None:
         lines.append(
             f"homophily  {percent(d.homophily)} of the edges between labelled nodes stay within a "
             f"class ({percent(d.homophily_by_chance)} would by chance)"
         )
-    lines += ["", "What was done:", *(f"  {note}" for note in d.notes)] if d.notes else []
-    lines += ["", "What looks wrong:" if d.problems else "Nothing looks wrong."]
-    return lines + [f"  {what}; to mend it: {how}" for what, how in d.problems]
+    lines += ["", "Notes:", *(f"  {note}" for note in d.notes)] if d.notes else []
+    lines += ["", "Likely problems:" if d.problems else "No problems found."]
+    return lines + [f"  {problem}. Fix: {fix}." for problem, fix in d.problems]
 
 
-def _listed(classes: tuple[tuple[str, int], ...], most: int = 20) -> str:
+def _join(classes: tuple[tuple[str, int], ...], most: int = 20) -> str:
     text = ", ".join(f"{name} {count:,}" for name, count in classes[:most])
     return text + (f" and {len(classes) - most:,} more" if len(classes) > most else "")

@@ -1,34 +1,20 @@
-"""A table of edges, read row by row.
+"""Read a table of edges row by row, and combine edges of several types into one weighted graph.
 
-Pairs of ids become pairs of numbers at once, so that a long table costs little.
-
-What a user says of edges: which columns they are in, which count, and how much.
-
-Edges of several types as the weighted edges of one graph.
-
-Each type is normalized on its own, and they are added: with a_t the weights of a type, of mean 1,
-d_t what the edges of a node of that type weigh together, and D the sum of d_t over types,
-
-    w_ij = sum_t share_t a_t,ij sqrt(D_i D_j / (d_t,i d_t,j)),
-
-so that D^-1/2 w D^-1/2 is the sum of the D_t^-1/2 A_t D_t^-1/2 of the types. At every node the
-types that it has count alike, however many edges they have there; a single type stays as it is.
-
-Rows of a table of edges: where both ends, weight and type are, and which edges are kept.
-
-What is said of edges that were left out, repaired, or there more than once.
+Pairs of ids become pairs of numbers at once, so that a long table needs little memory.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN
+from nodenova.display import plural
 from nodenova.errors import GraphError
 from nodenova.graph import undirected
 from nodenova.io.column_guessing import (
@@ -41,79 +27,51 @@ from nodenova.io.column_guessing import (
 )
 from nodenova.io.frames import is_frame, is_missing, quote
 from nodenova.io.networkx_scipy import is_edge_list, open_edge_list
-from nodenova.io.nodes import LONGEST_ID, Nodes, id_of
+from nodenova.io.nodes import LONGEST_ID, Nodes
 from nodenova.io.table_options import TableOptions, parse_edge_types
 from nodenova.io.tables import ReadingOptions, Rows, Table, open_rows
 
-MAX_TYPES = 100  # more different values are no types of edges
+MAX_TYPES = 100  # a column with more values does not hold edge types
+FIRST_EDGES = 100  # their ends decide between columns that could hold the node ids
 
 
 class EdgeType(NamedTuple):
-    """The edges of one type.
-
-    Attributes:
-        name: Of the type.
-        ends: (2, E) numbers of nodes.
-        weight: (E,) of each, or None where they count alike.
-    """
+    """Edges of one type: (2, E) numbers of nodes and (E,) weights, or None for equal weights."""
 
     name: str
     ends: np.ndarray
     weight: np.ndarray | None = None
 
 
-def by_type(
-    names: Sequence[str], number: np.ndarray, ends: np.ndarray, weight: np.ndarray | None
-) -> list[EdgeType]:
-    """The edges of a table, type by type.
-
-    Args:
-        names: Of the types.
-        number: (E,) of which type each edge is.
-        ends: (2, E) numbers of nodes.
-        weight: (E,) of each, or None.
-    """
-    masks = [number == t for t in range(len(names))]
-    return [
-        EdgeType(name, ends[:, mask], None if weight is None else weight[mask])
-        for name, mask in zip(names, masks, strict=True)
-    ]
-
-
-def combined(
+def combine_types(
     types: Sequence[EdgeType],
     n: int,
     shares: Mapping[str, float] | None,
     source: str,
     notes: list[str],
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Edges of several types as those of one graph.
+    """Combine edge types into the (2, E) edges and (E,) weights of one graph of `n` nodes.
 
-    Args:
-        types: All that there are.
-        n: How many nodes there are.
-        shares: What each type weighs; types that are not named are left out. None: all alike.
-        source: What messages call the table of edges.
-        notes: Gets a sentence on what was done.
+    Each type is normalized on its own. With a_t the weights of a type, scaled to mean 1, d_t,i the
+    sum of a_t over the edges of node i, and D the sum of d_t over types,
 
-    Returns:
-        (2, E) both directions of every edge, maybe of several types, and (E,) weights; None where
-        there is one type, and all its edges count alike.
+        w_ij = sum_t share_t a_t,ij sqrt(D_i D_j / (d_t,i d_t,j)),
 
-    Raises:
-        GraphError: There is no such type.
+    so that D^-1/2 w D^-1/2 is the sum of the D_t^-1/2 A_t D_t^-1/2. All types of a node thus carry
+    equal total weight. A single unweighted type stays as it is (weights None). Types that `shares`
+    does not name are left out.
 
     Examples:
         >>> cites = EdgeType("cites", np.array([[0, 0, 0], [1, 2, 3]]))
         >>> same = EdgeType("same author", np.array([[0], [1]]))
-        >>> ends, weight = combined([cites, same], 4, None, "edges", [])
+        >>> ends, weight = combine_types([cites, same], 4, None, "edges", [])
         >>> weight.reshape(2, -1).round(2).tolist()  # cites 0-1, 0-2, 0-3, 1-0; 2-0, 3-0; same
         [[1.63, 1.15, 1.15, 1.63], [1.15, 1.15, 2.83, 2.83]]
     """
-    known = [kind.name for kind in types]
+    names = [kind.name for kind in types]
     for name in shares or ():
-        if name not in known:
-            raise GraphError(f"{source}: no edge is of type {name!r}; types: {', '.join(known)}")
+        if name not in names:
+            raise GraphError(f"{source}: no edge is of type {name!r}; types: {', '.join(names)}")
     chosen = [kind for kind in types if shares is None or kind.name in shares]
     parts = []
     for kind in chosen:
@@ -127,273 +85,215 @@ def combined(
         share = 1.0 if shares is None else shares[kind.name]
         weights.append(share * (a * np.sqrt(total[i] * total[j] / (d[i] * d[j]))))
     counts = [f"{k.name} {e.shape[1] // 2:,}" for k, (e, _, _) in zip(chosen, parts, strict=True)]
-    said = f"{source}: types of edges are {', '.join(counts)}"
+    note = f"{source}: edge types are {', '.join(counts)}"
     if len(chosen) > 1:
-        said += "; at every node those that it has count alike, however many edges they have there"
+        note += "; at each node, all edge types carry equal total weight"
         if shares is not None and len({*shares.values()}) > 1:
-            said += ", times " + ", ".join(f"{name} {share:g}" for name, share in shares.items())
-    notes.append(said)
-    left = [name for name in known if shares is not None and name not in shares]
-    if left:
-        notes.append(f"{source}: types of edges that were not chosen: {', '.join(left)}")
+            note += ", times " + ", ".join(f"{name} {share:g}" for name, share in shares.items())
+    notes.append(note)
+    others = [name for name in names if shares is not None and name not in shares]
+    if others:
+        notes.append(f"{source}: edge types not used: {', '.join(others)}")
     if len(chosen) == 1 and chosen[0].weight is None:
         return parts[0][0], None
     return np.concatenate([ends for ends, _, _ in parts], axis=1), np.concatenate(weights)
 
 
-FIRST_EDGES = 100  # that say which column of nodes holds the ids, where its name does not
-
-
-class Chosen(NamedTuple):
-    """Where in a row of a table an edge is.
-
-    Attributes:
-        places: Of the columns source, target and, if any, weight and type.
-        has_header: Else the header is an edge, too.
-        weighted: Whether there is a weight.
-        typed: Whether there is a type.
-    """
+class EdgeLayout(NamedTuple):
+    """Places of source, target and, if any, weight and type in a row of a table."""
 
     places: list[int]
-    has_header: bool
-    weighted: bool = False
-    typed: bool = False
-
-
-class Kept(NamedTuple):
-    """An edge of a table that weighs enough.
-
-    Attributes:
-        line: Where it is.
-        pair: Ids of both ends.
-        weight: 1 where there is none.
-        type: Empty where there is none.
-    """
-
-    line: int
-    pair: tuple[str, str]
-    weight: float
-    type: str
+    is_weighted: bool
+    is_typed: bool
+    has_header: bool = True  # else the first line is an edge
 
 
 def open_edges(edges: Any, reading: ReadingOptions) -> Rows:
-    """Rows of a table of edges, or of an edge list."""
+    """Open a table of edges or an edge list."""
     if is_edge_list(edges):
         return open_edge_list(edges, reading["encoding"])
     return open_rows(edges, source="edges" if is_frame(edges) else "", **reading)
 
 
 def first_ids(edges: Any, options: TableOptions, reading: ReadingOptions) -> list[str]:
-    """Ids that the first edges name; none where that cannot be told."""
+    """Ids that the first edges name; none where the table cannot be read yet."""
     if edges is None or isinstance(edges, Rows):
         return []
     try:
         rows = open_edges(edges, reading)
-        ends = end_columns(rows, options, {}, []).places[:2]
-        return [id_of(a) for _, cells in islice(rows.read(ends), FIRST_EDGES) for a in cells]
-    except GraphError:  # said when edges are read
+        ends = find_layout(rows, options, (), []).places[:2]
+        return [cell.strip() for _, cells in islice(rows.read(ends), FIRST_EDGES) for cell in cells]
+    except GraphError:  # raised again when the edges are read
         return []
 
 
-def end_columns(
-    rows: Rows,
-    options: TableOptions,
-    place: dict[str, int],
-    notes: list[str],
-) -> Chosen:
-    """Where in a row of a table an edge is."""
-    header = rows.header
+def find_layout(
+    rows: Rows, options: TableOptions, ids: Collection[str], notes: list[str]
+) -> EdgeLayout:
+    """Find the columns of a table of edges, by options or by name; `ids` is empty if unknown."""
+    source, header = rows.source, rows.header
     if len(header) < 2:
         raise GraphError(
-            f"{rows.source}: a table of edges needs two columns, it has one: {quote(header[0])}"
+            f"{source}: a table of edges needs two columns, it has one: {quote(header[0])}"
         )
-    ends = (options.source_column, options.target_column)
-    beside = [(getattr(options, name), name) for name in ("weight_column", "edge_type_column")]
-    is_edge = header[0] in place and header[1] in place
-    is_edge = is_edge or (not place and all(map(str.isdecimal, header[:2])))
-    if is_edge and not rows.is_numbered and ends == (None, None):
-        notes.append(f"{rows.source}: there is no header, the first line is an edge")
-        more = [pick_column(rows, name, (), option, notes) for name, option in beside]
-        places = [header.index(name) for name in more if name is not None]
-        return Chosen([0, 1, *places], False, *(name is not None for name in more))
-    pair = guess_ends(header) if ends == (None, None) else None
-    if pair is None:
-        source = pick_column(rows, ends[0], SOURCE_NAMES, "source_column", notes)
-        target = pick_column(rows, ends[1], TARGET_NAMES, "target_column", notes, excluded=[source])
+    a, b = options.source_column, options.target_column
+    is_guessed = a is None and b is None
+    is_edge = header[0] in ids and header[1] in ids
+    is_edge = is_edge or (not ids and all(map(str.isdecimal, header[:2])))
+    has_header = not (is_edge and not rows.is_numbered and is_guessed)
+    if not has_header:
+        notes.append(f"{source}: there is no header, the first line is an edge")
+    elif is_guessed and (pair := guess_ends(header)) is not None:
+        a, b = pair
+        for name, option in ((a, "source_column"), (b, "target_column")):
+            notes.append(f"{source}: column {name!r} is taken as {option}")
     else:
-        source, target = pair
-        for name, option in ((source, "source_column"), (target, "target_column")):
-            notes.append(f"{rows.source}: column {name!r} is taken as {option}")
-    more = [pick_column(rows, name, (), option, notes) for name, option in beside]
-    if source is None or target is None:
-        free = [name for name in header if name not in (source, target, *more)]
-        chosen = (source or free.pop(0), target or free.pop(0))
-        source, target = chosen
-        notes.append(
-            f"{rows.source}: columns {source!r} and {target!r} are taken as the two ends of an edge"
-        )
-    if source == target:
-        raise GraphError(f"{rows.source}: column {source!r} cannot be both ends of an edge")
-    left = [name for name in header if name not in (source, target, *more)]
-    if left:
-        notes.append(f"{rows.source}: columns of edges are not used: {', '.join(left)}")
-    places = [header.index(name) for name in (source, target, *more) if name is not None]
-    return Chosen(places, True, *(name is not None for name in more))
+        a = pick_column(rows, a, SOURCE_NAMES, "source_column", notes)
+        b = pick_column(rows, b, TARGET_NAMES, "target_column", notes, excluded=[a])
+    weight = pick_column(rows, options.weight_column, (), "weight_column", notes)
+    kind = pick_column(rows, options.edge_type_column, (), "edge_type_column", notes)
+    more = [header.index(name) for name in (weight, kind) if name is not None]
+    layout = EdgeLayout([0, 1, *more], weight is not None, kind is not None, has_header)
+    if not has_header:
+        return layout
+    if a is None or b is None:
+        free = [name for name in header if name not in (a, b, weight, kind)]
+        a = a or free.pop(0)
+        b = b or free.pop(0)
+        notes.append(f"{source}: columns {a!r} and {b!r} are taken as the two ends of an edge")
+    if a == b:
+        raise GraphError(f"{source}: column {a!r} cannot be both ends of an edge")
+    unused = [name for name in header if name not in (a, b, weight, kind)]
+    if unused:
+        notes.append(f"{source}: columns of edges are not used: {', '.join(unused)}")
+    return layout._replace(places=[header.index(a), header.index(b), *more])
 
 
-def kept_edges(
-    rows: Rows, chosen: Chosen, options: TableOptions, counts: dict[str, Any]
-) -> Iterator[Kept]:
-    """Every edge that weighs enough.
+@dataclass
+class EdgeCounts:
+    """Numbers of edges that were dropped, repaired or repeated."""
 
-    Raises:
-        GraphError: An edge lacks an end or its type, or a weight is no number, or below zero.
-    """
-    least, is_typed, is_weighted = options.min_weight, chosen.typed, chosen.weighted
-    places = chosen.places
-    first = [] if chosen.has_header else [(1, [rows.header[place] for place in places])]
-    for line, (a, b, *more) in chain(first, rows.read(places)):
-        counts["rows"] += 1
-        pair = (id_of(a), id_of(b))
-        if not pair[0] or not pair[1]:
-            raise GraphError(f"{rows.source}: {rows.unit} {line}: an edge with only one end")
-        heavy = 1.0
-        if is_weighted:
-            heavy = _weight(more[0], rows, line, options)
-            if heavy <= 0 or (least is not None and heavy < least):
-                counts["light"] += 1
-                continue
-        kind = more[-1].strip() if is_typed else ""
-        if is_typed and is_missing(kind):
-            said = f"an edge without a type in column {options.edge_type_column!r}"
-            raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
-        yield Kept(line, pair, heavy, kind)
+    unknown: int = 0  # edges to unknown nodes
+    first: tuple[str, ...] = ()  # both ends of the first of them
+    line: int = 0  # and its line
+    light: int = 0  # edges without a positive weight, or below min_weight
+    repaired: int = 0  # ids like '12.0'
+    loops: int = 0
+    again: int = 0
+    both_ways: int = 0
 
+    def count_repeated(self, ends: np.ndarray) -> None:
+        """Count self-loops, repeated edges and edges in both directions among (2, E) ends."""
+        a, b = ends
+        loops = a == b
+        low = np.minimum(a, b)[~loops]
+        high = np.maximum(a, b)[~loops]
+        n = int(ends.max(initial=0)) + 1
+        distinct = len(np.unique(low * n + high))
+        directed = len(np.unique(a[~loops] * n + b[~loops]))
+        self.loops, self.again = int(loops.sum()), len(low) - directed
+        self.both_ways = directed - distinct
 
-def _weight(cell: str, rows: Rows, line: int, options: TableOptions) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = np.nan
-    if is_missing(cell) or not np.isfinite(value):
-        said = f"the weight of an edge must be a number, it is {quote(cell)}"
-        raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
-    if value < 0 and options.min_weight is None and options.counts_weights:
-        said = f"the weight of an edge cannot be below zero, it is {quote(cell)}"
-        hint = "min_weight (--min-weight) drops such edges"
-        raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}; {hint}")
-    return value
-
-
-def check_length(node: str, rows: Rows, line: int) -> None:
-    """Refuse what is too long for an id.
-
-    Raises:
-        GraphError: It is.
-    """
-    if len(node) > LONGEST_ID:
-        said = f"an id of {len(node):,} characters; is this a table of edges?"
-        raise GraphError(f"{rows.source}: {rows.unit} {line}: {said}")
-
-
-def check_types(types: Collection[str], rows: Rows, options: TableOptions) -> None:
-    """Refuse what is too many to be types of edges.
-
-    Raises:
-        GraphError: It is.
-    """
-    if len(types) > MAX_TYPES:
-        said = (
-            f"more than {MAX_TYPES} different types of edges; is this really the type of an edge?"
-        )
-        raise GraphError(f"{rows.source}: column {options.edge_type_column!r} has {said}")
-
-
-def no_counts() -> dict[str, Any]:
-    """What is counted of edges, for `say`: nothing so far."""
-    keys = ("rows", "unknown", "light", "repaired", "line", "loops", "again", "both_ways")
-    return {**dict.fromkeys(keys, 0), "first": ()}
+    def append_notes(
+        self, rows: Rows, nodes: Nodes | None, options: TableOptions, notes: list[str]
+    ) -> None:
+        """Note what was dropped or repaired; raise if unknown nodes are not to be dropped."""
+        source, weighted = rows.source, options.counts_weights
+        if self.unknown:
+            table = nodes.table.source if nodes is not None else ""
+            what = plural(self.unknown, "edge names", "edges name")
+            text = f"{source}: {what} nodes that {table} does not have"
+            first = " -> ".join(map(quote, self.first))
+            if not options.drop_unknown_edges:
+                drop = "give drop_unknown_edges (--drop-unknown-edges) to drop them"
+                hint = _id_column_hint(nodes, self.first) or drop
+                raise GraphError(f"{text}, first: {first} ({rows.unit} {self.line}); {hint}")
+            notes.append(f"{text}; dropped, first: {first}")
+        if self.repaired:
+            notes.append(f"{source}: {plural(self.repaired, 'id')} like '12.0' read as '12'")
+        if self.light:
+            limit = "without a positive weight"
+            if options.min_weight is not None:
+                limit += f", or with one below {options.min_weight:g},"
+            what = plural(self.light, "edge")
+            notes.append(f"{source}: {what} {limit} {_were(self.light)} dropped")
+        if weighted:
+            notes.append(f"{source}: edges are weighted; heavier edges have more influence")
+        elif options.weight_column is not None:
+            notes.append(f"{source}: weights only decide which edges are dropped")
+        if self.loops:
+            what = plural(self.loops, "self-loop")
+            notes.append(f"{source}: {what} {_were(self.loops)} dropped")
+        if self.again:
+            what = plural(self.again, "edge repeats", "edges repeat")
+            result = "their weights are added" if weighted else "each is kept once"
+            notes.append(f"{source}: {what} an earlier one; {result}")
+        if self.both_ways:
+            what = plural(self.both_ways, "edge occurs", "edges occur")
+            result = "edges have no direction here"
+            if weighted:
+                result += ", weights are added unless all edges weigh the same both ways"
+            notes.append(f"{source}: {what} in both directions; {result}")
 
 
-def say(
-    rows: Rows,
-    nodes: Nodes | None,
-    counts: dict[str, Any],
-    options: TableOptions,
-    notes: list[str],
-) -> None:
-    """Note what was left out or repaired.
-
-    Raises:
-        GraphError: Edges name nodes that are not there, and are not to be dropped.
-    """
-    source = rows.source
-    if counts["unknown"]:
-        known = nodes.table.source if nodes is not None else ""
-        first = " -> ".join(map(quote, counts["first"]))
-        said = f"{source}: {counts['unknown']:,} edges name nodes that {known} does not have"
-        if not options.drop_unknown_edges:
-            drop = "give drop_unknown_edges (--drop-unknown-edges) to leave them out"
-            hint = _other_ids(nodes, counts["first"]) or drop
-            raise GraphError(f"{said}, first: {first} ({rows.unit} {counts['line']}); {hint}")
-        notes.append(f"{said}; dropped, first: {first}")
-    if counts["repaired"]:
-        notes.append(f"{source}: {counts['repaired']:,} ids like '12.0' are read as '12'")
-    least = options.min_weight
-    if counts["light"]:
-        limit = "no positive weight"
-        if least is not None:
-            limit += f", or one below {least:g},"
-        notes.append(f"{source}: {counts['light']:,} edges with {limit} were dropped")
-    if options.counts_weights:
-        notes.append(f"{source}: weights of edges count: heavier neighbors are heard more")
-    elif options.weight_column is not None:
-        notes.append(f"{source}: weights decide which edges are kept; the kept ones count alike")
-    if counts["loops"]:
-        notes.append(f"{source}: {counts['loops']:,} self-loops were dropped")
-    if counts["again"]:
-        kept = "their weights are added" if options.counts_weights else "each is kept once"
-        notes.append(f"{source}: {counts['again']:,} edges are there more than once; {kept}")
-    if counts["both_ways"]:
-        said = "edges have no direction here"
-        if options.counts_weights:
-            said += ", weights are added unless all edges weigh the same both ways"
-        notes.append(
-            f"{source}: {counts['both_ways']:,} edges are there in both directions; {said}"
-        )
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
-def _other_ids(nodes: Nodes | None, ends: Sequence[str]) -> str:
-    """A hint where another column than that of the ids has both ends of an edge."""
+def _id_column_hint(nodes: Nodes | None, ends: Sequence[str]) -> str:
+    """A hint where a column other than the id column has both ends of an edge."""
     for name, cells in () if nodes is None else nodes.table.columns.items():
         if {*ends} <= {*plain_texts(cells)}:
             return f"column {name!r} has these ids: give it as id_column (--id-column)"
     return ""
 
 
-def count_repeated(ends: np.ndarray, counts: dict[str, Any]) -> None:
-    """Count self-loops, edges that are there again, and those that are there both ways."""
-    a, b = ends
-    loops = a == b
-    low = np.minimum(a, b)[~loops]
-    high = np.maximum(a, b)[~loops]
-    n = int(ends.max(initial=0)) + 1
-    distinct = len(np.unique(low * n + high))
-    directed = len(np.unique(a[~loops] * n + b[~loops]))
-    counts |= {"loops": int(loops.sum()), "again": len(low) - directed}
-    counts["both_ways"] = directed - distinct
+def read_rows(
+    rows: Rows, layout: EdgeLayout, options: TableOptions, counts: EdgeCounts
+) -> Iterator[tuple[int, tuple[str, str], float, str]]:
+    """Yield line, ids of both ends, weight (or 1) and type (or "") of each edge heavy enough."""
+    least, places = options.min_weight, layout.places
+    first = [] if layout.has_header else [(1, [rows.header[place] for place in places])]
+    for line, (a, b, *more) in chain(first, rows.read(places)):
+        pair = (a.strip(), b.strip())
+        if not pair[0] or not pair[1]:
+            raise GraphError(f"{rows.source}: {rows.unit} {line}: an edge with only one end")
+        weight = 1.0
+        if layout.is_weighted:
+            weight = _parse_weight(more[0], rows, line, options)
+            if weight <= 0 or (least is not None and weight < least):
+                counts.light += 1
+                continue
+        kind = more[-1].strip() if layout.is_typed else ""
+        if layout.is_typed and is_missing(kind):
+            raise GraphError(
+                f"{rows.source}: {rows.unit} {line}: an edge without a type in column "
+                f"{options.edge_type_column!r}"
+            )
+        yield line, pair, weight, kind
 
 
-class Edges(NamedTuple):
-    """The edges of a graph.
+def _parse_weight(cell: str, rows: Rows, line: int, options: TableOptions) -> float:
+    where = f"{rows.source}: {rows.unit} {line}: the weight of an edge"
+    try:
+        value = float(cell)
+    except ValueError:
+        value = np.nan
+    if is_missing(cell) or not np.isfinite(value):
+        raise GraphError(f"{where} must be a number, it is {quote(cell)}")
+    if value < 0 and options.min_weight is None and options.counts_weights:
+        hint = "min_weight (--min-weight) drops such edges"
+        raise GraphError(f"{where} cannot be below zero, it is {quote(cell)}; {hint}")
+    return value
 
-    Attributes:
-        ends: (2, E) numbers of nodes as the table names them.
-        weight: (E,) of each, or None where they count alike.
-    """
 
-    ends: np.ndarray
-    weight: np.ndarray | None = None
+def check_length(node: str, rows: Rows, line: int) -> None:
+    """Raise if a cell is too long for an id."""
+    if len(node) > LONGEST_ID:
+        raise GraphError(
+            f"{rows.source}: {rows.unit} {line}: an id of {len(node):,} characters; "
+            "is this a table of edges?"
+        )
 
 
 def read_edges(
@@ -401,106 +301,105 @@ def read_edges(
     nodes: Nodes | None,
     options: TableOptions,
     notes: list[str],
-    **reading: Unpack[ReadingOptions],
-) -> tuple[Edges, Nodes]:
-    """Read a table of edges, or an edge list.
-
-    Args:
-        edges: A file, a data frame or rows; None when there are no edges.
-        nodes: Those that edges may name; None when the nodes are those that edges name.
-        options: What the user says of them.
-        notes: Gets a sentence on every repair.
-        **reading: How to read the file, as in `open_rows`.
-
-    Returns:
-        The edges, and the nodes: those given, or those that the edges name.
-
-    Raises:
-        GraphError: A column, a line or a node is wrong.
-    """
+    reading: ReadingOptions,
+) -> tuple[np.ndarray, np.ndarray | None, Nodes]:
+    """Read (2, E) ends and (E,) weights; without `nodes`, the nodes are those that edges name."""
     if edges is None:
         assert nodes is not None
-        notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
-        return Edges(np.zeros((2, 0), dtype=np.int64)), nodes
+        notes.append(no_edges_note(nodes))
+        return np.zeros((2, 0), dtype=np.int64), None, nodes
     rows = edges if isinstance(edges, Rows) else open_edges(edges, reading)
-    place: dict[str, int] = {}
+    number: dict[str, int] = {}
     if nodes is not None:
-        place = {node: number for number, node in enumerate(nodes.ids)}
-    chosen = end_columns(rows, options, place, notes)
-    found, types, numbers, counts = _edges(rows, chosen, place, nodes, options)
-    source = rows.source
+        number = {node: place for place, node in enumerate(nodes.ids)}
+    layout = find_layout(rows, options, number, notes)
+    counts = EdgeCounts()
+    table = _read_table(rows, layout, number, nodes is None, options, counts)
     notes += rows.notes
-    if not types:
-        count_repeated(found.ends, counts)
-    say(rows, nodes, counts, options, notes)
+    if not table.types:
+        counts.count_repeated(table.ends)
+    counts.append_notes(rows, nodes, options, notes)
     if nodes is None:
-        nodes = named_nodes(source, list(place), notes)
-    if types:
-        layers, shares = by_type(types, numbers, *found), parse_edge_types(options.edge_types)
-        found = Edges(*combined(layers, len(nodes.ids), shares, source, notes))
-    return found, nodes
+        nodes = named_nodes(rows.source, list(number), notes)
+    if not table.types:
+        return table.ends, table.weight, nodes
+    shares = parse_edge_types(options.edge_types)
+    return *combine_types(table.by_type(), len(nodes.ids), shares, rows.source, notes), nodes
+
+
+def no_edges_note(nodes: Nodes) -> str:
+    """The note where a graph has no table of edges."""
+    return f"{nodes.table.source}: no edges were given; no node has a neighbor"
 
 
 def named_nodes(source: str, ids: Sequence[str], notes: list[str]) -> Nodes:
-    """The nodes of a graph of which there are only edges.
-
-    Raises:
-        GraphError: There are none.
-    """
+    """The nodes of a graph that has a table of edges only."""
     n = len(ids)
     if not n:
         raise GraphError(f"{source}: a header and no edges")
-    notes.append(
-        f"{source}: an edge list; the {n:,} nodes are those that it names, and have no labels"
-    )
+    notes.append(f"{source}: no table of nodes; the {n:,} nodes that edges name have no labels")
     return Nodes(Table(source, {}, range(1, n + 1)), ids, np.full(n, UNKNOWN), ())
 
 
-def _edges(
+class _EdgeTable(NamedTuple):
+    """(2, E) ends, (E,) weights, names of types, and (E,) the number of the type of each edge."""
+
+    ends: np.ndarray
+    weight: np.ndarray | None
+    types: list[str]
+    type_numbers: np.ndarray
+
+    def by_type(self) -> list[EdgeType]:
+        masks = [self.type_numbers == t for t in range(len(self.types))]
+        weight = self.weight
+        return [
+            EdgeType(name, self.ends[:, mask], None if weight is None else weight[mask])
+            for name, mask in zip(self.types, masks, strict=True)
+        ]
+
+
+def _read_table(
     rows: Rows,
-    chosen: Chosen,
-    place: dict[str, int],
-    nodes: Nodes | None,
+    layout: EdgeLayout,
+    number: dict[str, int],
+    adds_nodes: bool,
     options: TableOptions,
-) -> tuple[Edges, list[str], np.ndarray, dict[str, Any]]:
-    """The edges, names of types, (E,) the number of the type of each, and what was counted."""
-    found, weights, of_type = array("q"), array("d"), array("q")
+    counts: EdgeCounts,
+) -> _EdgeTable:
+    """Read all edges; `number` has the number of each id, and with `adds_nodes` gets new ones."""
+    ends, weights, type_numbers = array("q"), array("d"), array("q")
     types: dict[str, int] = {}
-    counts = no_counts()
-    for line, pair, weight, kind in kept_edges(rows, chosen, options, counts):
-        ends = [_number(node, place, nodes is None, rows, line, counts) for node in pair]
-        if -1 in ends:
-            if not counts["unknown"]:
-                counts["first"] = pair
-                counts["line"] = line
-            counts["unknown"] += 1
+
+    def find(node: str, line: int) -> int:
+        place = number.get(node, -1)
+        if place < 0 and adds_nodes:
+            check_length(node, rows, line)
+            place = number[node] = len(number)
+        elif place < 0:
+            place = number.get(drop_point_zero(node), number.get(node + ".0", -1))
+            counts.repaired += place >= 0
+        return place
+
+    for line, pair, weight, kind in read_rows(rows, layout, options, counts):
+        pair_numbers = [find(node, line) for node in pair]
+        if -1 in pair_numbers:
+            if not counts.unknown:
+                counts.first, counts.line = pair, line
+            counts.unknown += 1
             continue
-        found.extend(ends)
+        ends.extend(pair_numbers)
         if options.counts_weights:
             weights.append(weight)
-        if chosen.typed:
-            of_type.append(types.setdefault(kind, len(types)))
-            check_types(types, rows, options)
-    ends_of = np.array(found, dtype=np.int64).reshape(-1, 2).T
-    weight_of = np.array(weights) if options.counts_weights else None
-    return Edges(ends_of, weight_of), [*types], np.array(of_type, dtype=np.int64), counts
-
-
-def _number(
-    node: str,
-    place: dict[str, int],
-    grows: bool,
-    rows: Rows,
-    line: int,
-    counts: dict[str, Any],
-) -> int:
-    number = place.get(node, -1)
-    if number >= 0:
-        return number
-    if grows:
-        check_length(node, rows, line)
-        place[node] = len(place)
-        return len(place) - 1
-    number = place.get(drop_point_zero(node), place.get(node + ".0", -1))
-    counts["repaired"] += number >= 0
-    return number
+        if layout.is_typed:
+            type_numbers.append(types.setdefault(kind, len(types)))
+            if len(types) > MAX_TYPES:
+                raise GraphError(
+                    f"{rows.source}: column {options.edge_type_column!r} has more than {MAX_TYPES} "
+                    "different values; is this really the type of an edge?"
+                )
+    return _EdgeTable(
+        np.array(ends, dtype=np.int64).reshape(-1, 2).T,
+        np.array(weights) if options.counts_weights else None,
+        [*types],
+        np.array(type_numbers, dtype=np.int64),
+    )

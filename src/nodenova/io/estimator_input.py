@@ -1,4 +1,4 @@
-"""What an estimator is given: a graph in any form, and labels beside it."""
+"""Input of an estimator: a graph in any form, and labels beside it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
+from nodenova.display import plural
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.io.load import load_graph
@@ -19,14 +20,11 @@ from nodenova.io.networkx_scipy import is_networkx
 from nodenova.io.pyg import is_hetero
 
 
-def given_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> Any:
-    """What `load_graph` takes: an array of features alone becomes a graph without edges.
+def to_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> Any:
+    """Return what `load_graph` takes: an (N, d) array of features becomes a graph without edges.
 
-    Args:
-        estimator: Of scikit-learn's shape, whose number of features an array is checked against.
-        source: A graph in any form, or an array (N, d).
-        reset: Whether the array decides that number.
-        labels: Whether labels of a PyG Data are wanted; their form may be no label here.
+    The array is checked against the number of features of `estimator`, or sets it with `reset`.
+    Without `labels`, labels of a PyG Data are dropped, as their form may be no label here.
     """
     if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)):
         return source
@@ -41,69 +39,52 @@ def given_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> A
     return x, np.empty((2, 0), dtype=np.int64)
 
 
-def with_further_labels(loaded: UserGraph, labels: Mapping[str, str], source: str) -> UserGraph:
-    """The graph with labels beside its own; where a node has both, they go before.
-
-    Args:
-        loaded: What `load_graph` gave.
-        labels: Names of classes by the id of a node.
-        source: Where they are from, for errors and notes.
-
-    Raises:
-        GraphError: A label is of a node that the graph does not have.
+def add_labels(loaded: UserGraph, labels: Mapping[str, str], source: str) -> UserGraph:
+    """Add labels, by node id, to those of a graph; they replace labels that a node has.
 
     Examples:
         >>> import nodenova as nova
         >>> graph = nova.Graph.of(np.eye(3), [[0, 1], [1, 2]])
-        >>> told = {"0": "oak", "2": "ash"}
-        >>> mine = with_further_labels(nova.load_graph(graph), told, "labels.csv")
+        >>> labels = {"0": "oak", "2": "ash"}
+        >>> mine = add_labels(nova.load_graph(graph), labels, "labels.csv")
         >>> [mine.class_names[c] if c >= 0 else None for c in mine.y.tolist()]
         ['oak', None, 'ash']
     """
     number = {str(node): i for i, node in enumerate(loaded.graph.node_ids.tolist())}
-    strange = [node for node in labels if node not in number]
-    if strange:
+    unknown = [node for node in labels if node not in number]
+    if unknown:
+        what = plural(len(unknown), "label is", "labels are")
         raise GraphError(
-            f"{source}: {len(strange):,} labels are of nodes that the graph does not have, "
-            f"the first of {strange[0]!r}"
+            f"{source}: {what} of nodes that the graph does not have, first: {unknown[0]!r}"
         )
     names = list(loaded.class_names)
     names += sorted(set(labels.values()) - set(names))
     y = loaded.y.copy()
     for node, label in labels.items():
         y[number[node]] = names.index(label)
-    said = f"{source}: {len(labels):,} labels, which go before those of the table"
-    return with_labels(loaded, y, names, said)
+    note = f"{source}: {plural(len(labels), 'label')}, which take precedence over the table"
+    return replace_labels(loaded, y, names, note)
 
 
-def with_labels(
+def replace_labels(
     loaded: UserGraph,
     y: np.ndarray,
     names: Sequence[str],
-    said: str = "the labels are those of y, and not those that the graph brings",
+    note: str = "labels are taken from y, not from the graph",
 ) -> UserGraph:
-    """The graph with other labels than its own. New nodes that were named stay new.
-
-    Args:
-        loaded: What `load_graph` gave.
-        y: (N,) numbers of classes, -1 where nobody has said.
-        names: Of the classes.
-        said: The note on it, where the graph has labels of its own.
-
-    Returns:
-        The graph. Classes that only new nodes have come last, as ever.
+    """Replace the labels of a graph by (N,) class numbers `y`; named new nodes stay new.
 
     Examples:
         >>> import nodenova as nova
         >>> graph = nova.Graph.of(np.eye(3), [[0, 1], [1, 2]])
         >>> loaded = nova.load_graph(graph, new_nodes=[0])
-        >>> mine = with_labels(loaded, np.array([0, 1, -1]), ("ash", "oak"))
+        >>> mine = replace_labels(loaded, np.array([0, 1, -1]), ("ash", "oak"))
         >>> mine.class_names, mine.y.tolist(), mine.new_named, mine.new_ids.tolist()
         (('oak', 'ash'), [1, 0, -1], True, [0])
     """
-    named = loaded.new_named and len(loaded.new_ids) > 0
-    new = loaded.graph.node_ids[loaded.new_ids].tolist() if named else None
-    told = LabelledGraph(loaded.graph, y, tuple(names), name=loaded.name)
-    marked = load_graph(told, new_nodes=new)
-    more = (said,) if (loaded.y != UNKNOWN).any() else ()
-    return replace(marked, notes=(*loaded.notes, *more, *marked.notes), recipe=loaded.recipe)
+    has_new = loaded.new_named and len(loaded.new_ids) > 0
+    new = loaded.graph.node_ids[loaded.new_ids].tolist() if has_new else None
+    labelled = LabelledGraph(loaded.graph, y, tuple(names), name=loaded.name)
+    graph = load_graph(labelled, new_nodes=new)
+    notes = (note,) if (loaded.y != UNKNOWN).any() else ()
+    return replace(graph, notes=(*loaded.notes, *notes, *graph.notes), recipe=loaded.recipe)

@@ -1,7 +1,4 @@
-"""The entrance for graphs of users' own: whatever they have, as a graph, with every repair said.
-
-Which nodes of a user's graph are new.
-"""
+"""Load a user's graph from files, data frames or objects of other libraries."""
 
 from __future__ import annotations
 
@@ -14,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
+from nodenova.display import plural
 from nodenova.errors import GraphError, SettingError
 from nodenova.graph import Graph
 from nodenova.io import networkx_scipy, npz
 from nodenova.io.edges import first_ids, read_edges
 from nodenova.io.frames import is_frame
 from nodenova.io.list_columns import mark_list_columns
-from nodenova.io.mmap_graph import Prepared, is_prepared, read_prepared
-from nodenova.io.nodes import check_columns, read_nodes
+from nodenova.io.mmap_graph import FolderContents, is_graph_folder, read_graph_folder
+from nodenova.io.nodes import read_nodes
 from nodenova.io.pyg import from_hetero, is_hetero
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
@@ -31,71 +29,10 @@ from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, 
 from nodenova.io.words import join_texts
 from nodenova.progress import Progress, no_progress
 
-
-def listed(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
-    """(N,) which nodes a file or list of ids names."""
-    if new_nodes is None:
-        return None
-    if isinstance(new_nodes, (str, PathLike)):
-        path = Path(new_nodes)
-        check_file(path)
-        with text_file(path, None, []) as (text, _):
-            wanted = [line.strip() for line in text if line.strip()]
-        where = path.name
-    else:
-        wanted = [str(node) for node in new_nodes]
-        where = "new_nodes"
-    if not wanted:
-        raise GraphError(f"{where}: names no node")
-    known = {str(node) for node in ids.tolist()}
-    strange = [node for node in wanted if node not in known]
-    if strange:
-        raise GraphError(
-            f"{where}: {len(strange):,} of {len(wanted):,} ids are not in {source}, "
-            f"first: {strange[0]!r}"
-        )
-    return np.isin(ids.astype(str), wanted)
-
-
-def search_note(count: int) -> str:
-    """The note on a graph in which no node was named as new."""
-    return f"searching all {count:,} unlabelled nodes for new classes, as none were named as new"
-
-
-def marked(
-    labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
-) -> UserGraph:
-    """The graph with its new nodes marked; classes that only new nodes have come last."""
-    y = labelled.y
-    names = labelled.class_names
-    labels = y != UNKNOWN
-    new_named = new is not None
-    if new is None:
-        new = ~labels
-        if labels.any() and new.any():
-            notes.append(search_note(int(new.sum())))
-    elif (labels & new).any():
-        said = "new nodes have a label: it is kept for grading and never used to discover"
-        notes.append(f"{(labels & new).sum():,} {said}")
-    if (~labels & ~new).any():
-        said = "have no label and are not new: they are seen, and nothing is asked of them"
-        notes.append(f"{(~labels & ~new).sum():,} nodes {said}")
-    only_new = np.setdiff1d(y[labels & new], y[labels & ~new])
-    if len(only_new):
-        order = np.concatenate([np.setdiff1d(np.arange(len(names)), only_new), only_new])
-        number = np.empty(len(names) + 1, dtype=np.int64)
-        number[order] = np.arange(len(names))
-        number[-1] = UNKNOWN
-        y = number[y]
-        names = tuple(names[c] for c in order)
-        listed = ", ".join(names[-len(only_new) :])
-        notes.append(f"{len(only_new)} classes occur among new nodes only: {listed}")
-    values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
-    values |= {"y": y, "class_names": names, "new_ids": np.flatnonzero(new)}
-    return UserGraph(**values, notes=tuple(notes), recipe=recipe, new_named=new_named)
-
-
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", *JSON_ENDINGS)
+# Options about the columns of tables; a graph that has features and labels takes none of them.
+COLUMN_OPTIONS = ("text_columns", "features", "id_column", "new_column", "label_column",
+                  "edge_type_column", "edge_types")  # fmt: skip
 
 
 def load_graph(
@@ -126,55 +63,57 @@ def load_graph(
     name: str | None = None,
     progress: Progress = no_progress,
 ) -> UserGraph:
-    """Read a graph from whatever a user has: files, data frames, objects of other libraries.
+    """Load a graph from files, data frames or objects of other libraries.
 
     Args:
-        source: An npz file; a folder with nodes.* and edges.*, or one that `nodenova prepare` has
-            written, which is not read into memory; a GraphML or GML file; an edge list;
-            a PyG `Data` or `HeteroData`; a NetworkX graph; a pair (nodes, edges) of data frames
-            (pandas, polars, Arrow), or of matrices (features, adjacency) or (features,
-            edge_index); a `Graph` or a `LabelledGraph`.
+        source: An npz file; a folder with nodes.* and edges.*; a folder written by
+            `nodenova prepare`, which stays on disk; a GraphML or GML file; an edge list; a PyG
+            `Data` or `HeteroData`; a NetworkX graph; a pair (nodes, edges) of data frames (pandas,
+            polars, Arrow), or of matrices (features, adjacency) or (features, edge_index); a
+            `Graph` or a `LabelledGraph`.
         nodes: With `edges`, instead of `source`: a CSV, TSV or JSON file (an array of records, or
-            a record a line), gzipped or not, a Parquet file or a data frame. Without it, the nodes
-            are those that edges name.
-        edges: A table as `nodes` is, or an edge list. Edges have no direction.
-        id_column: By its usual name or place unless given (`notes` says which); so are the others.
-        label_column: Classes; an empty label means unlabelled.
-        text_columns: Columns of words to make features from.
-        features: Other columns to make features from; by default all that say something of a node.
-            A column of vectors of one length, lists, arrays or texts like "[0.1, 0.2]", is as many
-            features: v[0], v[1], ...
-        new_nodes: Ids of the nodes to discover in, in a file (one a line) or a list. Without it and
-            `new_column`, every unlabelled node is new. A label that a new node has is for grading.
-        new_column: Says yes or no, instead of `new_nodes`.
-        source_column: One end of an edge.
-        target_column: The other end.
-        weight_column: Numbers of edges: heavier neighbors are heard more. Edges that weigh nothing
-            are left out.
-        min_weight: Edges with a weight below it are left out too.
-        weights: "count", as by default, or "filter": the edges that are kept count alike.
-        edge_type_column: Of which type an edge is: at every node all types count alike.
-        edge_types: The types to use, and what each weighs: "cites,writes=0.5", or a mapping.
-        node_type: Of a `HeteroData`, the type of nodes to classify; the one with `y` by default.
-        drop_unknown_edges: Leave out edges to nodes that the table of nodes does not have, instead
-            of refusing them.
-        delimiter: Between cells of a text file; found by default, as the encoding is.
-        encoding: Of text files.
-        max_words: The most words that become features.
-        text_vectors: Vectors of texts, which stand beside their words: a folder of a language model
-            (extra `text`), a function of a list of texts, or vectors that are ready, a row for each
-            node: an array, a .npy file, or an npz file with `ids` and `vectors`.
-        recipe: That of an earlier `UserGraph`, or of a model: the very same features for a changed
+            one record per line), gzipped or not, a Parquet file or a data frame. Without it, the
+            nodes are those that the edges name.
+        edges: A table like `nodes`, or an edge list. Edges have no direction.
+        id_column: Column with the node ids. This and the other columns are found by their usual
+            names by default; `notes` lists the columns that were taken.
+        label_column: Column with the classes; an empty cell means unlabelled.
+        text_columns: Columns whose words become features.
+        features: Other columns to use as features; all informative columns by default. A column of
+            vectors of one length (lists, arrays or texts like "[0.1, 0.2]") gives the features
+            v[0], v[1], ...
+        new_nodes: Ids of the nodes to search for new classes: a list, or a file with one id per
+            line. Without it and `new_column`, these are all unlabelled nodes. Labels of new nodes
+            are used for grading only.
+        new_column: Yes/no column that marks these nodes, instead of `new_nodes`.
+        source_column: Column with one end of an edge.
+        target_column: Column with the other end.
+        weight_column: Column with edge weights; neighbors are weighted by it. Edges without a
+            positive weight are dropped.
+        min_weight: Smallest weight of an edge; lighter edges are dropped.
+        weights: "count", the default, or "filter": weights only decide which edges are dropped.
+        edge_type_column: Column with edge types; each node weighs its edge types equally.
+        edge_types: Edge types to use, with optional weights: "cites,writes=0.5", or a mapping.
+        node_type: Type of the nodes to classify in a `HeteroData`; the one with `y` by default.
+        drop_unknown_edges: Whether to drop edges to nodes that are not in the table of nodes,
+            instead of raising an error.
+        delimiter: Delimiter of text files; detected by default.
+        encoding: Encoding of text files; detected by default.
+        max_words: Largest number of words that become features.
+        text_vectors: Text embeddings to use beside the words: the folder of a language model
+            (extra `text`), a function of a list of texts, or vectors with one row per node: an
+            array, a .npy file, or an npz file with `ids` and `vectors`.
+        recipe: Recipe of an earlier `UserGraph` or of a model, for the same features of a changed
             or grown file.
-        name: What messages and results call the graph; by default after its file.
+        name: Name of the graph in messages and results; the file name by default.
         progress: Function `progress(phase, share)`, called as reading advances.
 
     Returns:
         A `LabelledGraph` that also has `new_ids`, `notes` on every repair, and the `recipe`.
 
     Raises:
-        GraphError: Names the file, and the line, column or node in it, that cannot be used.
-        SettingError: Options contradict each other.
+        GraphError: If a file cannot be used; the message names the line, column or node.
+        SettingError: If options contradict each other.
 
     Examples:
         >>> import nodenova as nova
@@ -220,113 +159,103 @@ def read_graph(
         raise SettingError("node_type is for PyTorch Geometric's HeteroData")
     if isinstance(recipe, Mapping):
         recipe = TableEncoder.from_json(recipe)
-    prepared = Prepared()
-    ready: LabelledGraph | None = None
-    if isinstance(source, (str, PathLike)) and is_prepared(Path(source)):
-        ready, prepared = read_prepared(Path(source))
-        ready = ready if name is None else replace(ready, name=name)
+    contents = FolderContents()
+    labelled: LabelledGraph | None = None
+    if isinstance(source, (str, PathLike)) and is_graph_folder(Path(source)):
+        labelled, contents = read_graph_folder(Path(source))
     elif is_hetero(source):
         shares = parse_edge_types(options.edge_types)
-        ready, notes = from_hetero(source, node_type, shares, name or "PyG data")
-        prepared = Prepared(notes=notes)
+        labelled, notes = from_hetero(source, node_type, shares, name or "PyG data")
+        contents = FolderContents(notes=notes)
         options = replace(options, edge_types=None)
     elif source is not None:
-        nodes, edges, ready = opened(source, name)
-    if ready is not None:
-        return _with_new_nodes(ready, prepared, options, recipe, progress)
-    return _from_tables(source, nodes, edges, options, recipe, name, progress)
+        nodes, edges, labelled = open_source(source, name)
+    if labelled is None:
+        title = name or file_name(source, nodes)
+        return _read_tables(nodes, edges, options, recipe, title, progress)
+    labelled = labelled if name is None else replace(labelled, name=name)
+    return _finish_graph(labelled, contents, options, recipe, progress)
 
 
-# Options that say what is in tables; a graph that has features and labels takes none of them.
-FOR_TABLES = ("text_columns", "features", "id_column", "new_column", "label_column",
-              "edge_type_column", "edge_types")  # fmt: skip
-
-
-def _with_new_nodes(
-    ready: LabelledGraph,
-    prepared: Prepared,
+def _finish_graph(
+    labelled: LabelledGraph,
+    contents: FolderContents,
     options: TableOptions,
     recipe: TableEncoder | None,
     progress: Progress,
 ) -> UserGraph:
-    """A graph that needs no tables, with its new nodes marked and vectors of texts beside it."""
-    values = {name: getattr(options, name) for name in FOR_TABLES} | {"recipe": recipe}
-    unused = [name for name, value in values.items() if value]
-    if unused:
+    """Mark the new nodes of a graph that has features and labels, and add text vectors."""
+    values = {name: getattr(options, name) for name in COLUMN_OPTIONS} | {"recipe": recipe}
+    unusable = [name for name, value in values.items() if value]
+    if unusable:
         raise SettingError(
-            f"{ready.name}: {unused[0]} is for tables; "
+            f"{labelled.name}: {unusable[0]} is for tables; "
             "this graph has its features and labels already"
         )
-    new = listed(options.new_nodes, ready.graph.node_ids, prepared.source or ready.name)
-    if new is not None and prepared.new is not None:
-        raise SettingError(f"{ready.name}: it says already which nodes are new; no new_nodes")
-    new = prepared.new if new is None else new
-    notes = list(prepared.notes)
+    source = contents.source or labelled.name
+    new = new_node_mask(options.new_nodes, labelled.graph.node_ids, source)
+    if new is not None and contents.new is not None:
+        raise SettingError(
+            f"{labelled.name}: its new nodes are marked already; leave out new_nodes (--new-nodes)"
+        )
+    new = contents.new if new is None else new
+    notes = list(contents.notes)
     text_vectors = open_vectors(options.text_vectors)
     if text_vectors is not None:
-        ids = ready.graph.node_ids.tolist()
-        vectors, _ = read_vectors(text_vectors, None, ids, ready.name, notes, progress)
-        ready = replace(ready, graph=ready.graph.with_vectors(vectors))
-    return marked(ready, new, notes, prepared.recipe)
+        ids = labelled.graph.node_ids.tolist()
+        vectors, _ = read_vectors(text_vectors, None, ids, labelled.name, notes, progress)
+        labelled = replace(labelled, graph=labelled.graph.with_vectors(vectors))
+    return mark_new_nodes(labelled, new, notes, contents.recipe)
 
 
-def _from_tables(
-    source: Any,
+def _read_tables(
     nodes: Any,
     edges: Any,
     options: TableOptions,
     recipe: TableEncoder | None,
-    name: str | None,
+    title: str,
     progress: Progress,
 ) -> UserGraph:
-    """A graph from a table of nodes, a table of edges, or both."""
+    """Read a graph from a table of nodes, a table of edges, or both."""
     options.check_edge_types()
     text_vectors = open_vectors(options.text_vectors)
     reading = options.reading(progress)
     notes: list[str] = []
     table = None
     if nodes is not None:
-        used = options.columns if recipe is None else recipe.column_names
         table = read_nodes(
             nodes,
-            options.id_column,
-            options.label_column,
-            options.new_column,
+            options,
             notes,
-            used,
+            reading,
+            features=options.columns if recipe is None else recipe.column_names,
             is_later=recipe is not None,
             linked=lambda: first_ids(edges, options, reading),
-            **reading,
         )
-    (ends, weight), table = read_edges(edges, table, options, notes, **reading)
-    taken = (table.id_column, table.label_column, table.new_column)
-    content = mark_list_columns(table.table, table.ids, taken)
-    source_name = table.table.source
+    ends, weight, table = read_edges(edges, table, options, notes, reading)
+    content = mark_list_columns(table.table, table.ids, table.role_columns)
+    source = table.table.source
     if recipe is None:
-        check_columns(table.table, options.columns, taken)
+        table.check_features(options.columns)
         recipe, bag = TableEncoder.fit(
             content,
             ends,
             table.ids,
-            columns=options.features,
-            text_columns=tuple(options.text_columns),
-            not_features=[*(column for column in taken if column), *table.not_features],
-            max_words=options.max_words,
+            options=options,
+            not_features=table.not_features,
             notes=notes,
             progress=progress,
         )
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
-        check_vectors_match(text_vectors, recipe.vectors, source_name)
+        check_vectors_match(text_vectors, recipe.vectors, source)
         x, unmatched = recipe.transform(content, ends, table.ids, None, progress)
         notes += unmatched
     vectors = None
     if text_vectors is not None:
         texts = recipe.text_columns
         of_nodes = (lambda: join_texts(content, texts)) if texts else None
-        vectors, origin = read_vectors(
-            text_vectors, of_nodes, table.ids, source_name, notes, progress
-        )
+        vectors, origin = read_vectors(text_vectors, of_nodes, table.ids, source, notes, progress)
         if recipe.vectors is not None:
             recipe.vectors.check(origin)
         recipe = replace(recipe, vectors=recipe.vectors or origin)
@@ -336,45 +265,97 @@ def _from_tables(
         node_ids=table.ids,
         feature_names=recipe.feature_names,
         dense=not recipe.cut,
-        source=source_name,
+        source=source,
         edge_weight=weight,
         vectors=vectors,
     )
     graph = replace(graph, recipe=recipe.as_json())
-    labelled = LabelledGraph(
-        graph, table.y, table.class_names, name=name or short_name(source, nodes, source_name)
-    )
-    new = listed(options.new_nodes, graph.node_ids, source_name)
+    labelled = LabelledGraph(graph, table.y, table.class_names, name=title or source)
+    new = new_node_mask(options.new_nodes, graph.node_ids, source)
     if new is not None and table.new is not None:
         raise SettingError("give either new_nodes or new_column, not both")
-    return marked(labelled, table.new if new is None else new, notes, recipe)
+    return mark_new_nodes(labelled, table.new if new is None else new, notes, recipe)
 
 
-def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:
-    """Tables of nodes and edges, or a graph that is ready."""
+def new_node_mask(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
+    """(N,) mask of the nodes that a file or list of ids names; None without one."""
+    if new_nodes is None:
+        return None
+    if isinstance(new_nodes, (str, PathLike)):
+        path = Path(new_nodes)
+        check_file(path)
+        with text_file(path, None, []) as (text, _):
+            names = [line.strip() for line in text if line.strip()]
+        where = path.name
+    else:
+        names = [str(node) for node in new_nodes]
+        where = "new_nodes"
+    if not names:
+        raise GraphError(f"{where}: no ids in it; list at least one node")
+    known = {str(node) for node in ids.tolist()}
+    unknown = [node for node in names if node not in known]
+    if unknown:
+        raise GraphError(
+            f"{where}: {len(unknown):,} of {len(names):,} ids are not in {source}, "
+            f"first: {unknown[0]!r}"
+        )
+    return np.isin(ids.astype(str), names)
+
+
+def search_note(count: int) -> str:
+    """The note where all unlabelled nodes are searched."""
+    return (
+        f"searching all {plural(count, 'unlabelled node')} for new classes "
+        "(no new nodes were named)"
+    )
+
+
+def notes_on_files(loaded: UserGraph) -> list[str]:
+    """Notes of a graph without `search_note`, for commands that discover nothing."""
+    return [note for note in loaded.notes if note != search_note(len(loaded.new_ids))]
+
+
+def mark_new_nodes(
+    labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
+) -> UserGraph:
+    """Mark the new nodes, all unlabelled ones by default; classes of new nodes only come last."""
+    y = labelled.y
+    names = labelled.class_names
+    labels = y != UNKNOWN
+    new_named = new is not None
+    if new is None:
+        new = ~labels
+        if labels.any() and new.any():
+            notes.append(search_note(int(new.sum())))
+    elif (labels & new).any():
+        what = plural(int((labels & new).sum()), "new node has a label", "new nodes have a label")
+        notes.append(f"{what}: used for grading only")
+    if (~labels & ~new).any():
+        what = plural(int((~labels & ~new).sum()), "node is", "nodes are")
+        notes.append(f"{what} neither labelled nor new: used as neighbors only")
+    only_new = np.setdiff1d(y[labels & new], y[labels & ~new])
+    if len(only_new):
+        order = np.concatenate([np.setdiff1d(np.arange(len(names)), only_new), only_new])
+        number = np.empty(len(names) + 1, dtype=np.int64)
+        number[order] = np.arange(len(names))
+        number[-1] = UNKNOWN
+        y = number[y]
+        names = tuple(names[c] for c in order)
+        what = plural(len(only_new), "class occurs", "classes occur")
+        notes.append(f"{what} among new nodes only: {', '.join(names[-len(only_new) :])}")
+    values = {entry.name: getattr(labelled, entry.name) for entry in fields(LabelledGraph)}
+    values |= {"y": y, "class_names": names, "new_ids": np.flatnonzero(new)}
+    return UserGraph(**values, notes=tuple(notes), recipe=recipe, new_named=new_named)
+
+
+def open_source(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | None]:
+    """Return the tables of nodes and edges of a source, or its graph if it needs no tables."""
     if isinstance(source, Graph):
         source = LabelledGraph(source, np.full(source.num_nodes, UNKNOWN), ())
     if isinstance(source, LabelledGraph):
-        return None, None, source if name is None else replace(source, name=name)
+        return None, None, source
     if isinstance(source, (str, PathLike)):
-        path = Path(source)
-        if path.is_dir():
-            return _one_of(path, "nodes"), _one_of(path, "edges"), None
-        ending = file_ending(path)
-        if ending == ".npz":
-            labelled = npz.load_graph(path)
-            return None, None, labelled if name is None else replace(labelled, name=name)
-        check_file(path)
-        if ending in (".graphml", ".gml"):
-            return *networkx_scipy.networkx_tables(
-                networkx_scipy.read_networkx(path, ending), path.name
-            ), None
-        if ending in (*TABLES, ".edgelist", ".edges"):
-            return None, path, None
-        raise GraphError(
-            f"{path.name}: unknown kind of file; "
-            "known: npz, graphml, gml, edgelist, csv, tsv, parquet, jsonl, json, a folder"
-        )
+        return _open_path(Path(source))
     if networkx_scipy.is_networkx(source):
         return *networkx_scipy.networkx_tables(source, name or "networkx graph"), None
     if isinstance(source, tuple) and len(source) == 2:
@@ -391,23 +372,39 @@ def opened(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph | Non
     )
 
 
-def _one_of(folder: Path, stem: str) -> Path:
-    found = sorted(
+def _open_path(path: Path) -> tuple[Any, Any, LabelledGraph | None]:
+    if path.is_dir():
+        return _find_table(path, "nodes"), _find_table(path, "edges"), None
+    ending = file_ending(path)
+    if ending == ".npz":
+        return None, None, npz.load_graph(path)
+    check_file(path)
+    if ending in (".graphml", ".gml"):
+        graph = networkx_scipy.read_networkx(path, ending)
+        return *networkx_scipy.networkx_tables(graph, path.name), None
+    if ending in (*TABLES, ".edgelist", ".edges"):
+        return None, path, None
+    raise GraphError(
+        f"{path.name}: unknown kind of file; "
+        "known: npz, graphml, gml, edgelist, csv, tsv, parquet, jsonl, json, a folder"
+    )
+
+
+def _find_table(folder: Path, stem: str) -> Path:
+    paths = sorted(
         path for path in folder.iterdir() if path.name.split(".")[0] == stem and path.is_file()
     )
-    if not found:
-        raise GraphError(
-            f"{folder}: a folder needs a file nodes.* and a file edges.*; {stem}.* is not there"
-        )
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise GraphError(f"{folder}: there are {len(found)} files called {stem}.*: {names}")
-    return found[0]
+    if not paths:
+        raise GraphError(f"{folder}: no file {stem}.*; a folder needs nodes.* and edges.*")
+    if len(paths) > 1:
+        names = ", ".join(path.name for path in paths)
+        raise GraphError(f"{folder}: {len(paths)} files are called {stem}.* ({names}); keep one")
+    return paths[0]
 
 
-def short_name(source: Any, nodes: Any, fallback: str) -> str:
-    """What a graph is called after its file."""
-    for given in (source, nodes):
-        if isinstance(given, (str, PathLike)):
-            return Path(given).name
-    return fallback
+def file_name(source: Any, nodes: Any) -> str:
+    """Name of the file that a graph is from; "" if it is not from a file."""
+    for path in (source, nodes):
+        if isinstance(path, (str, PathLike)):
+            return Path(path).name
+    return ""

@@ -14,7 +14,7 @@ from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.io.frames import is_frame, make_column, to_text
-from nodenova.io.mmap_graph import is_prepared
+from nodenova.io.mmap_graph import is_graph_folder
 from nodenova.io.tables import DELIMITERS, Rows, Table, cell_reader
 from nodenova.io.text_files import check_file, file_ending, text_file
 
@@ -29,7 +29,7 @@ def is_networkx(source: Any) -> bool:
 def is_table(source: Any) -> bool:
     """Whether features are made from columns of a table, rather than ready made."""
     if isinstance(source, (str, PathLike)):
-        return Path(source).suffix.lower() != ".npz" and not is_prepared(Path(source))
+        return Path(source).suffix.lower() != ".npz" and not is_graph_folder(Path(source))
     is_pair_of_frames = isinstance(source, tuple) and any(is_frame(part) for part in source)
     return is_networkx(source) or is_pair_of_frames
 

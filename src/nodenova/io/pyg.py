@@ -12,7 +12,7 @@ from nodenova.data.labels import UNKNOWN, LabelledGraph
 from nodenova.display import plural
 from nodenova.errors import GraphError
 from nodenova.graph import Graph
-from nodenova.io.edges import EdgeType, combined
+from nodenova.io.edges import EdgeType, combine_types
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -98,7 +98,7 @@ def from_hetero(
     types = list(_edge_types(data, target, len(x), name, notes))
     if not types:
         raise GraphError(f"{name}: no type of edges has an end of type {target!r}")
-    ends, weight = combined(types, len(x), shares, name, notes)
+    ends, weight = combine_types(types, len(x), shares, name, notes)
     graph = Graph.of(x, ends, source=name, edge_weight=weight)
     return _add_labels(store, graph, None, 0, name), notes
 

@@ -13,7 +13,6 @@ from nodenova.errors import SettingError
 from nodenova.files import table_content, write_atomically
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
-from nodenova.io.nodes import id_of
 from nodenova.io.tables import read_table
 
 NAME = "shown.csv"
@@ -41,7 +40,7 @@ def shown_columns(
     ids = [str(node) for node in node_ids]
     column = pick_column(content, id_column, ID_NAMES, "id_column", [])
     column = guess_id(content, (), ids, []) if column is None else column
-    row_of = {id_of(cell): row for row, cell in enumerate(content.columns[column])}
+    row_of = {cell.strip(): row for row, cell in enumerate(content.columns[column])}
     rows = [row_of.get(node) for node in ids]
     texts = {name: [str(cell) for cell in content.columns[name]] for name in columns}
     return {

@@ -23,7 +23,7 @@ from nodenova.files import write_atomically
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.frames import TypedColumn, ValueColumn, is_frame, is_nested, to_text
-from nodenova.io.nodes import ADDED, PREFIX, added_to, id_of
+from nodenova.io.nodes import EXPORT_COLUMNS, PREFIX, find_export_columns
 from nodenova.io.tables import JSON_LINES, Table, is_json, open_json, read_table
 from nodenova.model.model import Model
 from nodenova.progress import no_progress
@@ -273,12 +273,12 @@ def _beside(
     if not 0 <= settled <= 1:
         raise SettingError(f"settled is a probability from 0 to 1, not {settled}")
     notes: list[str] = []
-    earlier = added_to(table)
+    earlier = find_export_columns(table)
     before = () if earlier is None else earlier.all
     nodes = [str(node) for node in found.node_ids.tolist()]
     column = pick_column(table, id_column, ID_NAMES, "id_column", notes)
     column = guess_id(table, before, nodes, notes) if column is None else column
-    ids = [id_of(cell) for cell in table.columns[column]]
+    ids = [cell.strip() for cell in table.columns[column]]
     place = {node: row for row, node in enumerate(nodes)}
     strange = [node for node in ids if node not in place]
     if strange:
@@ -293,13 +293,13 @@ def _beside(
         sure &= ~found.fits_none
     shown = [bool(said["label"][row] or sure[row]) for row in rows]
     own = [name for name in table.columns if name not in before]
-    taken = [role for role in ADDED if role in own]
+    taken = [role for role in EXPORT_COLUMNS if role in own]
     prefix = PREFIX if taken else ""
     if taken:
-        names = ", ".join(f"{PREFIX}{role}" for role in ADDED)
+        names = ", ".join(f"{PREFIX}{role}" for role in EXPORT_COLUMNS)
         notes.append(f"{table.source}: has a column {taken[0]!r} of its own; added: {names}")
     added: dict[str, list[object]] = {}
-    for role in ADDED:
+    for role in EXPORT_COLUMNS:
         cells = zip(rows, shown, strict=True)
         always = role == "probability"
         added[prefix + role] = [said[role][row] if on or always else None for row, on in cells]

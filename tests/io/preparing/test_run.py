@@ -177,8 +177,8 @@ def test_edges_with_types_and_texts_with_vectors_are_read_into_memory_and_it_is_
     np.save(tmp_path / "v.npy", np.random.default_rng(0).random((120, 4)))
     files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
     for options, why in (
-        ({"edge_type_column": "kind"}, "edges with types are"),
-        ({"text_vectors": tmp_path / "v.npy"}, "tables with vectors of texts are"),
+        ({"edge_type_column": "kind"}, "its edges have types"),
+        ({"text_vectors": tmp_path / "v.npy"}, "it has text vectors"),
     ):
         made = prepare_graph(tmp_path / "graph", **files, **options, overwrite=True)
         assert made.notes[-1] == f"nodes.csv: read into memory, as {why}"
@@ -253,7 +253,7 @@ def test_other_graphs_are_converted_and_that_is_said(tmp_path: Path) -> None:
     files = {"nodes": tmp_path / "nodes.jsonl", "edges": tmp_path / "edges.csv"}
     made = prepare_graph(tmp_path / "graph", **files)
     assert made.notes[-1].startswith("nodes.jsonl: read into memory")
-    assert any("unlabelled nodes for new classes" in note for note in made.notes)
+    assert any("unlabelled node for new classes" in note for note in made.notes)
     assert_same(replace(made, notes=made.notes[:-1]), nova.load_graph(**files))
 
 
@@ -262,7 +262,7 @@ def test_names_of_new_nodes_are_kept_in_the_folder(tmp_path: Path) -> None:
     files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
     made = prepare_graph(tmp_path / "graph", **files, new_nodes=["p3", "p5"])
     assert_same(made, nova.load_graph(**files, new_nodes=["p3", "p5"]))
-    with pytest.raises(SettingError, match="says already which nodes are new"):
+    with pytest.raises(SettingError, match="new nodes are marked already"):
         nova.load_graph(tmp_path / "graph", new_nodes=["p4"])
 
 

@@ -1,3 +1,1 @@
-"""Graph folders are made here: tables of any size with DuckDB, other graphs by converting them."""
-
-from __future__ import annotations
+"""Write graph folders: from tables of any size with DuckDB, or from graphs in memory."""

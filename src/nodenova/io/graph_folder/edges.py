@@ -1,9 +1,4 @@
-"""Ids of nodes on disk: checked as those in memory are, and written as an array of texts.
-
-Weights of edges on disk, added as `graph.parts.undirected` adds them in memory.
-
-Edges on disk: ids become numbers by a join, both directions are sorted, each is kept once.
-"""
+"""Ids and edges of a graph folder: numbered by joins and sorted in DuckDB, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,18 +10,18 @@ import numpy as np
 
 from nodenova.errors import GraphError
 from nodenova.io.edges import (
-    Chosen,
+    EdgeCounts,
+    EdgeLayout,
     check_length,
-    end_columns,
-    kept_edges,
+    find_layout,
     named_nodes,
-    no_counts,
+    no_edges_note,
     open_edges,
-    say,
+    read_rows,
 )
 from nodenova.io.graph_folder.store import BATCH, Store
-from nodenova.io.mmap_graph import BESIDE, LINKS, MAX_NODES, ArrayFile
-from nodenova.io.nodes import Nodes, check_id, id_of, say_spaced, twice_there
+from nodenova.io.mmap_graph import LINKS, MAX_NODES, OPTIONAL, ArrayFile
+from nodenova.io.nodes import Nodes, check_id, duplicate_id_error, note_spaces
 from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.table_options import TableOptions
 from nodenova.io.tables import ReadingOptions, Rows, Table
@@ -34,14 +29,10 @@ from nodenova.progress import Progress
 
 
 class WeightFile:
-    """The weights of edges in a graph folder, written as their sorted directions come.
+    """Edge weights of a graph folder, added up as `graph.undirected` does, in sorted order."""
 
-    Args:
-        made: The folder.
-    """
-
-    def __init__(self, made: Path) -> None:
-        self._path = made / f"{BESIDE[0]}.npy"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"{OPTIONAL[0]}.npy"
         self._file = ArrayFile(self._path, np.float32)
         self._keys, self._weight = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._is_symmetric = True
@@ -49,29 +40,27 @@ class WeightFile:
     def add(self, keys: np.ndarray, weight: np.ndarray) -> None:
         """Append rows of edges.
 
-        Args:
-            keys: (rows,) ascending: twice the number of a direction, plus one where the row had
-                been the other way round.
-            weight: (rows,) of each, those of a key in the order of the table.
+        `keys` (rows,) ascend: twice the number of a direction, plus one where the row was turned
+        around. Weights of one key are in the order of the table.
         """
         keys = np.concatenate([self._keys, keys])
         weight = np.concatenate([self._weight, weight])
-        # Of the last direction more may come.
+        # The next rows may continue the last direction.
         whole = np.searchsorted(keys, keys[-1] // 2 * 2) if len(keys) else 0
         self._sum(keys[:whole], weight[:whole])
         self._keys, self._weight = keys[whole:], weight[whole:]
 
     def _sum(self, keys: np.ndarray, weight: np.ndarray) -> None:
         one_way, place = np.unique(keys, return_inverse=True)
-        given = np.bincount(place, weights=weight, minlength=len(one_way))
+        each = np.bincount(place, weights=weight, minlength=len(one_way))
         both, place = np.unique(one_way // 2, return_inverse=True)
-        total = np.bincount(place, weights=given, minlength=len(both))
-        is_even = len(one_way) == 2 * len(both) and bool((total[place] == 2 * given).all())
+        total = np.bincount(place, weights=each, minlength=len(both))
+        is_even = len(one_way) == 2 * len(both) and bool((total[place] == 2 * each).all())
         self._is_symmetric = self._is_symmetric and is_even
         self._file.add(total)
 
     def close(self) -> None:
-        """Finish the file: a symmetric matrix gave every edge twice."""
+        """Finish the file; halve the weights of a symmetric matrix, which has every edge twice."""
         self._sum(self._keys, self._weight)
         self._file.close()
         if self._is_symmetric and self._file.length:
@@ -80,17 +69,12 @@ class WeightFile:
             weight.flush()
 
 
-# '12.0', as pandas writes a whole number in a column with gaps, is 12, and the other way round.
+# '12.0', as pandas writes a whole number in a column with gaps, means 12, and vice versa.
 WITHOUT_POINT = r"CASE WHEN regexp_full_match(s, '\p{Nd}+\.0') THEN s[:-3] ELSE s END"
 
 
 class StoredIds(Sequence[str]):
-    """Ids of nodes in the table `ids` of a store, in order.
-
-    Args:
-        store: Where they are.
-        size: N.
-    """
+    """Ids of nodes in the table `ids` of a store, in order."""
 
     def __init__(self, store: Store, size: int) -> None:
         self._store, self._size = store, size
@@ -99,91 +83,77 @@ class StoredIds(Sequence[str]):
         return self._size
 
     def __getitem__(self, place: Any) -> Any:
-        asked = [range(self._size)[place]]
-        return self._store.rows("SELECT id FROM ids WHERE number = ?", asked)[0][0]
+        number = range(self._size)[place]
+        return self._store.rows("SELECT id FROM ids WHERE number = ?", [number])[0][0]
 
     def __iter__(self) -> Iterator[str]:
         for batch in self.batches():
             yield from batch.tolist()
 
     def batches(self) -> Iterator[np.ndarray]:
-        """Some at a time."""
+        """Arrays of ids, one batch at a time."""
         for batch in self._store.batches("SELECT id FROM ids ORDER BY number"):
             yield batch["id"]
 
 
-def number_edges(
+def write_edges(
     edges: Any,
     nodes: Nodes | None,
     options: TableOptions,
-    *,
     notes: list[str],
     store: Store,
-    made: Path,
+    folder: Path,
     reading: ReadingOptions,
 ) -> Nodes:
-    """Write the edges of a table into a graph folder, as `read_edges` and `Graph.of` would.
+    """Write the edges of a file into a graph folder, as `read_edges` and `Graph.of` would.
 
-    Afterwards the store has a table `ends` of (x, y), the numbers of both ends of each edge.
-
-    Args:
-        edges: A file; None when there are no edges.
-        nodes: Those that edges may name, whose ids the store has; None when they are those that
-            edges name.
-        options: What the user says of them, but for types.
-        notes: Gets a sentence on every repair.
-        store: Where the work is done.
-        made: The graph folder.
-        reading: How to read the file, as in `open_rows`.
-
-    Returns:
-        The nodes: those given, or those that the edges name.
-
-    Raises:
-        GraphError: A column, a line or a node is wrong.
+    The store has the ids of `nodes`. Without `nodes`, they are those that edges name. Afterwards
+    the store has a table `ends` of (x, y), the numbers of both ends of each edge.
     """
     progress = reading["progress"]
     if edges is None:
         assert nodes is not None
-        notes.append(f"{nodes.table.source}: no edges were given; every node stands alone")
+        notes.append(no_edges_note(nodes))
         store.run("CREATE TABLE ends (x INTEGER, y INTEGER)")
-        _write(store, len(nodes.ids), made, progress, no_counts())
+        _write_links(store, len(nodes.ids), folder, progress, EdgeCounts())
         return nodes
     rows = open_edges(edges, reading)
-    place = {} if nodes is None else {"": -1, **_known(rows.header[:2], store)}
-    chosen = end_columns(rows, options, place, notes)
-    counts = no_counts()
-    _stage(rows, chosen, options, counts, nodes is None, store)
+    # An empty id stands for the others: `find_layout` only looks for those of the header.
+    known = [] if nodes is None else ["", *_known_ids(rows.header[:2], store)]
+    layout = find_layout(rows, options, known, notes)
+    counts = EdgeCounts()
+    _stage(rows, layout, options, counts, nodes is None, store)
     notes += rows.notes
     progress("numbering nodes", 0.0)
     if nodes is None:
-        _number_named(store)
+        _number_ids(store)
         ids = StoredIds(store, store.rows("SELECT count(*) FROM ids")[0][0])
     beside = ", line, w" if options.counts_weights else ""
     _join(store, counts, beside)
     size = len(ids) if nodes is None else len(nodes.ids)
     if size > MAX_NODES:
         raise GraphError(f"{rows.source}: {size:,} nodes; a graph folder holds {MAX_NODES:,}")
-    if not counts["unknown"] or options.drop_unknown_edges:
-        _write(store, size, made, progress, counts, beside)
-    say(rows, nodes, counts, options, notes)
+    if not counts.unknown or options.drop_unknown_edges:
+        _write_links(store, size, folder, progress, counts, beside)
+    counts.append_notes(rows, nodes, options, notes)
     return named_nodes(rows.source, ids, notes) if nodes is None else nodes
 
 
-def _known(names: Sequence[str], store: Store) -> dict[str, int]:
-    """Which of these are ids of nodes."""
-    asked = "SELECT count(*) FROM ids WHERE id = ?"
-    return {name: 0 for name in names if store.rows(asked, [name])[0][0]}
+def _known_ids(names: Sequence[str], store: Store) -> list[str]:
+    """Those of the names that are ids of nodes."""
+    count = "SELECT count(*) FROM ids WHERE id = ?"
+    return [name for name in names if store.rows(count, [name])[0][0]]
 
 
 def _stage(
     rows: Rows,
-    chosen: Chosen,
+    layout: EdgeLayout,
     options: TableOptions,
-    counts: dict[str, Any],
-    grows: bool,
+    counts: EdgeCounts,
+    adds_nodes: bool,
     store: Store,
 ) -> None:
+    """Copy the rows of a table of edges into the table `raw` of the store."""
     column = ", w DOUBLE" if options.counts_weights else ""
     store.run(f"CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR{column})")
     lines: list[int] = []
@@ -198,8 +168,8 @@ def _stage(
         for cells in (lines, sources, targets, weights):
             cells.clear()
 
-    for line, (a, b), weight, _ in kept_edges(rows, chosen, options, counts):
-        if grows:
+    for line, (a, b), weight, _ in read_rows(rows, layout, options, counts):
+        if adds_nodes:
             check_length(a, rows, line)
             check_length(b, rows, line)
         lines.append(line)
@@ -211,8 +181,8 @@ def _stage(
     flush()
 
 
-def _number_named(store: Store) -> None:
-    """Number the nodes that edges name, in the order in which they are named."""
+def _number_ids(store: Store) -> None:
+    """Number the nodes that edges name, in order of appearance."""
     store.run("""
         CREATE TABLE ids AS
         SELECT (row_number() OVER (ORDER BY first) - 1)::INTEGER AS number, id FROM (
@@ -223,8 +193,8 @@ def _number_named(store: Store) -> None:
         )""")
 
 
-def _join(store: Store, counts: dict[str, Any], beside: str) -> None:
-    """Make the table `ends` of the numbers of both ends; count what is not known."""
+def _join(store: Store, counts: EdgeCounts, beside: str) -> None:
+    """Make the table `ends` of the numbers of both ends; count unknown and repaired ids."""
     weight = beside.removeprefix(", line")
     store.run(f"""
         CREATE TABLE found AS
@@ -254,33 +224,33 @@ def _join(store: Store, counts: dict[str, Any], beside: str) -> None:
     mended = "FROM strange WHERE x IS NOT NULL AND y IS NOT NULL"
     store.run(f"INSERT INTO ends SELECT x, y{beside} {mended}")
     unknown = "FROM strange WHERE x IS NULL OR y IS NULL"
-    counts["repaired"] = store.rows("SELECT coalesce(sum(repaired), 0)::BIGINT FROM strange")[0][0]
-    counts["unknown"] = store.rows(f"SELECT count(*) {unknown}")[0][0]
-    if counts["unknown"]:
+    counts.repaired = store.rows("SELECT coalesce(sum(repaired), 0)::BIGINT FROM strange")[0][0]
+    counts.unknown = store.rows(f"SELECT count(*) {unknown}")[0][0]
+    if counts.unknown:
         first = store.rows(f"SELECT line, a, b {unknown} ORDER BY line LIMIT 1")[0]
-        counts["line"], counts["first"] = first[0], first[1:]
+        counts.line, counts.first = first[0], first[1:]
 
 
-def _write(
+def _write_links(
     store: Store,
     n: int,
-    made: Path,
+    folder: Path,
     progress: Progress,
-    counts: dict[str, Any],
+    counts: EdgeCounts,
     beside: str = "",
 ) -> None:
-    """Write the CSR of both directions; count loops, repeated edges and those there both ways."""
-    counts["loops"] = store.rows("SELECT count(*) FROM ends WHERE x = y")[0][0]
-    kept = store.rows("SELECT count(*) FROM ends")[0][0] - counts["loops"]
-    # One number a direction, so that one sort does it; odd where the edge was turned around.
+    """Write the CSR of both directions; count loops, repeated edges and edges both ways."""
+    counts.loops = store.rows("SELECT count(*) FROM ends WHERE x = y")[0][0]
+    total = store.rows("SELECT count(*) FROM ends")[0][0] - counts.loops
+    # One number per direction, so that one sort does it; odd where the edge is turned around.
     keys = f"""
         SELECT (x::BIGINT * {n} + y) * 2 AS k{beside} FROM ends WHERE x <> y
         UNION ALL SELECT (y::BIGINT * {n} + x) * 2 + 1{beside} FROM ends WHERE x <> y"""
-    indices = ArrayFile(made / f"{LINKS[1]}.npy", np.int32)
+    indices = ArrayFile(folder / f"{LINKS[1]}.npy", np.int32)
     degree = np.zeros(n, dtype=np.int64)
     last, read, directed = np.int64(-1), 0, 0
     progress("sorting edges", 0.0)
-    weights = WeightFile(made) if beside else None
+    weights = WeightFile(folder) if beside else None
     order = "k, line" if beside else "k"
     for batch in store.batches(f"SELECT * FROM ({keys}) ORDER BY {order}"):
         k = batch["k"]
@@ -288,60 +258,50 @@ def _write(
             weights.add(k, batch["w"])
         before = np.concatenate([[last], k[:-1]])
         last = k[-1]
-        first = k // 2 != before // 2  # of a direction; if even, it was given so
+        first = k // 2 != before // 2  # row of a direction; even if the table has it so
         directed += int((first & (k % 2 == 0)).sum())
         row, column = np.divmod(k[first] // 2, n)
         if len(row):
             degree[row[0] : row[-1] + 1] += np.bincount(row - row[0])
         indices.add(column)
         read += len(k)
-        progress("sorting edges", read / max(2 * kept, 1))
+        progress("sorting edges", read / max(2 * total, 1))
     indices.close()
     if weights is not None:
         weights.close()
-    indptr = ArrayFile(made / f"{LINKS[0]}.npy", np.int64)
+    indptr = ArrayFile(folder / f"{LINKS[0]}.npy", np.int64)
     indptr.add(np.concatenate([[0], np.cumsum(degree)]))
     indptr.close()
-    counts["again"] = kept - directed
-    counts["both_ways"] = directed - indices.length // 2
+    counts.again = total - directed
+    counts.both_ways = directed - indices.length // 2
 
 
 def store_ids(table: Table, column: str, notes: list[str], store: Store) -> StoredIds:
-    """Put the ids of a table into the table `ids` of a store.
-
-    Args:
-        table: Of nodes, its columns `StreamColumn`.
-        column: Of the ids.
-        notes: Gets a sentence on every repair.
-        store: Where to.
-
-    Raises:
-        GraphError: A cell is no id, or one that another row has.
-    """
+    """Check the ids of a streamed table and put them into the table `ids` of a store."""
     store.run("CREATE TABLE ids (number INTEGER, id VARCHAR)")
     cells = table.columns[column]
     assert isinstance(cells, StreamColumn)
     spaced = done = 0
     for piece in cells.pieces():
-        ids = [id_of(cell) for cell in piece]
+        ids = [cell.strip() for cell in piece]
         spaced += sum(a != b for a, b in zip(ids, piece, strict=True))
         for row, node in enumerate(ids, start=done):
             check_id(node, table, column, table.lines[row])
         numbers = np.arange(done, done + len(ids), dtype=np.int32)
         store.add("ids", {"number": numbers, "id": ids})
         done += len(ids)
-    say_spaced(spaced, table, notes)
-    twice = "SELECT id, count(*) AS n, min(number) AS first FROM ids GROUP BY id HAVING n > 1"
-    for node, count, _ in store.rows(f"{twice} ORDER BY n DESC, first LIMIT 1"):
+    note_spaces(spaced, table, notes)
+    repeated = "SELECT id, count(*) AS n, min(number) AS first FROM ids GROUP BY id HAVING n > 1"
+    for node, count, _ in store.rows(f"{repeated} ORDER BY n DESC, first LIMIT 1"):
         rows = store.rows("SELECT number FROM ids WHERE id = ? ORDER BY number LIMIT 2", [node])
-        raise twice_there(table, column, node, count, [table.lines[row] for (row,) in rows])
+        raise duplicate_id_error(table, column, node, count, [table.lines[row] for (row,) in rows])
     return StoredIds(store, done)
 
 
-def write_ids(store: Store, size: int, made: Path) -> None:
-    """Write the ids of a store into a graph folder: texts of one width, that of the longest."""
+def write_ids(store: Store, size: int, folder: Path) -> None:
+    """Write the ids of a store into a graph folder, as texts of the width of the longest."""
     width = store.rows("SELECT max(length(id)) FROM ids")[0][0]
-    file = ArrayFile(made / "node_ids.npy", f"<U{width}")
+    file = ArrayFile(folder / "node_ids.npy", f"<U{width}")
     for batch in StoredIds(store, size).batches():
         file.add(batch.astype(f"<U{width}"))
     file.close()

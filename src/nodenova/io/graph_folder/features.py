@@ -1,7 +1,4 @@
-"""Features of a table on disk: a recipe learned in passes, and rows written chunk by chunk.
-
-Which words of texts on disk are worth a feature: as `words.select_words` chooses them.
-"""
+"""Features of a graph folder: a recipe fitted in passes over a table on disk, rows in chunks."""
 
 from __future__ import annotations
 
@@ -19,8 +16,9 @@ from nodenova.io.graph_folder.store import Store
 from nodenova.io.graph_folder.tables import StreamedTable
 from nodenova.io.list_columns import ListColumn
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
-from nodenova.io.recipe import TableEncoder, is_cut, most_linked
+from nodenova.io.recipe import TableEncoder, feature_columns, is_cut, most_linked
 from nodenova.io.stream_columns import StreamColumn
+from nodenova.io.table_options import TableOptions
 from nodenova.io.tables import Table
 from nodenova.io.words import COMMON, join_texts, min_nodes, note_words, word_analyzer
 from nodenova.progress import Progress
@@ -35,23 +33,14 @@ def choose_words(
     store: Store,
     progress: Progress,
 ) -> tuple[str, ...]:
-    """The words that become features, those of highest TF-IDF.
+    """Words that become features, those of highest TF-IDF, as `words.select_words` chooses them.
 
-    Words are counted on disk. Where more than `most` could have a feature, the texts are gone
-    through once more to weigh them.
-
-    Args:
-        pieces: The texts of the nodes, some at a time, as often as it is called.
-        nodes: N.
-        most: The most words.
-        source: What messages call the table.
-        notes: Gets a sentence on what was left out.
-        store: Where words are counted.
-        progress: Function `progress(phase, share)`, called as reading advances.
+    Words are counted on disk. `pieces` yields the texts of the nodes in batches; they are read a
+    second time, to weigh the words, where more than `most` words could have a feature.
     """
     analyse, tally, done = word_analyzer(), store.tally(), 0
     for texts in pieces():
-        # In the order in which scikit-learn meets them.
+        # In the order of scikit-learn.
         tally.add(word for text in texts for word in dict.fromkeys(analyse(text)))
         done += len(texts)
         progress("choosing words", done / nodes)
@@ -65,12 +54,12 @@ def choose_words(
     total, rare, common = store.rows(counted, [COMMON * nodes])[0]
     fit = f"SELECT value FROM {table} WHERE n >= {least} AND n <= ? ORDER BY value"
     words = [word for (word,) in store.rows(fit, [COMMON * nodes])]
-    kept = np.arange(len(words))
+    chosen = np.arange(len(words))
     if len(words) > most:
         weight = tfidf_totals(pieces, words, nodes, table, store, progress)
-        kept = np.sort(np.argsort(-weight, kind="stable")[:most])
-    note_words(len(kept), total, rare, common, len(words) - len(kept), nodes, source, notes)
-    return tuple(words[place] for place in kept)
+        chosen = np.sort(np.argsort(-weight, kind="stable")[:most])
+    note_words(len(chosen), total, rare, common, len(words) - len(chosen), nodes, source, notes)
+    return tuple(words[place] for place in chosen)
 
 
 def tfidf_totals(
@@ -81,13 +70,13 @@ def tfidf_totals(
     store: Store,
     progress: Progress,
 ) -> np.ndarray:
-    """(words,) the sum of each word's TF-IDF over all texts, added up in their order."""
+    """(words,) sum of the TF-IDF of each word over all texts, in their order."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     analyse, done = word_analyzer(), 0
     place = {word: number for number, word in enumerate(words)}
     total = np.zeros(len(words), dtype=np.float32)
-    store.run("CREATE TABLE asked (value VARCHAR, number BIGINT)")
+    store.run("CREATE TABLE batch (value VARCHAR, number BIGINT)")
     for texts in pieces():
         counted = [Counter(analyse(text)) for text in texts]
         own = list(dict.fromkeys(word for counts in counted for word in counts))
@@ -95,15 +84,15 @@ def tfidf_totals(
         progress("weighing words", done / nodes)
         if not own:
             continue
-        store.add("asked", {"value": own, "number": np.arange(len(own))})
-        found = store.rows(f"SELECT number, n, place FROM asked JOIN {table} USING (value)")
-        store.run("DELETE FROM asked")
+        store.add("batch", {"value": own, "number": np.arange(len(own))})
+        found = store.rows(f"SELECT number, n, place FROM batch JOIN {table} USING (value)")
+        store.run("DELETE FROM batch")
         _, n, seen = np.array(sorted(found)).T
         order = dict(zip(own, seen.tolist(), strict=True))
         column = {word: c for c, word in enumerate(own)}
         data, indices, indptr = [], [], [0]
         for counts in counted:
-            # Rows are summed in scikit-learn's order, which is that of first appearance.
+            # Rows are summed in scikit-learn's order: that of first appearance.
             entries = sorted(counts, key=order.__getitem__)
             indices += [column[word] for word in entries]
             data += [counts[word] for word in entries]
@@ -115,12 +104,12 @@ def tfidf_totals(
         x = weigh.transform(x)
         target = np.array([place.get(word, -1) for word in own])[x.indices]
         np.add.at(total, target[target >= 0], x.data[target >= 0])
-    store.run("DROP TABLE asked")
+    store.run("DROP TABLE batch")
     return total
 
 
 def _idf(n: np.ndarray, nodes: int) -> np.ndarray:
-    """(words,) as scikit-learn computes it, in its order and with its rounding."""
+    """(words,) IDF with the order of operations, hence the rounding, of scikit-learn."""
     df = n.astype(np.float32)
     df += 1.0
     idf = np.full_like(df, fill_value=nodes + 1)
@@ -131,51 +120,45 @@ def _idf(n: np.ndarray, nodes: int) -> np.ndarray:
 
 
 NUMERIC = ("number", "count")
-NEIGHBOR_ROWS = 100_000  # of features that are made of neighbors, at a time
+NEIGHBOR_ROWS = 100_000  # rows of neighbor features that are computed at a time
 
 
 class FeatureFile:
-    """The features in a graph folder, written by rows.
+    """Features of a graph folder, (N, width), appended by rows; dense or CSR."""
 
-    Args:
-        made: The folder.
-        width: d.
-        dense: Whether they are kept as a dense table.
-        source: What messages call the table of nodes.
-    """
-
-    def __init__(self, made: Path, width: int, dense: bool, source: str) -> None:
+    def __init__(self, folder: Path, width: int, dense: bool, source: str) -> None:
         self._source, self._rows, self._bad = source, 0, 0
         self._first = ""
-        self._dense = ArrayFile(made / "x.npy", np.float32, width) if dense else None
+        self._dense = ArrayFile(folder / "x.npy", np.float32, width) if dense else None
         types = (np.int64, np.int32, np.float32)
         self._parts = [] if dense else [
-            ArrayFile(made / f"{part}.npy", dtype) for part, dtype in zip(CSR, types, strict=True)
+            ArrayFile(folder / f"{part}.npy", dtype) for part, dtype in zip(CSR, types, strict=True)
         ]  # fmt: skip
         if self._parts:
             self._parts[0].add(np.zeros(1, dtype=np.int64))
 
     def add(self, x: sp.csr_array | np.ndarray) -> None:
         """Append rows."""
-        made: Any
+        rows: Any
         with np.errstate(over="ignore"):
-            made = (
+            rows = (
                 sp.csr_array(x, dtype=np.float32) if sp.issparse(x) else np.asarray(x, np.float32)
             )
-        self._check(made)
+        self._check(rows)
         if self._dense is not None:
-            self._dense.add(made)
+            self._dense.add(rows)
         else:
-            made.sum_duplicates()
-            made.eliminate_zeros()
-            made.sort_indices()
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+            rows.sort_indices()
             indptr, indices, data = self._parts
-            indptr.add(made.indptr[1:].astype(np.int64) + indices.length)
-            indices.add(made.indices)
-            data.add(made.data)
-        self._rows += made.shape[0]
+            indptr.add(rows.indptr[1:].astype(np.int64) + indices.length)
+            indices.add(rows.indices)
+            data.add(rows.data)
+        self._rows += rows.shape[0]
 
     def _check(self, rows: sp.csr_array | np.ndarray) -> None:
+        """Count values that are not finite, and remember the first."""
         values = rows.data if sp.issparse(rows) else rows
         if np.isfinite(values).all():
             return
@@ -187,47 +170,30 @@ class FeatureFile:
         self._bad += len(bad)
 
     def close(self) -> None:
-        """Finish the files.
-
-        Raises:
-            GraphError: There were numbers that are not finite.
-        """
+        """Finish the files; raise if a value is not finite."""
         for file in [*self._parts, *([] if self._dense is None else [self._dense])]:
             file.close()
         if self._bad:
-            said = f"x has {self._bad} entries that are not finite numbers, first: {self._first}"
-            raise GraphError(f"{self._source}: {said}")
+            raise GraphError(
+                f"{self._source}: x has {self._bad} entries that are not finite numbers, "
+                f"first: {self._first}"
+            )
 
 
 def fit_recipe(
     nodes: StreamedTable,
     ids: Sequence[str],
-    *,
-    columns: Sequence[str] | None,
-    text_columns: Sequence[str],
+    options: TableOptions,
     not_features: Sequence[str],
-    max_words: int,
     notes: list[str],
     store: Store,
     progress: Progress,
 ) -> TableEncoder | None:
-    """Learn how to read a table, as `TableEncoder.fit` does; None where no column says anything.
-
-    Args:
-        nodes: The table.
-        ids: (N,) of the nodes.
-        columns: The chosen columns; None for all that say something of a node.
-        text_columns: Columns whose words become features.
-        not_features: Columns that are something else, as ids and labels are.
-        max_words: The most words that become features.
-        notes: Gets a sentence on what was assumed or left out.
-        store: Where values and words are counted.
-        progress: Function `progress(phase, share)`, called as reading advances.
-    """
-    source, chosen = nodes.table.source, columns is not None
-    if columns is None:
-        columns = [c for c in nodes.table.columns if c not in {*not_features, *text_columns}]
-    table = _content(nodes, ids, [*columns, *text_columns])
+    """Fit a recipe as `TableEncoder.fit` does; None where no column can be a feature."""
+    source, chosen = nodes.table.source, options.features is not None
+    columns = feature_columns(nodes.table, options, not_features)
+    text_columns = options.text_columns
+    table = _mark_lists(nodes, ids, [*columns, *text_columns])
     inferred: list[tuple[str, Column | str | None]] = []
     for done, name in enumerate(columns, start=1):
         inferred.append((name, infer_column(table, name, chosen, notes)))
@@ -240,12 +206,14 @@ def fit_recipe(
         def pieces() -> Iterator[Sequence[str]]:
             return (join_texts(chunk, texts) for chunk in nodes.chunks(texts, ids, {}))
 
-        words = choose_words(pieces, len(nodes.table), max_words, source, notes, store, progress)
+        words = choose_words(
+            pieces, len(nodes.table), options.max_words, source, notes, store, progress
+        )
     if not used and not words:
         return None
     entries = width = 0
     if used:
-        names, parsed = [column.name for column in used], parsed_numbers(nodes, used)
+        names, parsed = [column.name for column in used], parse_numbers(nodes, used)
         width = sum(len(column.feature_names(False)) for column in used)
         for chunk in nodes.chunks(names, ids, parsed):
             blocks = (c.block(chunk.columns[c.name], False, source)[0] for c in used)
@@ -255,8 +223,8 @@ def fit_recipe(
     return TableEncoder(used, texts, words, cut=cut)
 
 
-def parsed_numbers(nodes: StreamedTable, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-    """The numbers of columns of text, read once: commas are judged over the whole column."""
+def parse_numbers(nodes: StreamedTable, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+    """Numbers of text columns, parsed once: commas are interpreted over the whole column."""
     cells = {c.name: nodes.table.columns[c.name] for c in columns if c.kind in NUMERIC}
     return {
         name: column.numbers[0]
@@ -269,31 +237,26 @@ def write_features(
     nodes: StreamedTable,
     ids: Sequence[str],
     recipe: TableEncoder,
-    made: Path,
+    folder: Path,
     progress: Progress,
 ) -> None:
-    """Write what a recipe makes of a table into a graph folder, chunk by chunk."""
+    """Write the features of a table into a graph folder, chunk by chunk."""
     source = nodes.table.source
-    file = FeatureFile(made, len(recipe.feature_names), not recipe.cut, source)
-    none = np.zeros((2, 0), dtype=np.int64)
-    parsed = parsed_numbers(nodes, recipe.columns)
+    file = FeatureFile(folder, len(recipe.feature_names), not recipe.cut, source)
+    no_edges = np.zeros((2, 0), dtype=np.int64)
+    parsed = parse_numbers(nodes, recipe.columns)
     for chunk in nodes.chunks(list(dict.fromkeys(recipe.column_names)), ids, parsed):
-        file.add(recipe.transform(chunk, none, ())[0])
+        file.add(recipe.transform(chunk, no_edges, ())[0])
         progress("writing features", chunk.lines[-1] / len(nodes.table))
     file.close()
 
 
 def write_neighbors(
-    store: Store, ids: Sequence[str], source: str, made: Path, notes: list[str]
+    store: Store, ids: Sequence[str], source: str, folder: Path, notes: list[str]
 ) -> TableEncoder:
-    """Write features that say to which of the nodes with most edges a node is linked.
+    """Write features that tell which of the nodes with most edges a node is linked to.
 
-    Args:
-        store: Its table `ends` has the edges as they were given.
-        ids: (N,) of the nodes.
-        source: What messages call the table of nodes.
-        made: The graph folder, where the edges are already.
-        notes: Gets a sentence.
+    The table `ends` of the store has the edges of the file; `folder` has the CSR of the graph.
     """
     n = len(ids)
     degree = np.zeros(n, dtype=np.int64)
@@ -303,8 +266,8 @@ def write_neighbors(
     top = most_linked(degree, source, notes)
     column = np.full(n, -1, dtype=np.int32)
     column[top] = np.arange(len(top))
-    indptr, indices = (np.load(made / f"{part}.npy", mmap_mode="r") for part in LINKS)
-    file = FeatureFile(made, len(top), False, source)
+    indptr, indices = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in LINKS)
+    file = FeatureFile(folder, len(top), False, source)
     for start in range(0, n, NEIGHBOR_ROWS):
         end = min(start + NEIGHBOR_ROWS, n)
         rows = indptr[start : end + 1] - indptr[start]
@@ -322,8 +285,8 @@ def write_neighbors(
     return TableEncoder(neighbors=tuple(str(ids[node]) for node in top.tolist()))
 
 
-def _content(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) -> Table:
-    """The table with columns of lists as such, as `mark_list_columns` has it."""
+def _mark_lists(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) -> Table:
+    """Mark columns of lists, as `mark_list_columns` does."""
     table, columns = nodes.table, dict(nodes.table.columns)
     for name in names:
         kind: type[ListColumn] | None = nodes.kind(name)

@@ -1,4 +1,4 @@
-"""A database on disk that joins, sorts and counts in bounded memory: DuckDB, an extra."""
+"""Joins, sorts and counts in bounded memory, with DuckDB (extra `scale`)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,13 @@ import numpy as np
 
 from nodenova.errors import SettingError
 
-MEMORY = "1GB"  # that DuckDB uses before it goes to disk
-BATCH = 100_000  # rows that go in or come out at a time
+MEMORY = "1GB"  # that DuckDB uses before it spills to disk
+BATCH = 100_000  # rows per insert or fetch
 MAX_HELD = 200_000  # different texts that are counted in memory
 
 
 class Store:
-    """Tables on disk, in a folder that goes when the work is done.
-
-    Args:
-        folder: Where the database and its temporary files go.
-        memory: Most that DuckDB uses: 500MB, 2GB.
-
-    Raises:
-        SettingError: DuckDB or pyarrow is not installed, or the memory is no size.
-    """
+    """A DuckDB database in `folder`, which uses at most `memory` (500MB, 2GB) of RAM."""
 
     def __init__(self, folder: Path, memory: str = MEMORY) -> None:
         try:
@@ -52,57 +44,53 @@ class Store:
         self._database.execute(sql)
 
     def rows(self, sql: str, values: list[object] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a short answer."""
+        """Return all rows of a short result."""
         return self._database.execute(sql, values).fetchall()
 
     def batches(self, sql: str) -> Iterator[Mapping[str, np.ndarray]]:
-        """A long answer by columns, a number of rows at a time; nothing else runs meanwhile."""
+        """Yield a long result in batches, by columns; run nothing else meanwhile."""
         for batch in self._database.sql(sql).to_arrow_reader(BATCH):
             columns = zip(batch.schema.names, batch.columns, strict=True)
             yield {name: column.to_numpy(zero_copy_only=False) for name, column in columns}
 
     def add(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Append rows, by columns, to a table that is there."""
+        """Append rows, given by columns, to an existing table."""
         self._database.register("incoming", self._arrow.table(dict(columns)))
         self.run(f"INSERT INTO {table} SELECT * FROM incoming")
         self._database.unregister("incoming")
 
     def number(self) -> int:
-        """Another number at every call, for names of tables and files."""
+        """Return a new number at every call, for names of tables and files."""
         return next(self._numbers)
 
     def room(self, size: int) -> np.ndarray:
-        """(size,) numbers on disk."""
+        """(size,) array of floats on disk."""
         if not size:
             return np.empty(0)
         path = self.folder / f"numbers-{self.number()}"
         return np.asarray(np.memmap(path, dtype=np.float64, mode="w+", shape=(size,)))
 
     def tally(self) -> Tally:
-        """Something that counts texts."""
+        """Return a counter of texts."""
         return Tally(self)
 
     def close(self) -> None:
-        """Leave the database."""
+        """Close the database."""
         self._database.close()
 
 
 class Tally(Collection[str]):
-    """Counts texts as a `Counter` does; when they are many, on disk.
-
-    Args:
-        store: Where to.
-    """
+    """A `Counter` of texts that moves to disk when it grows large."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: Counter[str] = Counter()
-        self._before = 0  # texts that were written to disk
+        self._before = 0  # number of texts written to disk
         self._table = ""
         self._is_summed = False
 
     def add(self, texts: Iterable[str]) -> None:
-        """Count these too."""
+        """Count more texts."""
         self._held.update(texts)
         if len(self._held) > MAX_HELD:
             self._spill()
@@ -118,12 +106,13 @@ class Tally(Collection[str]):
         self._held = Counter()
 
     def table(self) -> str:
-        """A table of (value, n, place) on disk: each text, how often, and when it was first."""
+        """Name of a table (value, n, place) on disk: text, count and first appearance."""
         if not self._is_summed:
             self._spill()
             raw, self._table = self._table, f"{self._table}_summed"
-            said = "SELECT value, sum(n)::BIGINT n, min(place) place"
-            self._store.run(f"CREATE TABLE {self._table} AS {said} FROM {raw} GROUP BY value")
+            columns = "value, sum(n)::BIGINT n, min(place) place"
+            select = f"SELECT {columns} FROM {raw} GROUP BY value"
+            self._store.run(f"CREATE TABLE {self._table} AS {select}")
             self._store.run(f"DROP TABLE {raw}")
             self._is_summed = True
         return self._table
@@ -147,7 +136,7 @@ class Tally(Collection[str]):
         return bool(found[0][0])
 
     def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
-        """The most frequent texts; of two as frequent, the one that was counted first."""
+        """The most frequent texts; ties in order of first appearance."""
         if not self._table:
             return self._held.most_common(n)
         limit = "" if n is None else f"LIMIT {n}"

@@ -1,4 +1,4 @@
-"""Tables of nodes that are not read into memory: a Parquet file, or a CSV file made into one."""
+"""Tables of nodes on disk: a Parquet file, or a CSV file that is converted to one."""
 
 from __future__ import annotations
 
@@ -18,24 +18,11 @@ from nodenova.io.text_files import file_ending
 from nodenova.progress import no_progress
 
 STREAMED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-STAGED_ROWS = 20_000  # of a text that are held at a time
+STAGED_ROWS = 20_000  # rows of a CSV file that are held at a time
 
 
 class StreamedTable:
-    """A table of nodes on disk.
-
-    Attributes:
-        table: The same as `read_table` gives, its columns `StreamColumn`.
-        plain: Columns of ids, labels and the like, which hold no lists.
-
-    Args:
-        path: A CSV, TSV or Parquet file.
-        store: For what is too large for memory.
-        **reading: How to read the file, as in `open_rows`.
-
-    Raises:
-        GraphError: The file or a line of it cannot be read.
-    """
+    """A table of nodes on disk: `table` is what `read_table` gives, with `StreamColumn`s."""
 
     def __init__(self, path: Path, store: Store, reading: ReadingOptions) -> None:
         import pyarrow.parquet as pq
@@ -60,7 +47,7 @@ class StreamedTable:
             )
             for place, (name, series) in enumerate(zip(header, empty.iter_columns(), strict=True))
         }
-        self.plain: Collection[str | None] = ()
+        self.plain: Collection[str | None] = ()  # columns without lists, such as ids
         self._kinds: dict[str, type[ListColumn] | None] = {}
         self._place = {name: place for place, name in enumerate(header)}
         self.table = Table(source, columns, lines, notes, unit)
@@ -68,12 +55,9 @@ class StreamedTable:
     def chunks(
         self, names: Sequence[str], ids: Sequence[str], parsed: Mapping[str, np.ndarray]
     ) -> Iterator[Table]:
-        """Some columns as tables in memory, one after the other, as `mark_list_columns` has them.
+        """Yield some columns as tables in memory, chunk by chunk, with lists marked.
 
-        Args:
-            names: Of the columns.
-            ids: (N,) of the nodes.
-            parsed: Columns of text that are numbers, by name.
+        `parsed` has the numbers of text columns, by name.
         """
         names = list(dict.fromkeys(names))
         kinds = {name: self.kind(name) for name in names}
@@ -92,7 +76,7 @@ class StreamedTable:
             start = end
 
     def kind(self, name: str) -> type[ListColumn] | None:
-        """What the cells of a column hold if they hold several values each."""
+        """Type of a column whose cells hold lists; None for other columns."""
         if name in self.plain:
             return None
         if name not in self._kinds:
@@ -101,7 +85,7 @@ class StreamedTable:
 
 
 class _Shifted(Sequence[str]):
-    """The ids of a chunk: those from some row on."""
+    """Ids from row `start` on."""
 
     def __init__(self, ids: Sequence[str], start: int) -> None:
         self._ids, self._start = ids, start
@@ -126,7 +110,7 @@ def _reader(frame: Frame, place: int) -> Callable[[], Iterator[Series]]:
 def _stage(
     header: Sequence[str], rows: Iterator[tuple[int, list[str]]], path: Path, folder: Path
 ) -> np.ndarray:
-    """Write rows of text to a Parquet file; the line of each row is returned, on disk."""
+    """Write rows of text to a Parquet file; return the line of each row, as an array on disk."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
