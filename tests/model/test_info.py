@@ -225,7 +225,7 @@ def test_of_a_large_graph_typical_nodes_are_looked_for_among_some(
 ) -> None:
     model, graph = case.model, case.graph
     whole = nova.class_info(model, graph)
-    monkeypatch.setattr("nodenova.model.info.MAX_SEEN", 40)
+    monkeypatch.setattr("nodenova.model.info.MAX_COMPARED_NODES", 40)
     infos = nova.class_info(model, graph)
     said = model.predict(graph)
     seen = set(fixed_sample(graph.num_nodes, 40).tolist())

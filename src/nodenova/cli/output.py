@@ -226,7 +226,7 @@ def print_contents(found: Sequence[ClassInfo], stages: Sequence[Stage] = ()) -> 
 
     often = found_in(stages)
     for info in in_order(found):
-        words = ", ".join(feature.said for feature in info.features[:10])
+        words = ", ".join(feature.display_text for feature in info.features[:10])
         nodes = ", ".join(str(node) for node in info.representatives[:5])
         reasons = trust(info, found, often.get(info.id)).reasons if info.is_new else ()
         lines = {"in it": words, "for example": nodes, "verdict": " ".join(reasons)}

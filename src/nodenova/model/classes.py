@@ -46,7 +46,7 @@ def normalize_kind(word: str) -> str:
 
 
 def make_unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The names, made different from `taken` and from each other: ['a', 'a'] -> ['a (2)', 'a (3)']."""
+    """The names, made unique: ['a', 'a'] -> ['a (2)', 'a (3)'] where 'a' is taken."""
     result: list[str] = []
     for name in names:
         unused, number = name, 2

@@ -1,10 +1,6 @@
-"""What is in each class, as far as a graph and a model can tell. No label is asked.
+"""What is in each class, from a model and a graph: features, typical nodes, neighbors, a name.
 
-What a class is called before anybody has named it: its strongest features, in plain words.
-
-Which features tell the nodes of a class from all others, and a name made of them.
-
-Which classes the edges of a class lead to.
+No label is used.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
 
 
 NAME_WORDS = 3
-# Words that say nothing of a class: articles, pronouns, prepositions, conjunctions, auxiliaries.
+# Articles, pronouns, prepositions, conjunctions, auxiliaries: never part of a name.
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -52,28 +48,22 @@ STOP_WORDS = frozenset(
         """,
     )
 )
-_CUT = re.compile(r"(.*?)>=[-+.\deE]+$")  # year>=1998: a number in steps
-_PART = re.compile(r".*\[\d+\]$")  # emb[17]: one part of a vector, or emb[17]>=0.3 with the above
+_CUT = re.compile(r"(.*?)>=[-+.\deE]+$")  # year>=1998: a binned number
+_PART = re.compile(r".*\[\d+\]$")  # emb[17]: one element of a vector; binned: emb[17]>=0.3
 
 
-def spoken(feature: str, is_word: bool, is_high: bool) -> tuple[int, str] | None:
-    """How a feature is said in a name, and how gladly: words 0, categories 1, numbers 2, vectors 3.
+def describe_feature(feature: str, is_word: bool, is_high: bool) -> tuple[int, str] | None:
+    """Text of a feature in a name, and its rank: words 0, categories 1, numbers 2, vectors 3.
 
-    Args:
-        feature: Its name: a word, column=value, column>=number, column[part], or a measurement.
-        is_word: Whether nodes have it or not; else it is a measurement.
-        is_high: Whether the class has more of it than others.
+    `feature` is a word, column=value, column>=number, column[element] or a measurement; None for a
+    stop word and for the rest of a category.
 
-    Returns:
-        None for what says nothing: a stop word, or the rest of a category.
-
-    Examples:
-        >>> spoken("genus", True, True), spoken("maintainer=GNU R", True, True)
-        ((0, 'genus'), (1, 'GNU R'))
-        >>> spoken("year>=1998", True, True), spoken("emb[17]", False, False)
-        ((2, 'high year'), (3, 'low emb[17]'))
-        >>> spoken("via", True, True), spoken("maintainer=other", True, True)
-        (None, None)
+    >>> describe_feature("genus", True, True), describe_feature("maintainer=GNU R", True, True)
+    ((0, 'genus'), (1, 'GNU R'))
+    >>> describe_feature("year>=1998", True, True), describe_feature("emb[17]", False, False)
+    ((2, 'high year'), (3, 'low emb[17]'))
+    >>> describe_feature("via", True, True), describe_feature("maintainer=other", True, True)
+    (None, None)
     """
     high = "high" if is_high else "low"
     cut = _CUT.fullmatch(feature)
@@ -88,25 +78,22 @@ def spoken(feature: str, is_word: bool, is_high: bool) -> tuple[int, str] | None
     return None if feature.lower() in STOP_WORDS else (0, feature)
 
 
-def name_of(features: Iterable[tuple[int, str]], taken: Sequence[str]) -> str:
-    """The first few features in words, one of each stem, and more where that name is taken.
+def make_name(features: Iterable[tuple[int, str]], taken: Sequence[str]) -> str:
+    """A name from the first few features, one per stem, with more where that name is `taken`.
 
-    Args:
-        features: What `spoken` gave, the strongest first. Words go before categories, these before
-            numbers; parts of a vector are named only where there is nothing else.
-        taken: Names that other classes have.
+    `features` are results of `describe_feature`, the strongest first. Elements of a vector are used
+    only where there is nothing else.
 
-    Examples:
-        >>> name_of([(2, "high year"), (0, "tree"), (0, "trees"), (1, "GNU R")], [])
-        'tree, GNU R, high year'
-        >>> name_of([(3, "high emb[3]"), (0, "tree")], ["tree"])
-        'tree (2)'
+    >>> make_name([(2, "high year"), (0, "tree"), (0, "trees"), (1, "GNU R")], [])
+    'tree, GNU R, high year'
+    >>> make_name([(3, "high emb[3]"), (0, "tree")], ["tree"])
+    'tree (2)'
     """
-    told = sorted(features, key=lambda one: one[0])
-    if any(tier < 3 for tier, _ in told):
-        told = [one for one in told if one[0] < 3]
+    ranked = sorted(features, key=lambda one: one[0])
+    if any(tier < 3 for tier, _ in ranked):
+        ranked = [one for one in ranked if one[0] < 3]
     stems: dict[str, str] = {}
-    for _, word in told:
+    for _, word in ranked:
         stems.setdefault(word.lower().removesuffix("s"), word)
     different = list(stems.values())
     if not different:
@@ -118,47 +105,39 @@ def name_of(features: Iterable[tuple[int, str]], taken: Sequence[str]) -> str:
     return make_unique([name], taken)[0]
 
 
-PRIOR_NODES = 10.0  # nodes with average features that are added to either side
-LEAST = 2.0  # standard errors that a feature must lie off to be worth a name
-TRIED = 60  # features, the strongest, that a name is chosen from
+PRIOR_NODES = 10.0  # average nodes that are added to either side
+MIN_STRENGTH = 2.0  # standard errors of a feature that may be part of a name
+MAX_CANDIDATES = 60  # strongest features that a name is chosen from
 
 
 class Feature(NamedTuple):
     """A feature that tells a class from the others.
 
     Attributes:
-        name: Of the feature.
-        weight: How far the class lies off the other nodes in it, in standard errors; below zero it
-            has less.
+        name: Name of the feature.
+        weight: Difference between the class and the other nodes, in standard errors; negative if
+            the class has less of it.
     """
 
     name: str
     weight: float
 
     @property
-    def said(self) -> str:
-        """It in words: "low" before what the class has less of.
-
-        Examples:
-            >>> Feature("pages", 3.5).said, Feature("pages", -3.5).said
-            ('pages', 'low pages')
-        """
+    def display_text(self) -> str:
+        """Its name, after "low" where the class has less of it."""
         return self.name if self.weight > 0 else f"low {self.name}"
 
 
 def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Log-odds that a node of a class has a word, against a node of the others.
+    """(C, d) log-odds ratio of having a word, class against other nodes, in standard errors.
 
-    Either side is given `PRIOR_NODES` nodes more which have each word as often as all nodes do: the
+    Either side gets `PRIOR_NODES` more nodes which have each word as often as all nodes do: the
     log-odds ratio with an informative Dirichlet prior of Monroe, Colaresi & Quinn ("Fightin'
-    Words", 2008), so that a rare word must be seen more than once to count.
+    Words", 2008), so that a rare word must occur more than once to count.
 
     Args:
         having: (C, d) nodes of each class that have each word.
         size: (C,) nodes of each class.
-
-    Returns:
-        (C, d), in standard errors.
     """
     total, n = having.sum(axis=0), size.sum()
     with_it = PRIOR_NODES * (total + 1) / (n + 2)  # (d,)
@@ -170,15 +149,12 @@ def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def mean_difference(sums: np.ndarray, squares: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Welch's t: the difference between the means of a class and of the other nodes.
+    """(C, d) Welch's t of the means of a class and of the other nodes; 0 where nothing varies.
 
     Args:
         sums: (C, d) sums of the values over the nodes of each class.
         squares: (C, d) sums of their squares.
         size: (C,) nodes of each class.
-
-    Returns:
-        (C, d), in its standard errors; 0 where nothing varies.
     """
 
     def moments(
@@ -200,19 +176,11 @@ def mean_difference(sums: np.ndarray, squares: np.ndarray, size: np.ndarray) -> 
 
 
 def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """How far each group of nodes lies off the others in each feature.
+    """(C, d) difference of each group (N,) from the other nodes per feature, and (d,) which are
+    words.
 
-    Words, which a node has or has not, are weighed by `log_odds`, other features by
-    `mean_difference`. Words are features that are 0 or 1, and in a sparse matrix all that are never
-    negative and that most nodes lack.
-
-    Args:
-        graph: Whose features.
-        groups: (N,) the group of each node.
-        num_groups: C.
-
-    Returns:
-        (C, d) weights, and (d,) which features are words.
+    Words are weighed by `log_odds`, other features by `mean_difference`. A word is a feature that
+    is 0 or 1, and in a sparse matrix any that is never negative and that most nodes lack.
     """
     x, n = graph.x, graph.num_nodes
     size = np.bincount(groups, minlength=num_groups).astype(float)
@@ -246,20 +214,10 @@ def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarr
 def characteristic(
     graph: Graph, groups: np.ndarray, num_groups: int, count: int
 ) -> tuple[list[tuple[Feature, ...]], list[str]]:
-    """The most characteristic features of each group, and a name for it made of them.
+    """Up to `count` characteristic features of each group, strongest first, and a name for each.
 
-    Of words only those that the group has more often; of measurements those that are higher and
-    those that are lower.
-
-    Args:
-        graph: Whose features.
-        groups: (N,) the group of each node.
-        num_groups: C.
-        count: How many features of each group at the most.
-
-    Returns:
-        The features of each group, strongest first, and the names, all different; "" where none is
-        strong enough.
+    Words that the group has more often; measurements that are higher or lower. Names are unique,
+    and "" where no feature is strong enough.
     """
     weight, words = weights(graph, groups, num_groups)
     known = graph.feature_names
@@ -272,31 +230,35 @@ def characteristic(
         features.append(
             tuple(Feature(name, float(row[j])) for name, j in zip(title, best, strict=True))
         )
-        names.append(name_of(_spoken(known, row, words, strength), names))
+        names.append(make_name(_name_candidates(known, row, words, strength), names))
     return features, names
 
 
-def _spoken(
+def _name_candidates(
     known: Sequence[str] | None, row: np.ndarray, words: np.ndarray, strength: np.ndarray
 ) -> list[tuple[int, str]]:
-    """The features that a name may be made of, the strongest first."""
+    """Features that a name may be made of, the strongest first."""
     strong = [
-        j for j in np.argsort(-strength, kind="stable")[:TRIED].tolist() if strength[j] >= LEAST
+        j
+        for j in np.argsort(-strength, kind="stable")[:MAX_CANDIDATES].tolist()
+        if strength[j] >= MIN_STRENGTH
     ]
-    told = (
-        spoken(known[j] if known is not None else f"feature {j}", bool(words[j]), row[j] > 0)
+    candidates = (
+        describe_feature(
+            known[j] if known is not None else f"feature {j}", bool(words[j]), row[j] > 0
+        )
         for j in strong
     )
-    return [one for one in told if one is not None]
+    return [one for one in candidates if one is not None]
 
 
 class Neighbor(NamedTuple):
     """Another class that edges of a class lead to.
 
     Attributes:
-        id: Of the other class.
-        share: Of the class's edges that lead to it.
-        expected: The share that would, if edges fell at random.
+        id: Id of the other class.
+        share: Share of the class's edges that lead to it.
+        expected: The share if edges were random.
     """
 
     id: int
@@ -305,13 +267,13 @@ class Neighbor(NamedTuple):
 
 
 def edge_counts(graph: Graph, groups: np.ndarray, n: int) -> np.ndarray:
-    """(C, C) edges from a class to a class, each counted from both of its ends."""
+    """(C, C) edges between classes, each counted from both ends."""
     a, b = groups[graph.edge_index]
     return np.bincount(a * n + b, minlength=n * n).reshape(n, n)
 
 
 def neighbors_of(edges: np.ndarray, i: int, ids: Sequence[int], count: int) -> tuple[Neighbor, ...]:
-    """The other classes that most edges of class i lead to, at most `count`."""
+    """Up to `count` other classes that most edges of class i lead to."""
     if not edges[i].any():
         return ()
     share, expected = edges[i] / edges[i].sum(), edges.sum(axis=0) / edges.sum()
@@ -319,41 +281,40 @@ def neighbors_of(edges: np.ndarray, i: int, ids: Sequence[int], count: int) -> t
     return tuple(Neighbor(ids[j], float(share[j]), float(expected[j])) for j in others[:count])
 
 
-MAX_SEEN = 100_000  # nodes among which typical ones are looked for
+MAX_COMPARED_NODES = 100_000  # nodes that representatives are chosen from
 
 
 @dataclass(frozen=True)
 class ClassInfo:
     """What is in one class.
 
-    From `size` on it takes a graph to tell; without one they are None or empty.
+    The attributes from `size` on need a graph; without one they are None or empty.
 
     Attributes:
-        id: As in `NodeClass`.
-        name: The one it was given; where nobody has named it, its `auto_name`. Different from those
-            of the other classes.
-        auto_name: A name made of its features, different from those of the others; else its name.
+        id: Id of the class, as in `NodeClass`.
+        name: Its given name, or else its `auto_name`; unique.
+        auto_name: Unique name made of its features, or else its name.
         kind: "known" (learned from labels) or "discovered".
-        stage: As in `NodeClass`.
-        nearest: The id of the class whose mean is most like its own.
-        nearest_similarity: The cosine of the two means.
-        size: Nodes that the model puts in the class.
+        stage: Stage, as in `NodeClass`.
+        nearest: Id of the class with the most similar mean.
+        nearest_similarity: Cosine of the two means.
+        size: Number of nodes assigned to the class.
         share: Their share of all nodes.
-        confidence: Mean probability of the class over these nodes; None when there are none.
-        unsure: How many of them have a probability below `min_confidence`.
-        labelled: How many of them have a label of the user's, where it is known which nodes have
-            one. In a discovered class such a label speaks against the class.
-        fits_none: How many of them fit none of the classes, where that was asked.
-        same_as: The id of the class that it is likeliest one with; see `same_as_probability`.
-        same_as_probability: That a node of the one and a node of the other belong together. Of
-            two known classes it is not asked.
-        two: The probability that it is two classes.
+        confidence: Mean probability of the class over these nodes; None without nodes.
+        unsure: Number of them with a probability below `min_confidence`.
+        labelled: Number of them that the user labelled, if known. In a discovered class such a
+            label is evidence against the class.
+        fits_none: Number of them that fit none of the classes, if computed.
+        same_as: Id of the class that it most likely belongs together with.
+        same_as_probability: Probability that a node of the one and a node of the other belong
+            together; not computed for two known classes.
+        two: Probability that it is two classes.
         cohesion: Mean over these nodes of their cosine to the mean of the class, less the highest
-            to the mean of another class. Near 0 or below: hardly apart from its neighbors.
+            cosine to another mean. Near 0 or below: hardly separated from its neighbors.
         representatives: Ids of nodes nearest to the mean, among the surer half, no two of them
-            linked, so that they do not all say the same.
-        representative_nodes: Their numbers.
-        features: The most characteristic ones: see `log_odds` and `mean_difference`.
+            linked.
+        representative_nodes: Their indices.
+        features: The most characteristic features: see `log_odds` and `mean_difference`.
         own_edges: Share of its nodes' edges that stay in the class.
         neighbors: The other classes that most of its edges lead to.
 
@@ -394,14 +355,14 @@ class ClassInfo:
         return self.stage > 0
 
 
-# The columns of a table of classes, in this order; what is drawn on a page alone is not among them.
+# Columns of a table of classes, in this order.
 FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
          "labelled", "fits_none", "same_as", "same_as_probability", "two", "cohesion", "nearest",
          "nearest_similarity", "own_edges", "features", "representatives")  # fmt: skip
 
 
 class ClassInfos(tuple[ClassInfo, ...]):
-    """What is in each class, in the order of `model.classes`: a sequence of `ClassInfo`.
+    """One `ClassInfo` per class, in the order of `model.classes`.
 
     Examples:
         >>> import nodenova as nova
@@ -413,30 +374,30 @@ class ClassInfos(tuple[ClassInfo, ...]):
     __slots__ = ()
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """A data frame, a row a class: the fields of `ClassInfo`, features by their names.
+        """Return a data frame with one row per class: the fields of `ClassInfo`, features by name.
 
         Args:
-            backend: Whose data frame.
+            backend: Library of the data frame.
 
         Raises:
-            SettingError: The backend is none of these, or not installed.
+            SettingError: If the backend is none of these, or not installed.
         """
         import narwhals as nw
 
-        kinds = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
-        if backend not in kinds:
-            raise SettingError(f"to_frame() knows the backends {', '.join(kinds)}, not {backend!r}")
+        backends = ("pandas", "polars", "pyarrow")
+        if backend not in backends:
+            raise SettingError(f"backend must be one of {', '.join(backends)}, not {backend!r}")
         columns = {name: [getattr(info, name) for info in self] for name in FRAME}
         columns["features"] = [tuple(feature.name for feature in info.features) for info in self]
         try:
             return nw.from_dict(columns, backend=backend).to_native()
         except ImportError:
-            made = f"{backend} {kinds[backend]}"
-            how = f"pip install {backend}"
-            raise SettingError(f"to_frame() makes a {made} and needs {backend}: {how}") from None
+            raise SettingError(
+                f"to_frame(backend={backend!r}) needs {backend}: pip install {backend}"
+            ) from None
 
     def _repr_html_(self) -> str:
-        heads = ("id", "name", "kind", "nodes", "share", "confidence", "what is in it")
+        heads = ("id", "name", "kind", "nodes", "share", "confidence", "features")
         rows = [
             (info.id, info.name, info.kind, info.size,
              percent(info.share), percent(info.confidence),
@@ -453,28 +414,28 @@ def class_info(
     outputs: tuple[np.ndarray, np.ndarray] | None = None,
     labelled: np.ndarray | None = None,
     fits_none: np.ndarray | None = None,
-    likeness: MergeSplit | None = None,
+    merge_split: MergeSplit | None = None,
     min_confidence: float = 0.5,
     representatives: int = 8,
     features: int = 10,
     neighbors: int = 5,
 ) -> ClassInfos:
-    """What is in each class, in the order of `model.classes`. No label is asked.
+    """Describe each class, in the order of `model.classes`. No label is used.
 
     Args:
-        model: Whose classes.
-        graph: Whose nodes are looked at. Without one, only what the model itself knows.
-        outputs: What `model.embed_and_predict(graph)` gave, where that is known already.
-        labelled: (N,) which nodes the user has labelled, where that is known; not with what.
-        fits_none: (N,) which nodes fit none of the classes, where that was asked.
-        likeness: What `estimate_merge_split` gave, where that is known already.
+        model: Model whose classes are described.
+        graph: Graph whose nodes are described. Without one, only what the model itself knows.
+        outputs: Result of `model.embed_and_predict(graph)`, if already computed.
+        labelled: (N,) mask of the nodes that the user labelled, if known.
+        fits_none: (N,) mask of the nodes that fit none of the classes, if computed.
+        merge_split: Result of `estimate_merge_split`, if already computed.
         min_confidence: Nodes whose class is less probable count as unsure.
-        representatives: How many to give, as are the next two.
-        features: The most characteristic ones of each class.
-        neighbors: Other classes that edges lead to.
+        representatives: Number of representatives per class.
+        features: Number of characteristic features per class.
+        neighbors: Number of neighboring classes per class.
 
     Raises:
-        SettingError: `min_confidence` is no probability.
+        SettingError: If `min_confidence` is not a probability.
 
     Examples:
         >>> import nodenova as nova
@@ -493,10 +454,10 @@ def class_info(
             return ClassInfos(_with_nearest(known, means))
         z, p = model.embed_and_predict(graph) if outputs is None else outputs
         groups, sure = p.argmax(axis=1), p.max(axis=1)
-        seen = np.arange(graph.num_nodes)[fixed_sample(graph.num_nodes, MAX_SEEN)]
-        z_seen = torch.from_numpy(z if len(seen) == len(z) else z[seen])
-        means, cosine = cosines_to_means(model, z_seen, groups[seen], means)
-    likeness = estimate_merge_split(model, z, p) if likeness is None else likeness
+        chosen = np.arange(graph.num_nodes)[fixed_sample(graph.num_nodes, MAX_COMPARED_NODES)]
+        z_chosen = torch.from_numpy(z if len(chosen) == len(z) else z[chosen])
+        means, cosine = cosines_to_means(model, z_chosen, groups[chosen], means)
+    merge_split = estimate_merge_split(model, z, p) if merge_split is None else merge_split
     found, names = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
@@ -504,10 +465,10 @@ def class_info(
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
         mine = np.flatnonzero(groups == i)
-        of_seen = cosine[groups[seen] == i]
-        best = _medoids(graph, seen[groups[seen] == i], sure, of_seen[:, 0], representatives)
-        apart = (of_seen[:, 0] - of_seen[:, 1]) if len(known) > 1 else mine[:0]
-        told = replace(
+        of_chosen = cosine[groups[chosen] == i]
+        best = _medoids(graph, chosen[groups[chosen] == i], sure, of_chosen[:, 0], representatives)
+        apart = (of_chosen[:, 0] - of_chosen[:, 1]) if len(known) > 1 else mine[:0]
+        described = replace(
             info,
             name=shown[i],
             auto_name=names[i] or info.name,
@@ -524,8 +485,8 @@ def class_info(
             own_edges=float(edges[i, i] / edges[i].sum()) if edges[i].any() else None,
             neighbors=neighbors_of(edges, i, [c.id for c in known], neighbors),
         )
-        infos.append(told)
-    return ClassInfos(infos if likeness is None else _with_likeness(infos, likeness))
+        infos.append(described)
+    return ClassInfos(infos if merge_split is None else _with_merge_split(infos, merge_split))
 
 
 def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
@@ -538,24 +499,21 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
     return [replace(info, nearest=other, nearest_similarity=s) for info, other, s in found]
 
 
-def _with_likeness(infos: Sequence[ClassInfo], likeness: MergeSplit) -> list[ClassInfo]:
-    told = []
-    for info, together, two in zip(infos, likeness.together, likeness.two, strict=True):
+def _with_merge_split(infos: Sequence[ClassInfo], merge_split: MergeSplit) -> list[ClassInfo]:
+    result = []
+    for info, together, two in zip(infos, merge_split.together, merge_split.two, strict=True):
         if not np.isnan(together).all():
             best = int(np.nanargmax(together))
             same_as, p = infos[best].id, float(together[best])
             info = replace(info, same_as=same_as, same_as_probability=p)
-        told.append(info if np.isnan(two) else replace(info, two=float(two)))
-    return told
+        result.append(info if np.isnan(two) else replace(info, two=float(two)))
+    return result
 
 
 def _medoids(
     graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int
 ) -> np.ndarray:
-    """Numbers of the nodes with the highest cosine (of each) among the surer half of `mine`.
-
-    Best first, no two of them linked.
-    """
+    """Indices of unlinked nodes with the highest cosine among the surer half of `mine`, best first."""
     if not len(mine):
         return mine
     surer = sure[mine] >= np.median(sure[mine])

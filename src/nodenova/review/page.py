@@ -312,7 +312,7 @@ def _card(page: PageData, i: int) -> Card:
         trust=trust(info, page.classes, found_in(page.stages).get(info.id)) if info.stage else None,
         nearest=None if info.nearest is None else row_of[info.nearest],
         same_as=same,
-        features=_with_lengths([(f.said, abs(f.weight)) for f in info.features]),
+        features=_with_lengths([(f.display_text, abs(f.weight)) for f in info.features]),
         neighbors=_with_lengths(
             [(row_of[n.id], n.share) for n in info.neighbors if n.id in row_of]
         ),

@@ -61,13 +61,13 @@ def suggest(
         user = UserLabels(np.asarray(labels), names)
     held_out = None if user is None else cross_validate(model, z, user.label_rows(model, p))
     fit = spare_fit(model, z, held_out, none_share)
-    likeness = estimate_merge_split(model, z, p)
-    return build_suggestions(model, likeness, held_out, user, graph.node_ids, fit, none_share)
+    merge_split = estimate_merge_split(model, z, p)
+    return build_suggestions(model, merge_split, held_out, user, graph.node_ids, fit, none_share)
 
 
 def build_suggestions(
     model: Model,
-    likeness: MergeSplit | None,
+    merge_split: MergeSplit | None,
     held_out: HeldOut | None,
     labels: UserLabels | None,
     node_ids: np.ndarray,
@@ -79,13 +79,13 @@ def build_suggestions(
     wrong: tuple[LabelSuggestion, ...] = ()
     if held_out is not None and labels is not None:
         wrong = _wrong_labels(model, held_out, labels, node_ids)
-    if likeness is None:
+    if merge_split is None:
         return Suggestions((), (), wrong, none, none_share)
     ids = [c.id for c in model.classes]
-    pairs = np.argwhere(np.triu(np.nan_to_num(likeness.together)) >= MIN_SAME).tolist()
-    merges = [MergeSuggestion((ids[a], ids[b]), float(likeness.together[a, b])) for a, b in pairs]
-    twos = np.flatnonzero(np.nan_to_num(likeness.two) >= MIN_TWO).tolist()
-    splits = [SplitSuggestion(ids[c], float(likeness.two[c])) for c in twos]
+    pairs = np.argwhere(np.triu(np.nan_to_num(merge_split.together)) >= MIN_SAME).tolist()
+    merges = [MergeSuggestion((ids[a], ids[b]), float(merge_split.together[a, b])) for a, b in pairs]
+    twos = np.flatnonzero(np.nan_to_num(merge_split.two) >= MIN_TWO).tolist()
+    splits = [SplitSuggestion(ids[c], float(merge_split.two[c])) for c in twos]
     return Suggestions(
         tuple(sorted(merges, key=lambda one: -one.probability)),
         tuple(sorted(splits, key=lambda one: -one.probability)),

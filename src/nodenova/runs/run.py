@@ -171,7 +171,7 @@ class DiscoveryRun:
             outputs=self.outputs,
             labelled=None if self.labels is None else self.labels.labelled,
             fits_none=self.fits_none,
-            likeness=self.likeness,
+            merge_split=self.merge_split,
             min_confidence=self.min_confidence,
         )
 
@@ -196,7 +196,7 @@ class DiscoveryRun:
         return SettledLabels(self.given, names, self.keep_labels, self.before)
 
     @cached_property
-    def likeness(self) -> MergeSplit | None:
+    def merge_split(self) -> MergeSplit | None:
         """Which classes look like one, and which like two."""
         return estimate_merge_split(self.model, *self.outputs)
 
@@ -235,7 +235,7 @@ class DiscoveryRun:
         node_ids, fit = self.graph.node_ids, self._spare_fit
         return build_suggestions(
             self.model,
-            self.likeness,
+            self.merge_split,
             self.held_out,
             self.labels,
             node_ids,
