@@ -113,7 +113,7 @@ def _compute(
     # The nodes on which cells are found; what is fitted of the others is not kept.
     some = sample(old.graph.num_nodes, MAX_NODES, device)
     views, z = kind.fit_rows(old.graph, torch.cat([train, some]), device)
-    g, z = views.whitened(z, y)
+    g, z = views.whiten(z, y)
     z, z_some = z[: len(y)], z[len(y) :]
     multirank = g.spec.multirank
     memory = Memory.of(z, y, n, multirank)

@@ -390,7 +390,7 @@ def _fitted(
     y = torch.from_numpy(carriers.columns[kept]).to(device)
     compact = torch.from_numpy(np.searchsorted(there, carriers.columns[kept])).to(device)
     views, z = PrismEncoder.fit_rows(graph, ids, device)
-    encoder, z = views.whitened(z, compact)
+    encoder, z = views.whiten(z, compact)
     multirank, n = encoder.spec.multirank, carriers.num_columns
     memory = Memory.of(z, y, n, multirank)
     if len(was.view_scale) == multirank.views:

@@ -22,7 +22,7 @@ from nodenova.encoders.prism.encoder import (
     PrismEncoderSpec,
     word_weights,
 )
-from nodenova.encoders.prism.local_inference import few_rows, reach_of
+from nodenova.encoders.prism.local_inference import encode_few, receptive_field
 from nodenova.errors import GraphError
 from nodenova.growth import refit_encoder
 from nodenova.nn.sparse import gcn_operator
@@ -113,14 +113,14 @@ def test_a_model_saved_before_there_were_counts_has_six_views() -> None:
     old = six(graph)
     assert old.shape == (120, 6 * six.spec.view_size)
     assert torch.equal(old, z[:, : old.shape[1]])
-    assert torch.equal(six.whitened(old, y)[1], seven.whitened(z, y)[1][:, : old.shape[1]])
+    assert torch.equal(six.whiten(old, y)[1], seven.whiten(z, y)[1][:, : old.shape[1]])
 
 
 def test_whitened_views_embed_as_whitening_says() -> None:
     """Folding the factor into every basis, that of counts too, is the same as whitening z."""
     graph = nova.synthetic(nodes=200, classes=3, words=80).graph
     views = PrismEncoder.fit(graph, CPU)
-    white, z_white = views.whitened(views(graph), torch.arange(200) % 3)
+    white, z_white = views.whiten(views(graph), torch.arange(200) % 3)
     assert torch.allclose(white(graph), z_white, atol=1e-3)
 
 
@@ -294,9 +294,9 @@ def test_z_of_a_few_nodes_is_that_of_the_pass_over_all(
         graph = make_graph(nodes=80, features=30, sparse=kind == "sparse", edges=200)
     encoder = PrismEncoder.fit(graph, CPU)
     ids = np.array([graph.num_nodes - 1, 1, 30, 5])  # the last one of some stands alone
-    z, few = encoder(graph)[torch.from_numpy(ids)], few_rows(encoder, graph, ids)
+    z, few = encoder(graph)[torch.from_numpy(ids)], encode_few(encoder, graph, ids)
     torch.testing.assert_close(few, z, rtol=1e-4, atol=1e-5)
-    assert few_rows(encoder, graph, ids[:0]).shape == (0, encoder.spec.hidden)
+    assert encode_few(encoder, graph, ids[:0]).shape == (0, encoder.spec.hidden)
 
 
 def test_views_of_models_saved_before_there_were_averages_are_read_too() -> None:
@@ -309,7 +309,7 @@ def test_views_of_models_saved_before_there_were_averages_are_read_too() -> None
     before.load_state_dict({**state, "shift": state["shift"][:6]})
     ids = np.array([3, 50])
     torch.testing.assert_close(
-        few_rows(before, graph, ids), before(graph)[torch.from_numpy(ids)], rtol=1e-4, atol=1e-5
+        encode_few(before, graph, ids), before(graph)[torch.from_numpy(ids)], rtol=1e-4, atol=1e-5
     )
 
 
@@ -318,22 +318,22 @@ def test_counts_that_hardly_differ_are_those_of_the_pass_over_all() -> None:
     graph = nova.synthetic(nodes=3_000, classes=2, words=40, degree=60).graph
     encoder = PrismEncoder.fit(graph, CPU)
     ids = np.arange(0, 3_000, 100)
-    z, few = encoder(graph)[torch.from_numpy(ids)], few_rows(encoder, graph, ids)
+    z, few = encoder(graph)[torch.from_numpy(ids)], encode_few(encoder, graph, ids)
     place = slice(6 * encoder.spec.view_size, 7 * encoder.spec.view_size)
     torch.testing.assert_close(few[:, place], z[:, place], rtol=0, atol=1e-5)
 
 
 def test_only_nodes_within_reach_are_looked_at() -> None:
     path = long_path()
-    reach = reach_of(path, np.array([30]), 8, CPU)
-    assert reach.nodes is not None
-    assert reach.nodes.tolist() == list(range(22, 39))
+    field = receptive_field(path, np.array([30]), 8, CPU)
+    assert field.nodes is not None
+    assert field.nodes.tolist() == list(range(22, 39))
     whole = gcn_operator(path, CPU)
     column = torch.eye(60)[:, [30]]
-    near = torch.eye(len(reach.nodes))[:, [8]]
+    near = torch.eye(len(field.nodes))[:, [8]]
     for _ in range(8):
-        column, near = whole @ column, reach.smooth @ near
-    torch.testing.assert_close(near, column[torch.from_numpy(reach.nodes)])
+        column, near = whole @ column, field.smooth @ near
+    torch.testing.assert_close(near, column[torch.from_numpy(field.nodes)])
 
 
 @pytest.mark.parametrize("encoder", ["prism", "gcn", "gat", "sage"])
@@ -409,7 +409,7 @@ def test_a_few_nodes_are_those_of_the_full_pass() -> None:
     graph = with_vectors().graph
     encoder = PrismEncoder.fit(graph, CPU)
     ids = np.array([0, 17, 99])
-    few, full = few_rows(encoder, graph, ids), encoder(graph)[ids]
+    few, full = encode_few(encoder, graph, ids), encoder(graph)[ids]
     assert torch.allclose(few, full, atol=1e-4)
     beside = slice((WORD_VIEWS + 1) * encoder.spec.view_size, None)
     assert torch.allclose(few[:, beside], full[:, beside], atol=1e-6)
@@ -434,11 +434,9 @@ def test_a_model_is_saved_and_loaded_with_them(tmp_path: Path) -> None:
 def test_other_vectors_and_none_are_refused_with_one_sentence() -> None:
     labelled = with_vectors()
     model = nova.fit(nova.split(labelled, [0, 1])[0])
-    with pytest.raises(
-        GraphError, match=r"have 9 numbers, those that the model was made with .* 7"
-    ):
+    with pytest.raises(GraphError, match=r"vectors have 9 numbers.* 7"):
         model.predict(with_vectors(width=9).graph)
-    with pytest.raises(GraphError, match=r"vectors of texts \(7 numbers\), this graph has none"):
+    with pytest.raises(GraphError, match=r"vectors of 7 numbers.*this graph has none"):
         model.predict(nova.synthetic(nodes=160, classes=4, words=80, seed=3).graph)
 
 

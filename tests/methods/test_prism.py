@@ -282,7 +282,7 @@ def test_whitening_takes_the_spread_within_classes_out_and_keeps_leading_columns
     graph = planted().graph
     views = PrismEncoder.fit(graph, torch.device("cpu"))
     z, y = views(graph)[:60], torch.arange(60) % 3
-    white, z_white = views.whitened(z, y)
+    white, z_white = views.whiten(z, y)
     assert torch.allclose(z_white, white(graph)[:60], atol=1e-3)
     size = views.spec.view_size
     part, got = z[:, :size].double(), white(graph)[:60, :size].double()

@@ -21,7 +21,7 @@ from nodenova.display import html_table
 from nodenova.encoders.gnn import GNN
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
-from nodenova.encoders.prism.local_inference import few_rows
+from nodenova.encoders.prism.local_inference import encode_few
 from nodenova.errors import GraphError, SettingError, needs_training
 from nodenova.graph import Graph
 from nodenova.model import edits, info
@@ -482,7 +482,7 @@ class Model:
         if len(ids) > MAX_FEW or split_of(graph) is not None:
             return encode(g, graph)[torch.from_numpy(ids)]
         if isinstance(g, PrismEncoder):
-            return few_rows(g, graph, ids)
+            return encode_few(g, graph, ids)
         if hops is None:
             return g.rows(graph, torch.from_numpy(ids))
         nodes, place = np.unique(ids, return_inverse=True)

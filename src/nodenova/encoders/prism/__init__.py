@@ -1,3 +1,3 @@
-"""Prism, read from top to bottom: encoder, degree_features, classifier, calibration, method."""
+"""Prism's encoder (encoder, svd, degree), calibration and classifier (lda)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What phase 1 learns of comparing nodes from the labelled ones: view weights and a temperature."""
+"""What phase 1 learns from pairs of labelled nodes: the weights of views and a temperature."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nodenova.nn.multirank import MultiRank
 from nodenova.nn.statistics import ClassStatistics
 
 FOLDS = 4
-TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # tried for calibration
-TEMPERATURE = 24.0  # when there are too few nodes to try any
-# Pull of view weights to their prior, over the square of the number of classes.
+TEMPERATURES = torch.logspace(math.log10(3), 2, 36).tolist()  # candidates
+TEMPERATURE = 24.0  # where there are too few nodes to calibrate
+# Penalty that draws view weights to their prior, divided by the squared number of classes.
 VIEW_WEIGHT_L2 = 0.16
-MAX_HELD_OUT = 5000  # nodes among which the temperature is found
-MAX_COMPARED = 1000  # nodes that are compared pair by pair
+MAX_HELD_OUT = 5000  # nodes on which the temperature is calibrated
+MAX_COMPARED = 1000  # nodes that are compared in pairs
 
 
 def learn_view_scale(
@@ -32,47 +32,34 @@ def learn_view_scale(
     prior_weight: Sequence[float],
     lda: LDASettings,
 ) -> Tensor:
-    """Logistic regression on pairs: how far each view tells whether two nodes are of one class.
+    """(views,) roots of the view weights, by logistic regression on pairs of nodes z (n, hidden).
 
         P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,
         s_v the cosine of the two nodes in view v
 
-    On all pairs among (z, y), pairs within and between classes counting alike. What matters for
-    comparing nodes of old classes matters for comparing nodes of new ones, if it is as little as
-    one number for each view; and the fewer classes there are, the less they tell of others: weights
-    are then drawn more strongly to `prior_weight`.
-
-    Args:
-        multirank: How z is read.
-        z: (n, hidden) labelled nodes.
-        y: (n,) their classes.
-        num_classes: How many.
-        prior_weight: One number a view.
-        lda: At which ranks nodes are compared.
-
-    Returns:
-        (views,) the root of each weight, the mean weight being 1.
+    Pairs within and between classes have the same total weight; the mean weight is 1. Few classes
+    tell little about others, so the fewer there are, the closer the weights stay to `prior_weight`.
     """
     expected = np.asarray(prior_weight)
-    some = torch.argsort(y, stable=True)[:: -(-len(y) // MAX_COMPARED)]  # of every class its share
-    pair = np.triu_indices(len(some), 1)
-    same = (y[some][:, None] == y[some]).cpu().numpy()[pair]
+    chosen = torch.argsort(y, stable=True)[:: -(-len(y) // MAX_COMPARED)]  # from every class
+    pair = np.triu_indices(len(chosen), 1)
+    same = (y[chosen][:, None] == y[chosen]).cpu().numpy()[pair]
     if multirank.views == 1 or same.all() or not same.any():
         return torch.from_numpy((expected / expected.mean()) ** 0.5).to(z)
     used = lda.ranks_for(multirank, num_classes)
-    views = used(z[some]).double().chunk(multirank.views, dim=1)
-    cosines = [(view @ view.t() / len(used.ranks)).cpu().numpy()[pair] for view in views]
-    likeness = np.stack(cosines) * expected[:, None]
+    views = used(z[chosen]).double().chunk(multirank.views, dim=1)
+    per_view = [(view @ view.t() / len(used.ranks)).cpu().numpy()[pair] for view in views]
+    cosine = np.stack(per_view) * expected[:, None]
     sign = np.where(same, 1.0, -1.0)
     share = np.where(same, 0.5 / same.sum(), 0.5 / (~same).sum())
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        weight, bias = parameters[:-1], parameters[-1]  # in multiples of what is expected
-        margin, uneven = sign * (weight @ likeness + bias), weight - weight.mean()
+        weight, bias = parameters[:-1], parameters[-1]  # in multiples of the prior
+        margin, off = sign * (weight @ cosine + bias), weight - weight.mean()
         slope = -sign * share * np.exp(-np.logaddexp(0, margin))
         pull = VIEW_WEIGHT_L2 / num_classes**2
-        value = share @ np.logaddexp(0, -margin) + pull * uneven @ uneven
-        return float(value), np.append(likeness @ slope + 2 * pull * uneven, slope.sum())
+        value = share @ np.logaddexp(0, -margin) + pull * off @ off
+        return float(value), np.append(cosine @ slope + 2 * pull * off, slope.sum())
 
     bounds = [(0, None)] * multirank.views + [(None, None)]
     start = np.append(np.ones(multirank.views), 0.0)
@@ -89,30 +76,18 @@ def calibrate_temperature(
     view_scale: Tensor,
     lda: LDASettings,
 ) -> float:
-    """Temperature calibration: where held-out nodes have the highest likelihood of their own class.
+    """The temperature with the highest likelihood of held-out nodes z (n, hidden), y, four-fold.
 
-    Four-fold: each part is classified by the statistics of the others. Of many nodes, the first of
-    every class are taken.
-
-    Args:
-        multirank: How z is read.
-        z: (n, hidden) labelled nodes.
-        y: (n,) their classes.
-        num_classes: How many.
-        view_scale: (views,) what each view is multiplied by.
-        lda: By which classes are compared; the temperature holds for these only.
-
-    Returns:
-        The best of TEMPERATURES, or TEMPERATURE with fewer than four nodes of some class.
+    It holds for these `lda` settings only; TEMPERATURE if a class has fewer than four nodes.
     """
     if num_classes < 2 or int(torch.bincount(y, minlength=num_classes).min()) < FOLDS:
         return TEMPERATURE
     most = max(MAX_HELD_OUT // num_classes, FOLDS)
     first = [torch.nonzero(y == c).flatten()[:most] for c in range(num_classes)]
-    some = torch.cat(first).sort().values
-    z, y = z[some], y[some]
+    chosen = torch.cat(first).sort().values
+    z, y = z[chosen], y[chosen]
     u = multirank(z)
-    # Dealt out class by class, so that every part has nodes of every class.
+    # Dealt class by class, so that every fold has nodes of every class.
     fold = torch.empty_like(y)
     fold[torch.argsort(y, stable=True)] = torch.arange(len(y), device=y.device) % FOLDS
     logits = torch.empty(len(y), num_classes, dtype=z.dtype, device=z.device)

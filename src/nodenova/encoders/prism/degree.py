@@ -1,7 +1,4 @@
-"""How much there is of a node and around it, whatever is said.
-
-A view of Prism's beside those of words.
-"""
+"""Numbers of words and neighbors, of a node and around it: a view of Prism beside words."""
 
 from __future__ import annotations
 
@@ -23,20 +20,19 @@ from nodenova.nn.distributed import (
 )
 from nodenova.nn.sparse import degree as weighted_degree
 
-STEPS = (0, 1, 2, 8)  # of the walk over which counts are averaged
-RBF_CENTERS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where they stand, in spreads from the mean
+STEPS = (0, 1, 2, 8)  # steps of the walk over which counts are averaged
+RBF_CENTERS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # in standard deviations from the mean
 COLUMNS = 2 * len(STEPS) * len(RBF_CENTERS)
 
 
 class DegreeFeatures(nn.Module):
-    """Graph -> (N, 40): how many neighbors and words a node has, and the nodes near it on average.
+    """Graph -> (N, 40) numbers of neighbors and words of a node, and averages around it.
 
-        c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers a node)
-        bump_j = exp(-(c - j)^2 / 2),  c in spreads from its mean,  j in RBF_CENTERS
+        c_k    = P^k log(1 + count),  P = D^-1 (A + I),  k in STEPS      (8 numbers per node)
+        bump_j = exp(-(c - j)^2 / 2),  c standardized,  j in RBF_CENTERS
 
-    The bumps are radial basis functions: they let a class lie in the middle of a scale, which a
-    number by itself would not. Words brought to unit length say little of either count; hubs and
-    long texts can be of a kind of their own.
+    The bumps are radial basis functions: with them a class can lie in the middle of a scale. Views
+    of words, scaled to unit length, hold little of either count.
     """
 
     def __init__(self) -> None:
@@ -48,7 +44,7 @@ class DegreeFeatures(nn.Module):
 
     @classmethod
     def fit(cls, graph: Graph, device: torch.device) -> DegreeFeatures:
-        """With the mean and the spread of the counts of this graph."""
+        """Fit the mean and the standard deviation of the counts of a graph."""
         counts = cls().to(device)
         number = averaged_counts(graph, device)
         if isinstance(number, SplitColumns):
@@ -57,7 +53,7 @@ class DegreeFeatures(nn.Module):
         else:
             mean, spread = number.mean(dim=0), number.std(dim=0, unbiased=False)
         counts.centre.copy_(mean)
-        # A count that is the same for all nodes differs by rounding at most.
+        # A count that is the same for all nodes differs at most by rounding.
         counts.spread.copy_(torch.where(spread > 1e-4, spread, torch.inf))
         return counts
 
@@ -65,16 +61,13 @@ class DegreeFeatures(nn.Module):
         return map_rows(self.bumps, averaged_counts(graph, self.centre.device))
 
     def bumps(self, number: Tensor) -> Tensor:
-        """(n, 40) of c_k (n, 8)."""
+        """(n, 40) bumps of c_k (n, 8)."""
         c = (number - self.centre) / self.spread
         return torch.cat([torch.exp(-(c - at).square() / 2) for at in RBF_CENTERS], dim=1)
 
 
 def averaged_counts(graph: Graph, device: torch.device) -> Columns:
-    """(N, 8) c_k of neighbors and of words.
-
-    With S = D^-1/2 (A + I) D^-1/2, P^k = D^-1/2 S^k D^1/2.
-    """
+    """(N, 8) c_k of neighbors and of words, by P^k = D^-1/2 S^k D^1/2."""
     split, smooth = split_of(graph), cast(Any, smoothing(graph, device))
     column: Any = _rooted(graph).to(device) if split is None else split.each(_rooted)
     found: list[Columns] = []

@@ -1,10 +1,9 @@
-"""z of a few nodes, exactly, without a pass over all of them.
+"""z of a few nodes without a pass over all of them.
 
-A view is P X W V, P a power of S. For all nodes the columns of X W V are smoothed, 128 of them for
-each view. For a few nodes their rows of P are enough, and S is symmetric: the rows of S, S^2, ...
-S^8 are made by eight products of S with one column for each node, the same for all views, on the
-nodes within eight steps. It differs from the full pass by rounding alone. Only averages of counts
-are made for all nodes, once for a graph: see `_counts`.
+A view is P X W V, P a power of S. For all nodes, the 128 columns of X W V per view are smoothed.
+For a few nodes, their rows of P suffice: S is symmetric, so the rows of S, S^2, ... S^8 come from
+eight products of S with one column per node, on the nodes within eight steps, for all views. The
+result differs from the full pass by rounding only.
 """
 
 from __future__ import annotations
@@ -23,17 +22,16 @@ from nodenova.graph import Graph
 from nodenova.nn.distributed import read_rows
 from nodenova.nn.sparse import BagMatrix, inverse_root, loop_weight, smooth_operator, weighted_links
 
-BLOCK = 32  # nodes whose rows of P are held at a time
-MAX_SHARE = 0.5  # of all nodes within reach, beyond which all of them are taken
+BLOCK = 32  # nodes whose rows of P are in memory at a time
+MAX_SHARE = 0.5  # share of all nodes in the receptive field from which on all are used
 
 
-class Reach(NamedTuple):
-    """The nodes that have a say in z of some nodes, and how they speak to each other.
+class ReceptiveField(NamedTuple):
+    """Receptive field of the queried nodes and its adjacency.
 
-    Attributes:
-        nodes: (b,) their numbers, ascending; None for all nodes of the graph.
-        smooth: (b, b) S among them; rows of the outermost are not whole, and not asked for.
-        places: (n,) where the nodes asked for are among them.
+    nodes:  (b,) its nodes, ascending; None for all nodes of the graph.
+    smooth: (b, b) S among them; rows of the outermost nodes are incomplete and not needed.
+    places: (n,) positions of the queried nodes.
     """
 
     nodes: np.ndarray | None
@@ -42,27 +40,16 @@ class Reach(NamedTuple):
 
 
 @torch.no_grad()
-def few_rows(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
-    """(n, views * rank) z of the nodes `ids`.
-
-    Args:
-        encoder: Whose views.
-        graph: With the features that it knows, in one place.
-        ids: (n,) numbers of nodes.
-    """
+def encode_few(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
+    """(n, views * rank) z of the nodes `ids` (n,)."""
     z = [_block(encoder, graph, ids[at : at + BLOCK]) for at in range(0, len(ids), BLOCK)]
     return torch.cat(z) if z else torch.zeros(0, encoder.spec.hidden, device=encoder.basis.device)
 
 
-def reach_of(graph: Graph, ids: np.ndarray, steps: int, device: torch.device) -> Reach:
-    """All nodes within so many steps of `ids`, and S among them.
-
-    Args:
-        graph: Any.
-        ids: (n,) numbers of nodes.
-        steps: How many.
-        device: Where S is to be.
-    """
+def receptive_field(
+    graph: Graph, ids: np.ndarray, steps: int, device: torch.device
+) -> ReceptiveField:
+    """All nodes within `steps` steps of the nodes `ids` (n,), and S among them."""
     links = graph.adjacency
     near = np.zeros(graph.num_nodes, dtype=bool)
     near[ids] = True
@@ -77,11 +64,11 @@ def reach_of(graph: Graph, ids: np.ndarray, steps: int, device: torch.device) ->
         inner = np.flatnonzero(near)
         near[edge] = True
         if np.count_nonzero(near) > MAX_SHARE * graph.num_nodes:
-            return Reach(None, smooth_operator(graph, device), ids)
+            return ReceptiveField(None, smooth_operator(graph, device), ids)
     nodes = np.flatnonzero(near)
     number = np.full(graph.num_nodes, -1, dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
-    # All neighbors of an inner node are near; those of the outermost ones speak to nobody here.
+    # All neighbors of an inner node are in the field; those of the outermost nodes are not needed.
     places = _ranges(links.indptr, inner)
     row = np.repeat(number[inner], np.diff(links.indptr)[inner])
     column = number[links.indices[places]]
@@ -90,18 +77,18 @@ def reach_of(graph: Graph, ids: np.ndarray, steps: int, device: torch.device) ->
     own = root[nodes] ** 2 * loops[nodes]
     size = (len(nodes),) * 2
     half = sp.coo_array((weight, (column, row)), shape=size) + sp.diags_array(own)
-    return Reach(nodes, BagMatrix.of(sp.csr_array(half), device), number[ids])
+    return ReceptiveField(nodes, BagMatrix.of(sp.csr_array(half), device), number[ids])
 
 
 def _ranges(indptr: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Places of the entries of some rows of a CSR matrix, row by row."""
+    """Positions of the entries of some rows of a CSR matrix, row by row."""
     length = indptr[rows + 1] - indptr[rows]
     before = np.cumsum(length) - length
     return np.arange(length.sum()) + np.repeat(indptr[rows] - before, length)
 
 
 def _scales(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) D^-1/2, and what the link of a node to itself weighs."""
+    """(N,) D^-1/2 and weights of self-loops."""
 
     def build() -> tuple[np.ndarray, np.ndarray]:
         return inverse_root(graph), loop_weight(graph).astype(np.float32)
@@ -111,25 +98,25 @@ def _scales(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 def _block(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
     device = encoder.basis.device
-    reach = reach_of(graph, ids, max(DEPTHS), device)
-    size = reach.smooth.csr.shape[0]
+    field = receptive_field(graph, ids, max(DEPTHS), device)
+    size = field.smooth.csr.shape[0]
     column = torch.zeros(size, len(ids), device=device)
-    column[torch.from_numpy(reach.places), torch.arange(len(ids))] = 1.0
-    said: list[Tensor] = []  # S^k e of each node, k from 0 to 8
+    column[torch.from_numpy(field.places), torch.arange(len(ids))] = 1.0
+    powers: list[Tensor] = []  # S^k e of each node, k = 0..8
     for _ in range(max(DEPTHS)):
-        said.append(column)
-        column = reach.smooth @ column
-    said.append(column)
+        powers.append(column)
+        column = field.smooth @ column
+    powers.append(column)
     averaged = encoder.spec.averaged
     depths = [
-        sum(said[: depth + 1], torch.zeros_like(column)) / (depth + 1)
+        sum(powers[: depth + 1], torch.zeros_like(column)) / (depth + 1)
         if averaged and depth == AVERAGED
-        else said[depth]
+        else powers[depth]
         for depth in DEPTHS
     ]
-    heard = _words(encoder, graph, reach, depths)
+    words = _words(encoder, graph, field, depths)
     views = [
-        heard[number] @ basis - shift
+        words[number] @ basis - shift
         for number, (basis, shift) in enumerate(
             zip(encoder.basis, encoder.shift[:WORD_VIEWS], strict=True)
         )
@@ -137,18 +124,20 @@ def _block(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
     if encoder.spec.counted:
         views.append(_counts(encoder, graph, ids))
     if encoder.spec.vector_size:
-        beside = encoder.vectors.rows(graph, reach.nodes, depths)
+        beside = encoder.vectors.rows(graph, field.nodes, depths)
         shifts = encoder.shift[-len(beside) :]
         views += [view - shift for view, shift in zip(beside, shifts, strict=True)]
     return torch.cat(views, dim=1)
 
 
-def _words(encoder: PrismEncoder, graph: Graph, reach: Reach, depths: list[Tensor]) -> list[Tensor]:
-    """(n, d) P X W of the nodes asked for, for each view of words."""
-    x = graph.x if reach.nodes is None else graph.x[reach.nodes]
+def _words(
+    encoder: PrismEncoder, graph: Graph, field: ReceptiveField, depths: list[Tensor]
+) -> list[Tensor]:
+    """(n, d) P X W of the queried nodes, for each view of words."""
+    x = graph.x if field.nodes is None else graph.x[field.nodes]
     rows = [depth.cpu().numpy() for depth in depths]
     weights = encoder.word_weight.cpu().numpy()
-    heard = []
+    products = []
     for p in rows:
         for kind, weight in zip(WEIGHTS, weights, strict=True):
             if isinstance(x, np.ndarray):
@@ -157,27 +146,24 @@ def _words(encoder: PrismEncoder, graph: Graph, reach: Reach, depths: list[Tenso
             else:
                 length = np.maximum(np.diff(x.indptr), 1) ** -0.5
                 by = p * length[:, None] if kind == "common" else p
-                words = (_having(graph, x, reach).T @ by).T
-            heard.append(torch.from_numpy((words * weight).astype(np.float32)))
-    return [part.to(encoder.basis.device) for part in heard]
+                words = (_indicators(graph, x, field).T @ by).T
+            products.append(torch.from_numpy((words * weight).astype(np.float32)))
+    return [part.to(encoder.basis.device) for part in products]
 
 
-def _having(graph: Graph, x: sp.csr_array, reach: Reach) -> sp.csr_array:
-    """(b, d) who has which word: ones."""
+def _indicators(graph: Graph, x: sp.csr_array, field: ReceptiveField) -> sp.csr_array:
+    """(b, d) 0/1 matrix of words."""
 
     def build() -> sp.csr_array:
         return sp.csr_array((np.ones(x.nnz, np.float32), x.indices, x.indptr), shape=x.shape)
 
-    return graph.cached("who has which word", build) if reach.nodes is None else build()
+    return graph.cached("who has which word", build) if field.nodes is None else build()
 
 
 def _counts(encoder: PrismEncoder, graph: Graph, ids: np.ndarray) -> Tensor:
-    """(n, rank) the view of counts.
-
-    Far averages hardly differ from node to node, and what they differ by is what counts: it would
-    be lost in the rounding of sums over all nodes. Two columns of all nodes are smoothed instead,
-    as the full pass does, once for a graph.
-    """
+    """(n, rank) the view of counts."""
+    # Far averages hardly differ between nodes, and the difference would be lost in rounding. So two
+    # columns of all nodes are smoothed, as in the full pass, once per graph.
     device = encoder.basis.device
     key = ("averaged counts", device)
     number = graph.cached(key, lambda: averaged_counts(graph, device))

@@ -1,8 +1,7 @@
 """Truncated SVD of smoothed features by subspace iteration, a few columns at a time.
 
-A column of a sparse product does not depend on the others, so that it makes no difference how many
-are taken at a time: to the last bit. Few of them stay in the cache, and of many nodes they alone
-are held.
+A column of a sparse product does not depend on the other columns, so the result is the same to the
+last bit however many are multiplied at a time. A few columns fit into the cache and into memory.
 """
 
 from __future__ import annotations
@@ -29,34 +28,25 @@ from nodenova.nn.distributed import (
 from nodenova.nn.seeding import on_threads, release_freed_memory, threads_by_rows
 from nodenova.nn.sparse import SparseMatrix
 
-DEPTHS = (0, 2, 8)  # a node's own words, its neighbors' beside them, the wider community's
-AVERAGED = 2  # the depth at which every step up to it counts alike
-# Of power iteration, a depth each; a deeper view starts from what the one before found.
-ROUNDS = (3, 2, 1)
-SPARE = 16  # columns beyond the rank that make the power iteration accurate
-NEGLIGIBLE = 1e-6  # the share of the energy up to which the last directions are left out
-CHUNK = 2**26  # bytes of columns that are multiplied at a time, as long as
-MIN_COLUMNS, MAX_COLUMNS = 8, 64  # there are no fewer and no more of them
-MANY_NODES = 2**17  # whose columns are large enough to be missed
+DEPTHS = (0, 2, 8)  # the node's own words, with those of its neighbors, of the wider community
+AVERAGED = 2  # the depth whose P is the mean of all powers up to it
+ROUNDS = (3, 2, 1)  # power iterations per depth; the last depth starts from the one before
+SPARE = 16  # columns beyond the rank, which make the power iteration accurate
+NEGLIGIBLE = 1e-6  # share of the energy of the last directions, up to which they are dropped
+CHUNK = 2**26  # bytes of columns that are multiplied at a time, within
+MIN_COLUMNS, MAX_COLUMNS = 8, 64  # these bounds of their number
+MANY_NODES = 2**17  # number of nodes from which on freed memory is given back
 
 
 @overload
-def projected(
+def project(
     smooth: SparseMatrix, x: SparseMatrix | Tensor, basis: Tensor, depth: int, averaged: bool
 ) -> Tensor: ...
 @overload
-def projected(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns: ...
-def projected(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns:
-    """(N, columns) P x basis.
-
-    Args:
-        smooth: S.
-        x: (N, d).
-        basis: (d, columns).
-        depth: P is S^depth,
-        averaged: or the mean of S^0 to S^depth.
-    """
-    work = partial(_projected, smooth, x, depth, averaged)
+def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns: ...
+def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns:
+    """(N, columns) P x basis for x (N, d): P is S^depth, or the mean of S^0 to S^depth."""
+    work = partial(_project_part, smooth, x, depth, averaged)
     used = int(basis.any(dim=0).nonzero().max()) + 1 if basis.any() else 1
     return _by_columns(work, basis, _shape(x)[0], x, used)
 
@@ -64,23 +54,12 @@ def projected(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: boo
 def right_bases(
     smooth: Smooth, x: Words, rank: int, ids: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The main right singular vectors V of M = P x for each depth.
+    """Yield, per depth, the first right singular vectors V (d, rank) of M = P x, and rows of M V.
 
     By block power iteration q <- orth(M' M q) (Halko et al. 2011); P is symmetric. The start is the
-    same for every graph and seed: the views are a function of the graph.
-
-    The deepest P leaves next to nothing of most directions where a graph is well mixed: those that
-    together hold no more than NEGLIGIBLE of the energy |M q|^2 are dropped from q as soon as it is
-    measured, and their columns of V are empty.
-
-    Args:
-        smooth: S.
-        x: (N, d).
-        rank: How many.
-        ids: (n,) nodes whose rows are asked for.
-
-    Yields:
-        (d, rank) V, (rank,) the mean row of M V and (n, rank) those of the nodes `ids`.
+    same for every graph and seed: the views are a function of the graph. Directions that together
+    hold at most NEGLIGIBLE of the energy |M q|^2 at the last depth are dropped (columns of 0).
+    The rows are the mean row (rank,) and those of the nodes `ids` (n, rank).
     """
     transposed: Any = x.t() if isinstance(x, Tensor) else x.transpose()
     d = _shape(x)[1]
@@ -91,38 +70,38 @@ def right_bases(
     q = start
     for depth, rounds in zip(DEPTHS, ROUNDS, strict=True):
 
-        def turned_back(half: Any, depth: int = depth) -> Tensor:
-            product: Tensor = transposed @ _smoothed(smooth, half, depth, depth == AVERAGED)
+        def multiply_back(half: Any, depth: int = depth) -> Tensor:
+            product: Tensor = transposed @ _smooth_columns(smooth, half, depth, depth == AVERAGED)
             return product
 
         def squared(part: Tensor, depth: int = depth) -> Tensor:
-            half = _projected(smooth, x, depth, depth == AVERAGED, part)
-            return turned_back(half, depth)
+            half = _project_part(smooth, x, depth, depth == AVERAGED, part)
+            return multiply_back(half, depth)
 
-        if depth == DEPTHS[1]:  # a node's own words are too far from smoothed ones to start from
+        if depth == DEPTHS[1]:  # own words are too far from smoothed ones to start from
             q = start
         if depth == DEPTHS[-1]:
-            rows = projected(smooth, x, q, depth, depth == AVERAGED)
-            values, vectors, _ = _main(rows)
-            kept = _kept(values)
-            if kept < q.shape[1]:
-                q = q @ vectors[:, :kept]
+            rows = project(smooth, x, q, depth, depth == AVERAGED)
+            values, vectors, _ = _principal(rows)
+            count = _num_significant(values)
+            if count < q.shape[1]:
+                q = q @ vectors[:, :count]
             elif isinstance(rows, Tensor):  # half of a round is done
-                q = torch.linalg.qr(_by_columns(turned_back, rows, d, x))[0]
+                q = torch.linalg.qr(_by_columns(multiply_back, rows, d, x))[0]
                 rounds -= 1
             del rows
         for _ in range(rounds):
             q = torch.linalg.qr(_by_columns(squared, q, d, x))[0]
-        rows = projected(smooth, x, q, depth, depth == AVERAGED)
-        _, vectors, mean = _main(rows)
+        rows = project(smooth, x, q, depth, depth == AVERAGED)
+        _, vectors, mean = _principal(rows)
         vectors = F.pad(vectors[:, :rank], (0, max(rank - q.shape[1], 0)))
         found = read_rows(rows, ids) @ vectors
         del rows  # never those of two depths at a time
         yield q @ vectors, mean @ vectors, found
 
 
-def _main(rows: Columns) -> tuple[Tensor, Tensor, Tensor]:
-    """Squared singular values, falling, right singular vectors and the mean of all rows."""
+def _principal(rows: Columns) -> tuple[Tensor, Tensor, Tensor]:
+    """Squared singular values, descending; right singular vectors; the mean row."""
     if isinstance(rows, SplitColumns):
         products, mean = rows.moments()
     else:
@@ -131,31 +110,28 @@ def _main(rows: Columns) -> tuple[Tensor, Tensor, Tensor]:
     return values.flip(0), vectors.flip(1).float(), mean
 
 
-def _kept(energy: Tensor) -> int:
-    """How many of the directions with so much energy, the first the most, are not negligible.
-
-    A multiple of MIN_COLUMNS, as they are multiplied so many at a time.
-    """
+def _num_significant(energy: Tensor) -> int:
+    """Number of directions whose descending energy is not negligible, a multiple of MIN_COLUMNS."""
     rest = energy.clamp_min(0).flip(0).cumsum(0).flip(0)  # of each direction and those after it
-    kept = int((rest > NEGLIGIBLE * rest[0]).sum())
-    return min(-(-max(kept, 1) // MIN_COLUMNS) * MIN_COLUMNS, len(energy))
+    count = int((rest > NEGLIGIBLE * rest[0]).sum())
+    return min(-(-max(count, 1) // MIN_COLUMNS) * MIN_COLUMNS, len(energy))
 
 
-def _projected(smooth: Smooth, x: Words, depth: int, averaged: bool, part: Tensor) -> Columns:
-    return _smoothed(smooth, x @ part, depth, averaged)
+def _project_part(smooth: Smooth, x: Words, depth: int, averaged: bool, part: Tensor) -> Columns:
+    return _smooth_columns(smooth, x @ part, depth, averaged)
 
 
 def _shape(x: Words) -> tuple[int, ...]:
     return (x.csr if isinstance(x, SparseMatrix) else x).shape
 
 
-def _smoothed(smooth: Any, columns: Any, depth: int, averaged: bool) -> Any:
+def _smooth_columns(smooth: Any, columns: Any, depth: int, averaged: bool) -> Any:
     """S^depth columns, or the mean of S^0 columns to S^depth columns."""
     total = columns
     for step in range(depth):
         columns = smooth @ columns
         if averaged and step and isinstance(total, Tensor):
-            total += columns  # of many nodes, memory that is asked for anew costs time
+            total += columns  # in place: allocating memory for many nodes costs time
         else:
             total = total + columns if averaged else columns
     if averaged and isinstance(total, Tensor):
@@ -163,14 +139,14 @@ def _smoothed(smooth: Any, columns: Any, depth: int, averaged: bool) -> Any:
     return total / (depth + 1) if averaged else total
 
 
-def _padded(size: int, rows: Tensor) -> Tensor:
+def _pad(size: int, rows: Tensor) -> Tensor:
     return F.pad(rows, (0, size))
 
 
 def _by_columns(
     work: Callable[[Tensor], Any], columns: Tensor, rows: int, x: Words, used: int | None = None
 ) -> Any:
-    """(rows, columns) what `work` makes of some columns at a time; of those after `used`, zeros."""
+    """(rows, columns) results of `work` on a few columns at a time; 0 after column `used`."""
     size = columns.shape[1]
     used = used or size
     if isinstance(x, SplitMatrix):
@@ -179,26 +155,26 @@ def _by_columns(
         found = [
             work(columns[:, at:end].contiguous()) for at, end in zip(starts, ends, strict=True)
         ]
-        made = join_columns(found)
-        return made if used == size else map_rows(partial(_padded, size - used), made)
-    made = torch.empty(rows, size, device=columns.device)
-    made[:, used:] = 0
-    many = MAX_COLUMNS
+        result = join_columns(found)
+        return result if used == size else map_rows(partial(_pad, size - used), result)
+    result = torch.empty(rows, size, device=columns.device)
+    result[:, used:] = 0
+    at_once = MAX_COLUMNS
     if isinstance(x, SparseMatrix):  # a dense product reads all of x for every few columns
         fit = CHUNK // (4 * x.csr.shape[0] * MIN_COLUMNS) * MIN_COLUMNS
-        many = min(max(fit, MIN_COLUMNS), MAX_COLUMNS)
-    places = made[:, :used].split(many, dim=1)  # type: ignore[no-untyped-call]
-    parts = columns[:, :used].split(many, dim=1)  # type: ignore[no-untyped-call]
+        at_once = min(max(fit, MIN_COLUMNS), MAX_COLUMNS)
+    places = result[:, :used].split(at_once, dim=1)  # type: ignore[no-untyped-call]
+    parts = columns[:, :used].split(at_once, dim=1)  # type: ignore[no-untyped-call]
 
     def fill(number: int) -> None:
         places[number].copy_(work(parts[number].contiguous()))
 
-    if isinstance(x, SparseMatrix):  # all that is done is done row by row
-        with threads_by_rows(x.nnz * many):
+    if isinstance(x, SparseMatrix):  # every operation is row by row
+        with threads_by_rows(x.nnz * at_once):
             for number in range(len(parts)):
                 fill(number)
-    else:  # sums of a dense product: each on one thread
+    else:  # each dense product on one thread
         on_threads(fill, range(len(parts)))
     if _shape(x)[0] > MANY_NODES:
         release_freed_memory()
-    return made
+    return result
