@@ -1,4 +1,4 @@
-"""Phase 1: labelled old nodes into a Model. Keeps no node and no label."""
+"""Phase 1: learn the labelled classes. The model keeps no node and no label."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ from nodenova.progress import FIT, Progress, no_progress, reporting_to
 from nodenova.settings import from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
-# Settings of the encoders that are trained: of their shape, and of training with what it is unless
-# told otherwise.
+# Settings of trained encoders: of their shape, and of training with defaults.
 SHAPE = ("hidden", "layers", "dropout", "heads", "input_dropout", "attention")
 TRAINING: dict[str, Any] = {
     "epochs": 200,
@@ -43,7 +42,7 @@ TRAINING: dict[str, Any] = {
     "head": "linear",
     "prototype_passes": 0,
 }
-LDA = tuple(each.name for each in fields(LDASettings))  # settings of every encoder
+LDA = tuple(each.name for each in fields(LDASettings))  # settings of all encoders
 HEADS: dict[str, Callable[[int, int], LinearHead | UnitLinearHead]] = {
     "linear": LinearHead,
     "cosine": UnitLinearHead.on_sphere,
@@ -63,31 +62,30 @@ def fit(
     """Learn the old classes: an encoder, a head, and statistics of each class (Eq. 9).
 
     `prism` computes its encoder and head in closed form. `gcn`, `gat` and `sage` are trained on the
-    labelled old nodes (Eq. 1) with a plain linear head. They end in the state that was best on the
-    old validation nodes (accuracy, then loss), and training stops when that has not improved for
+    labelled old nodes (Eq. 1) with a linear head. They end in the state that was best on the old
+    validation nodes (accuracy, then loss), and training stops when that has not improved for
     `patience` epochs; without validation nodes, or with early_stopping=False, it runs all epochs
     and ends in the last one.
 
     Args:
-        old: The graph, the labelled nodes and their classes: what `split` or `tasks_from_labels`
-            made.
+        old: Graph, labelled nodes and their classes, from `split` or `tasks_from_labels`.
         encoder: `prism`, `gcn`, `gat` or `sage`.
-        seed: The same seed on the same machine gives the same model, bit for bit.
+        seed: Random seed; the same seed on the same machine gives the same model, bit for bit.
         device: "auto", "cpu", "cuda", ….
-        threads: "auto" for all cores; the result does not depend on it.
+        threads: Number of threads, "auto" for all cores; the result does not depend on it.
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
-        **settings: Of every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
-            compared (see `Prism`). Of trained ones: hidden=16, layers=2, dropout=0.5,
+        **settings: For every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
+            compared (see `Prism`). For trained ones: hidden=16, layers=2, dropout=0.5,
             input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
             lr=0.01, weight_decay=5e-4, patience=100, early_stopping=True, head="linear" ("cosine"
-            trains a head on z/|z| at temperature 0.1), prototype_passes=0 (20 remembers classes
+            trains a head on z/|z| at temperature 0.1), prototype_passes=0 (20 estimates classes
             under dropout).
 
     Returns:
         A model of the old classes, for `discover`.
 
     Raises:
-        SettingError: An encoder or setting is unknown or impossible.
+        SettingError: If an encoder or setting is unknown or impossible.
 
     Examples:
         >>> import nodenova as nova
@@ -95,7 +93,7 @@ def fit(
         >>> nova.fit(old)
         Model(prism, 3 classes, 0 of them discovered)
     """
-    check_settings(encoder, settings)
+    check_fit_settings(encoder, settings)
     place = pick_device(device)
     closed_form = encoder_kind(encoder).closed_form
     lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
@@ -110,7 +108,7 @@ def _compute(
 ) -> Model:
     train, y = _tensors(old.train_ids, old.train_y, device)
     n = len(old.class_names)
-    # The nodes on which cells are found; what is fitted of the others is not kept.
+    # Nodes that cells are found on; z of the others is not kept.
     some = sample(old.graph.num_nodes, MAX_NODES, device)
     views, z = kind.fit_rows(old.graph, torch.cat([train, some]), device)
     g, z = views.whiten(z, y)
@@ -188,15 +186,7 @@ def _model(
 
 
 def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Settings of `fit` given as text, as on the command line.
-
-    Raises:
-        SettingError: A setting is unknown, or its text is no such value.
-
-    Examples:
-        >>> settings_from_text({"hidden": "64", "early_stopping": "false"})
-        {'hidden': 64, 'early_stopping': False}
-    """
+    """Parse settings of `fit`, as given on the command line."""
     shape = {each.name: each.default for each in fields(GNNSpec) if each.name in SHAPE}
     known = shape | TRAINING | asdict(LDASettings())
     for key in texts:
@@ -205,16 +195,8 @@ def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
     return {key: from_text(key, text, known[key]) for key, text in texts.items()}
 
 
-def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
-    """Raise, before anything is done, if `fit` would not take these settings for this encoder.
-
-    Args:
-        encoder: By name.
-        settings: As `fit` takes them.
-
-    Raises:
-        SettingError: An encoder or setting is unknown or impossible.
-    """
+def check_fit_settings(encoder: str, settings: Mapping[str, Any]) -> None:
+    """Raise a SettingError if `fit` would reject these settings for this encoder."""
     kind = encoder_kind(encoder)
     LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     own = {key: value for key, value in settings.items() if key not in LDA}
@@ -224,8 +206,8 @@ def check_settings(encoder: str, settings: Mapping[str, Any]) -> None:
     if not kind.trainable:
         if own:
             raise SettingError(
-                f"{', '.join(own)}: for encoders that are trained (gcn, gat, sage), "
-                f"and {encoder} is computed"
+                f"{', '.join(own)}: only for encoders that are trained, and {encoder} is computed: "
+                "use gcn, gat or sage"
             )
         return
     GNNSpec(encoder, **{key: value for key, value in own.items() if key in SHAPE})
@@ -244,9 +226,9 @@ def _tensors(ids: np.ndarray, y: np.ndarray, device: torch.device) -> tuple[Tens
 
 
 def _are_counts(graph: Graph) -> bool:
-    """Whether features are bags of words or others that are never negative.
+    """Whether features are never negative, as bags of words are.
 
-    Those are divided by their sum, as the paper does; others are left alone.
+    Those are divided by their sum, as in the paper; others are left alone.
     """
     values = graph.x if isinstance(graph.x, np.ndarray) else graph.x.data
     return bool((values >= 0).all())

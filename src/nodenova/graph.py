@@ -1,8 +1,7 @@
-"""What phase 2 is given: ids, and how many new classes to find. There is no field for a label.
+"""Graph, what every phase sees, and NewTask, what phase 2 is given. Neither has a field for a
+label.
 
-What a graph is made of, checked and put into one form: features, names, edges, their weights.
-
-The graph every phase sees: features, edges, names. There is no field for a label.
+The functions above check features, names, edges and weights, and bring them into one form.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from nodenova.errors import GraphError, SettingError
 
 Features: TypeAlias = "sp.csr_array | np.ndarray"
 
-# Above this share of non-zero entries a dense matrix product is the faster one.
-DENSE_FROM = 0.25
-MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of an edge: what float32 holds
+DENSE_FROM = 0.25  # share of non-zero entries above which dense products are faster
+MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of an edge: safe in float32
 
 
 def check_features(x: object, dense: bool | None, source: str) -> Features:
-    """(N, d) float32: a copy, dense or sparse."""
+    """(N, d) float32 copy of x, dense or sparse."""
     if sp.issparse(x):
         matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
         matrix.sum_duplicates()
@@ -51,12 +49,9 @@ def check_features(x: object, dense: bool | None, source: str) -> Features:
 
 
 def _numbers(convert: Callable[[], Any], source: str) -> Any:
-    """A copy as float32.
-
-    What the user brought stays as it was, and later changes to it do not reach the graph.
-    """
+    """The result of `convert`, a copy as float32; a GraphError if x is not numeric."""
     try:
-        # Too large a number becomes infinite, and is reported as such.
+        # Numbers that are too large become infinite, and are reported as such.
         with np.errstate(over="ignore"):
             return convert()
     except (TypeError, ValueError) as error:
@@ -77,7 +72,7 @@ def _first_not_finite(matrix: Features) -> str:
 
 
 def check_node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
-    """(N,) different names."""
+    """(N,) unique names; 0..N-1 if None."""
     if node_ids is None:
         return np.arange(n)
     names = np.asarray(node_ids)
@@ -94,8 +89,8 @@ def check_node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
     return names
 
 
-def check_edges(edge_index: object, n: int, names: np.ndarray, source: str) -> np.ndarray:
-    """(2, edges) numbers of nodes."""
+def check_edges(edge_index: object, n: int, source: str) -> np.ndarray:
+    """(2, edges) int64 node indices."""
     edges = np.asarray(edge_index)
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise GraphError(f"{source}: edge_index must have shape (2, edges), it has {edges.shape}")
@@ -112,25 +107,18 @@ def check_edges(edge_index: object, n: int, names: np.ndarray, source: str) -> n
     return edges
 
 
-def undirected(
+def make_undirected(
     edges: np.ndarray, n: int, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Every edge in both directions, once each, sorted, without self-loops; and what each weighs.
+    """Every edge in both directions, once each, sorted, without self-loops; and the weights.
 
-    Weights of the same edge are added, whichever direction it is given in. Where all edges are
-    given in both directions and weigh the same in either, each counts once: then these are the
-    entries of a symmetric matrix.
+    Weights of the same edge are added, in either direction. Where all edges come in both directions
+    with equal weights, they are the entries of a symmetric matrix, and each counts once.
 
-    Args:
-        edges: (2, edges) numbers of nodes.
-        n: How many nodes there are.
-        weight: (edges,) of each; None where all count alike.
-
-    Examples:
-        >>> undirected(np.array([[0, 1, 0], [1, 0, 2]]), 3, np.array([2.0, 3.0, 4.0]))[1].tolist()
-        [5.0, 4.0, 5.0, 4.0]
-        >>> undirected(np.array([[0, 1], [1, 0]]), 2, np.array([2.0, 2.0]))[1].tolist()
-        [2.0, 2.0]
+    >>> make_undirected(np.array([[0, 1, 0], [1, 0, 2]]), 3, np.array([2.0, 3.0, 4.0]))[1].tolist()
+    [5.0, 4.0, 5.0, 4.0]
+    >>> make_undirected(np.array([[0, 1], [1, 0]]), 2, np.array([2.0, 2.0]))[1].tolist()
+    [2.0, 2.0]
     """
     other = edges[0] != edges[1]
     a, b = edges[:, other]
@@ -138,11 +126,11 @@ def undirected(
         keys = np.unique(np.concatenate([a * n + b, b * n + a]))
         return np.stack([keys // n, keys % n]), None
     one_way, place = np.unique(a * n + b, return_inverse=True)
-    given = np.bincount(place, weights=weight[other], minlength=len(one_way))
+    one_way_weight = np.bincount(place, weights=weight[other], minlength=len(one_way))
     back = one_way % n * n + one_way // n
     keys, place = np.unique(np.concatenate([one_way, back]), return_inverse=True)
-    total = np.bincount(place, weights=np.concatenate([given, given]), minlength=len(keys))
-    is_symmetric = len(keys) == len(one_way) and (total == 2 * given).all()
+    total = np.bincount(place, weights=np.tile(one_way_weight, 2), minlength=len(keys))
+    is_symmetric = len(keys) == len(one_way) and (total == 2 * one_way_weight).all()
     return np.stack([keys // n, keys % n]), (total / (2 if is_symmetric else 1)).astype(np.float32)
 
 
@@ -180,7 +168,7 @@ def check_vectors(vectors: object, n: int, source: str) -> np.ndarray | None:
         raise GraphError(f"{source}: vectors are not a table of numbers ({error})") from error
     if found.ndim != 2 or found.shape[0] != n or not found.shape[1]:
         raise GraphError(
-            f"{source}: vectors have shape {found.shape}, but there are {n} nodes: a row for each"
+            f"{source}: vectors have shape {found.shape}, but {n} nodes need one row each"
         )
     bad = ~np.isfinite(found).all(axis=1)
     if bad.any():
@@ -194,19 +182,19 @@ Built = TypeVar("Built")
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with node features.
+    """An undirected graph with node features. There is no field for a label.
 
-    Build one with `Graph.of`, which checks what it is given. There is no field for a label.
+    Build one with `Graph.of`, which checks its input.
 
     Attributes:
-        x: (N, d) float32, a CSR array when sparse and a plain array when dense.
+        x: (N, d) float32 features, a CSR array when sparse and a plain array when dense.
         edge_index: (2, E) int64, every edge in both directions, once each, no self-loops, sorted.
-        node_ids: (N,) names of the nodes as the user knows them.
+        node_ids: (N,) names of the nodes in the user's data.
         feature_names: d names, or None.
         edge_weight: (E,) float32 positive weights of `edge_index`, the same in both directions;
-            None where all edges count alike. How they count: `nodenova.nn.sparse`.
-        vectors: (N, k) float32, what a language model makes of the texts of the nodes, beside
-            their words in x; None where there are none.
+            None for an unweighted graph. How they count: `nodenova.nn.sparse`.
+        vectors: (N, k) float32 vectors of the texts of the nodes, by a language model, beside their
+            words in x; None without them.
         recipe: How the columns of a table became x, as JSON values, for models to keep; None where
             x did not come from a table, or was changed since.
 
@@ -223,7 +211,7 @@ class Graph:
     edge_weight: np.ndarray | None = None
     vectors: np.ndarray | None = None
     recipe: Mapping[str, Any] | None = None
-    is_mapped: ClassVar[bool] = False  # arrays are on disk, as those of a graph folder are
+    is_mapped: ClassVar[bool] = False  # arrays are on disk, as in a graph folder
 
     @classmethod
     def of(
@@ -238,7 +226,7 @@ class Graph:
         edge_weight: object = None,
         vectors: object = None,
     ) -> Graph:
-        """Check features and edges, and put them into the one form everything else relies on.
+        """Check features and edges, and bring them into the one form that everything relies on.
 
         Edges are made undirected: both directions are stored, duplicates and self-loops are
         dropped.
@@ -246,17 +234,17 @@ class Graph:
         Args:
             x: (N, d) numbers, an array or a SciPy sparse matrix. It is copied.
             edge_index: (2, edges) whole numbers 0..N-1.
-            node_ids: (N,) different names; 0..N-1 unless given.
+            node_ids: (N,) unique names; 0..N-1 by default.
             feature_names: d names.
-            dense: Keeps the features in that form; without it, their share of non-zero entries
+            dense: Whether features are stored dense; by default their share of non-zero entries
                 decides.
-            source: What error messages call the input, usually the file's name.
-            edge_weight: (edges,) positive numbers. Those of the same edge are added; a symmetric
-                matrix, which gives every edge in both directions, is taken as it is.
-            vectors: (N, k) numbers, a row for each node.
+            source: Name of the input in error messages, usually the file's name.
+            edge_weight: (edges,) positive numbers. Weights of the same edge are added; a symmetric
+                matrix, which has every edge in both directions, is used as it is.
+            vectors: (N, k) numbers, one row per node.
 
         Raises:
-            GraphError: Something of it is not as described; the sentence says what and where.
+            GraphError: If an input is not as described; the message names it and the place.
 
         Examples:
             >>> graph = Graph.of([[1, 0], [0, 1]], [[0], [1]], node_ids=["a", "b"])
@@ -269,23 +257,23 @@ class Graph:
         words = None if feature_names is None else tuple(str(name) for name in feature_names)
         if words is not None and len(words) != d:
             raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
-        given = check_edges(edge_index, n, names, source)
-        edges, weight = undirected(given, n, check_edge_weights(edge_weight, given, source))
+        ends = check_edges(edge_index, n, source)
+        edges, weight = make_undirected(ends, n, check_edge_weights(edge_weight, ends, source))
         return cls(features, edges, names, words, weight, check_vectors(vectors, n, source))
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Number of nodes N."""
         return int(self.x.shape[0])
 
     @property
     def num_features(self) -> int:
-        """d."""
+        """Number of features d."""
         return int(self.x.shape[1])
 
     @property
     def num_edges(self) -> int:
-        """E: each undirected edge counted in both directions (PyTorch Geometric's convention)."""
+        """Number of edges E, each counted in both directions (PyTorch Geometric's convention)."""
         return int(self.edge_index.shape[1])
 
     @cached_property
@@ -297,27 +285,27 @@ class Graph:
 
     @cached_property
     def cache(self) -> dict[object, Any]:
-        """What was computed from this graph, by key: operators, totals, where its rows are.
+        """Results computed from this graph, by key: operators, totals, the split of its rows.
 
-        It is not part of the graph's value: no copy of the graph takes it along.
+        It is not part of the graph's value: no copy of the graph has it.
         """
         return {}
 
     def cached(self, key: object, build: Callable[[], Built]) -> Built:
-        """What `build` returns, called when `key` is first asked for and kept in `cache`."""
+        """Return the result of `build`, which is called once per key and kept in `cache`."""
         if key not in self.cache:
             self.cache[key] = build()
         built: Built = self.cache[key]
         return built
 
     def numbers_of(self, node_ids: Iterable[object]) -> np.ndarray:
-        """(n,) the numbers of nodes that are named.
+        """Return (n,) indices of the named nodes.
 
         Args:
             node_ids: Names of nodes, as numbers or as texts.
 
         Raises:
-            GraphError: There is no node of such a name.
+            GraphError: If there is no such node.
 
         Examples:
             >>> Graph.of([[1], [2]], [[0], [1]], node_ids=["a", "b"]).numbers_of(["b"]).tolist()
@@ -325,27 +313,27 @@ class Graph:
         """
         names = self.node_ids.tolist()
         place = self.cached("places of names", lambda: {str(n): i for i, n in enumerate(names)})
-        asked = [str(name) for name in node_ids]
-        unknown = [name for name in asked if name not in place]
+        wanted = [str(name) for name in node_ids]
+        unknown = [name for name in wanted if name not in place]
         if unknown:
             more = f", nor {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
             raise GraphError(f"the graph has no node {unknown[0]!r}{more}")
-        return np.array([place[name] for name in asked], dtype=np.int64)
+        return np.array([place[name] for name in wanted], dtype=np.int64)
 
     def with_features(self, x: Features, feature_names: Sequence[str] | None) -> Graph:
-        """The same nodes and edges with other features."""
+        """Return the same nodes and edges with other features."""
         names = None if feature_names is None else tuple(feature_names)
         return self._with(x=x, feature_names=names, recipe=None)
 
     def with_vectors(self, vectors: object, source: str = "vectors") -> Graph:
-        """The same graph with vectors of the texts of its nodes.
+        """Return the same graph with vectors of the texts of its nodes.
 
         Args:
-            vectors: (N, k) numbers, a row for each node.
-            source: What error messages call them.
+            vectors: (N, k) numbers, one row per node.
+            source: Name of the vectors in error messages.
 
         Raises:
-            GraphError: They are something else.
+            GraphError: If they are something else.
 
         Examples:
             >>> Graph.of([[1, 0], [0, 1]], [[0], [1]]).with_vectors([[0.5], [0.1]])
@@ -357,14 +345,14 @@ class Graph:
         return replace(self, **parts)
 
     def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
-        """(size,) an array for what is derived from the graph, where the graph itself is."""
+        """Return an uninitialized (size,) array for derived values: on disk if the graph is."""
         return np.empty(size, dtype=dtype)
 
     def subgraph(self, ids: np.ndarray) -> Graph:
-        """The induced subgraph of some nodes, renumbered 0..len(ids)-1.
+        """Return the induced subgraph of some nodes, renumbered 0..len(ids)-1.
 
         Args:
-            ids: (n,) numbers of nodes, ascending.
+            ids: (n,) node indices, ascending.
 
         Examples:
             >>> Graph.of([[1], [2], [3]], [[0, 1], [1, 2]]).subgraph(np.array([0, 1]))
@@ -373,24 +361,23 @@ class Graph:
         new_number = np.full(self.num_nodes, -1, dtype=np.int64)
         new_number[ids] = np.arange(len(ids))
         edges = new_number[self.edge_index]
-        kept = (edges >= 0).all(axis=0)
-        weight = None if self.edge_weight is None else self.edge_weight[kept]
+        inside = (edges >= 0).all(axis=0)
+        weight = None if self.edge_weight is None else self.edge_weight[inside]
         vectors = None if self.vectors is None else self.vectors[ids]
         names = (self.node_ids[ids], self.feature_names)
-        return Graph(self.x[ids], edges[:, kept], *names, weight, vectors)
+        return Graph(self.x[ids], edges[:, inside], *names, weight, vectors)
 
     def aligned(self, feature_names: Sequence[str]) -> tuple[Graph, int, int]:
-        """The same graph with other features, in a given order: those a model knows.
+        """Return the graph with the features of these names, in this order, missing ones zero.
 
         Args:
-            feature_names: By which features are matched.
+            feature_names: Names by which features are matched.
 
         Returns:
-            The graph; how many of its own features are not among them, and are left out; how many
-            of them it lacks, which are zero.
+            The graph; the number of its own features that were dropped; the number of missing ones.
 
         Raises:
-            GraphError: This graph's features have no names.
+            GraphError: If this graph's features have no names.
         """
         if self.feature_names is None:
             raise GraphError(
@@ -407,18 +394,16 @@ class Graph:
         return graph, self.num_features - len(there), len(feature_names) - len(there)
 
     def k_hop_subgraph(self, ids: np.ndarray, hops: int) -> tuple[Graph, np.ndarray]:
-        """The k-hop subgraph: all nodes within `hops` steps of `ids`, and where `ids` are in it.
+        """Return the subgraph of all nodes within `hops` hops of `ids`, and (n,) the indices of
+        `ids` in it.
 
-        With one hop more than an encoder has layers, its z at `ids` is that of the whole graph:
-        every node that speaks in it has all its neighbors here, hence its true degree.
+        With one hop more than an encoder has layers, z at `ids` is that of the whole graph: all
+        nodes that count have all their neighbors, hence their true degree. If everything is
+        reached, it is this graph itself.
 
         Args:
-            ids: (n,) numbers of nodes, ascending.
-            hops: How many steps.
-
-        Returns:
-            The subgraph, and (n,) numbers of `ids` in it. If everything is reached, it is this
-            graph itself.
+            ids: (n,) node indices, ascending.
+            hops: Number of hops.
 
         Examples:
             >>> path = Graph.of([[1], [2], [3], [4]], [[0, 1, 2], [1, 2, 3]])
@@ -451,16 +436,14 @@ class NewTask:
     """Unlabelled nodes among which new classes are to be found: all that phase 2 is given.
 
     Attributes:
-        graph: What phase 2 may see.
-        ids: (n,) node numbers, strictly ascending: an order by class would be a leak.
-        num_new: How many new classes to find among them; None for as many as there seem to be,
-            which may be none.
-        mixed: Whether nodes may be of known classes too, and nothing tells which. Otherwise all of
-            them are new.
+        graph: Graph that phase 2 may see.
+        ids: (n,) node indices, strictly ascending: an order by class would be a leak.
+        num_new: Number of new classes to find; None to estimate it, which may give none.
+        mixed: Whether the nodes may belong to known classes too. Otherwise all of them are new.
 
     Raises:
-        SettingError: `num_new` is below 1.
-        GraphError: The ids are not ascending, not in the graph, or fewer than `num_new`.
+        SettingError: If `num_new` is below 1.
+        GraphError: If the ids are not ascending, not in the graph, or fewer than `num_new`.
 
     Examples:
         >>> import nodenova as nova
@@ -487,7 +470,7 @@ class NewTask:
         least = self.num_new or 1
         if ids.ndim != 1 or len(ids) < least:
             raise GraphError(
-                f"{least} new classes need at least as many unlabelled nodes, there are {ids.size}"
+                f"{least} new classes need at least {least} unlabelled nodes, there are {ids.size}"
             )
         if (np.diff(ids) <= 0).any():
             raise GraphError("the ids of the new nodes must be strictly ascending")
@@ -499,7 +482,7 @@ class NewTask:
 
     @property
     def number(self) -> int:
-        """How many new classes to find, for methods: by the time they are called it is known."""
+        """Number of new classes, for methods: it is always known when they are called."""
         if self.num_new is None:
             raise SettingError("num_new must be a number here: count_new(model, task) estimates it")
         return self.num_new

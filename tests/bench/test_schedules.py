@@ -23,7 +23,7 @@ from nodenova.bench.schedules import (
     scheduled,
 )
 from nodenova.errors import SettingError
-from nodenova.fitting import check_settings
+from nodenova.fitting import check_fit_settings
 
 # (hidden, epochs of phase 1, epochs of phase 2) of the released configuration files;
 # GraphSAGE goes by GCN's.
@@ -67,7 +67,7 @@ def test_the_released_schedule_by_dataset_and_encoder(
     assert scheduled(asked.method, dataset, encoder, "released") == ALL_METHODS[
         "sword_as_released"
     ](epochs=second)
-    check_settings(encoder, fit_settings(asked))  # and `fit` takes them
+    check_fit_settings(encoder, fit_settings(asked))  # and `fit` takes them
 
 
 def test_there_is_a_released_schedule_for_these_and_no_others() -> None:

@@ -147,5 +147,5 @@ def test_encoders_that_do_not_hear_weights_or_vectors_say_so(tmp_path: Path) -> 
         "discover", *tables, *asked, "--encoder", "gat", "--method", "frozen_kmeans", "--all-new",
         "--num-new", 2, "--out", tmp_path / "run",
     )  # fmt: skip
-    assert "note: gat does not use weights of edges: all count alike" in said
+    assert "note: gat does not use edge weights" in said
     assert "note: gat does not use vectors of texts" in said

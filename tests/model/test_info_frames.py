@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -48,6 +46,9 @@ def test_classes_as_a_table_of_the_library_that_is_asked_for() -> None:
 
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "polars", None)
+    def fail(*_: object, **__: object) -> None:
+        raise ImportError("polars")
+
+    monkeypatch.setattr("narwhals.from_dict", fail)
     with pytest.raises(SettingError, match="needs polars: pip install polars"):
         ClassInfos().to_frame("polars")

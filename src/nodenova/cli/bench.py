@@ -353,7 +353,7 @@ def bench(
         from nodenova.bench.worker import Source
         from nodenova.data.splits import SETTINGS
         from nodenova.encoders.registry import encoder_kind
-        from nodenova.fitting import check_settings, settings_from_text
+        from nodenova.fitting import check_fit_settings, settings_from_text
 
     source = Source(None if data_root is None else str(data_root), split)
     file = RowFile(folder / "rows.jsonl")
@@ -395,7 +395,7 @@ def bench(
             raise SettingError(
                 f"--encoders takes gcn, gat and sage; methods that prefer {name} run on it anyway"
             )
-        check_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
+        check_fit_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
     chosen_data = [
         _dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)
     ]

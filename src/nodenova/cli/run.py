@@ -229,10 +229,10 @@ def check_run_place(folder: Path, asked: Mapping[str, object], overwrite: bool) 
 def _check(labelled: LabelledGraph, plan: Plan) -> None:
     """Everything that can be wrong with a plan is found before anything is written."""
     from nodenova.data.splits import split
-    from nodenova.fitting import check_settings
+    from nodenova.fitting import check_fit_settings
     from nodenova.nn.seeding import pick_device
 
-    check_settings(plan.encoder, dict(plan.fit_settings))
+    check_fit_settings(plan.encoder, dict(plan.fit_settings))
     pick_device(plan.device)
     split(
         labelled, plan.old, num_new=plan.num_new, setting=plan.visibility, per_class=plan.per_class

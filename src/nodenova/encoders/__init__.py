@@ -1,3 +1,3 @@
 """Encoders g: Graph -> z."""
 
-ENCODER_NAMES = ("prism", "gcn", "gat", "sage")  # known without importing PyTorch; see `registry`
+ENCODER_NAMES = ("prism", "gcn", "gat", "sage")  # known without importing PyTorch

@@ -2,8 +2,7 @@
 
 PyTorch Geometric's layers hold the parameters; the products run on `nn.sparse` and `nn.attention`.
 Each `*_layer` function computes what the layer's own `forward` computes (tests/encoders/test_gnn.py
-holds the two against each other), from operators that are built once per graph instead of once per
-call.
+compares the two), from operators that are built once per graph instead of once per call.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ def sage_layer(
     conv: SAGEConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
 ) -> Tensor:
     """mean_j(x_j) W_l + b + x W_r (Hamilton et al. 2017, mean aggregator)."""
-    # Projecting first and averaging afterwards is the same by linearity, and d0 / hidden times
-    # cheaper.
+    # Projecting before averaging is the same by linearity, and d0 / hidden times cheaper.
     neighbors = mean_operator(graph, device) @ _times(x, conv.lin_l.weight)
     return neighbors + conv.lin_l.bias + _times(x, conv.lin_r.weight)
 
@@ -58,7 +56,7 @@ def gat_layer(
 def gatv2_layer(
     conv: GATv2Conv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
 ) -> Tensor:
-    """The same with the score of Brody et al. 2022: each node may rank neighbors in its own way."""
+    """The same with the score of Brody et al. 2022: each node may rank neighbors its own way."""
     source, target = gatv2_ends(conv, x)
     edges = edge_segments(graph, device)
     score = score_v2(edges, source, target, conv.att[0], conv.negative_slope)
@@ -66,11 +64,7 @@ def gatv2_layer(
 
 
 def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tensor]:
-    """W_l x and W_r x: what a node is as the source and as the target of an edge.
-
-    Returns:
-        (heads, N, size) each.
-    """
+    """W_l x and W_r x, (heads, N, size) each: a node as the source and as the target of an edge."""
     source, target = (
         _heads_first(_times(x, lin.weight) + lin.bias, conv.heads).contiguous()
         for lin in (conv.lin_l, conv.lin_r)
@@ -88,14 +82,14 @@ def _heads_first(h: Tensor, heads: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How one encoder family is made and run.
+class LayerKind:
+    """How one encoder family is built and run.
 
     Attributes:
         make: (inputs, outputs, heads) -> layer.
         layer: (layer, x, graph, device) -> (N, outputs), as PyTorch Geometric's `forward`.
-        activation: Between layers.
-        many_heads: Whether inner layers have heads side by side.
+        activation: Activation between layers.
+        many_heads: Whether inner layers have several heads.
     """
 
     make: Callable[[int, int, int], nn.Module]
@@ -105,20 +99,20 @@ class Kind:
 
 
 def _conv(name: str, inputs: int, outputs: int, **settings: Any) -> nn.Module:
-    """A layer of PyTorch Geometric, which takes seconds to import: Prism does not wait for it."""
+    """A layer of PyTorch Geometric, imported here because that takes seconds, which Prism saves."""
     import torch_geometric.nn
 
     return getattr(torch_geometric.nn, name)(inputs, outputs, **settings)
 
 
-LAYERS: dict[str, Kind] = {
-    "gcn": Kind(lambda i, o, _: _conv("GCNConv", i, o), gcn_layer, F.relu),
-    "gat": Kind(
+LAYERS: dict[str, LayerKind] = {
+    "gcn": LayerKind(lambda i, o, _: _conv("GCNConv", i, o), gcn_layer, F.relu),
+    "gat": LayerKind(
         lambda i, o, heads: _conv("GATConv", i, o, heads=heads), gat_layer, F.elu, many_heads=True
     ),
-    "sage": Kind(lambda i, o, _: _conv("SAGEConv", i, o), sage_layer, F.relu),
+    "sage": LayerKind(lambda i, o, _: _conv("SAGEConv", i, o), sage_layer, F.relu),
 }
-GAT_V2 = Kind(
+GAT_V2 = LayerKind(
     lambda i, o, heads: _conv("GATv2Conv", i, o, heads=heads), gatv2_layer, F.elu, many_heads=True
 )
 ATTENTION = ("v1", "v2")
@@ -130,21 +124,14 @@ class GNNSpec:
 
     Attributes:
         name: `gcn`, `gat` or `sage`.
-        num_features: Columns of a graph's x.
+        num_features: Number of columns of a graph's x.
         hidden: Size of z; GAT's inner layers have `heads` times as much.
-        layers: How many.
-        dropout: Between layers.
-        heads: Of attention. GAT only.
+        layers: Number of layers.
+        dropout: Dropout between layers.
+        heads: Number of attention heads. GAT only.
         row_normalize: Whether a node's features are divided by their sum.
         input_dropout: Dropout of the features.
         attention: `v1`, Velickovic et al. 2018, or `v2`, Brody et al. 2022. GAT only.
-
-    Raises:
-        SettingError: A name is unknown or a number is impossible.
-
-    Examples:
-        >>> GNNSpec("gcn", num_features=100, layers=3).receptive_field
-        3
     """
 
     name: str = "gcn"
@@ -176,32 +163,32 @@ class GNNSpec:
             raise SettingError(f"attention is a setting of gat, the encoder is {self.name}")
 
     @property
-    def kind(self) -> Kind:
-        """How its layers are made and run."""
+    def kind(self) -> LayerKind:
+        """How its layers are built and run."""
         return GAT_V2 if self.attention == "v2" else LAYERS[self.name]
 
     @property
     def trainable(self) -> bool:
-        """By gradient descent."""
+        """Whether it is trained: always."""
         return True
 
     @property
     def receptive_field(self) -> int:
-        """A layer takes one step."""
+        """One hop per layer."""
         return self.layers
 
     @property
     def multirank(self) -> MultiRank:
-        """z is one view, of its full size."""
+        """z as one view, at its full size."""
         return MultiRank.whole(self.hidden)
 
     @property
     def is_random(self) -> bool:
-        """Whether z differs from pass to pass in training."""
+        """Whether z differs between passes in training."""
         return (self.dropout > 0 and self.layers > 1) or self.input_dropout > 0
 
     def as_settings(self) -> dict[str, object]:
-        """The settings that matter for this kind of encoder."""
+        """The settings that this kind of encoder uses."""
         settings = asdict(self)
         del settings["name"], settings["num_features"]
         if not LAYERS[self.name].many_heads:
@@ -210,13 +197,7 @@ class GNNSpec:
 
 
 class GNN(Encoder):
-    """g: Graph -> z of shape (N, hidden).
-
-    Dropout between layers (and of the features), no activation after the last.
-
-    Args:
-        spec: Its shape.
-    """
+    """g: Graph -> z of shape (N, hidden), with dropout and activations between layers."""
 
     spec: GNNSpec
 

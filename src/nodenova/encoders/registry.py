@@ -1,4 +1,4 @@
-"""Which encoders there are."""
+"""Encoders by name: how they are built and get their weights."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nodenova.nn.encoder import Encoder
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """How an encoder of a name is built empty, and how it gets its weights.
+    """How an encoder is built, and how it gets its weights.
 
     Attributes:
-        build: An empty one, from the fields of its spec.
-        closed_form: Whose `fit` computes it; None: trained by gradient descent.
-        hears: What of a graph it uses beside features and edges.
+        build: Builds an empty one from the fields of its spec.
+        closed_form: Class whose `fit` computes it; None if it is trained.
+        uses: What it uses of a graph beside features and edges.
     """
 
     build: Callable[[Mapping[str, Any]], Encoder]
     closed_form: type[PrismEncoder] | None = None
-    hears: tuple[str, ...] = ("edge_weight",)
+    uses: tuple[str, ...] = ("edge_weight",)
 
     @property
     def trainable(self) -> bool:
@@ -38,7 +38,7 @@ def _prism(spec: Mapping[str, Any]) -> Encoder:
 
 
 def _gnn(spec: Mapping[str, Any]) -> Encoder:
-    # As the first models have it.
+    # The first models have the British spelling.
     saved = {"row_normalize" if name == "row_normalise" else name: spec[name] for name in spec}
     return GNN(GNNSpec(**saved))
 
@@ -46,56 +46,28 @@ def _gnn(spec: Mapping[str, Any]) -> Encoder:
 ENCODERS: dict[str, EncoderKind] = {
     "prism": EncoderKind(_prism, PrismEncoder, ("edge_weight", "vectors")),
     **{name: EncoderKind(_gnn) for name in LAYERS},
-    "gat": EncoderKind(_gnn, hears=()),  # attention decides among neighbors, whatever edges weigh
+    "gat": EncoderKind(_gnn, uses=()),  # attention weighs the neighbors
 }
 
 
 def encoder_kind(name: str) -> EncoderKind:
-    """The kind of a name.
-
-    Raises:
-        SettingError: There is none of this name; the known ones are listed.
-
-    Examples:
-        >>> encoder_kind("prism").trainable, encoder_kind("gcn").trainable
-        (False, True)
-    """
+    """The kind of a name; a SettingError lists the known names."""
     if name not in ENCODERS:
         raise one_of("encoder", name, ENCODERS)
     return ENCODERS[name]
 
 
 def unused_edge_weights(name: str, graph: Graph) -> tuple[str, ...]:
-    """What an encoder does not use of a graph, a sentence each.
-
-    Args:
-        name: Of the encoder.
-        graph: Which it is to encode.
-
-    Examples:
-        >>> unused_edge_weights("gat", Graph.of([[1], [2]], [[0], [1]], edge_weight=[3.0]))
-        ('gat does not use weights of edges: all count alike',)
-    """
-    said = {
-        "edge_weight": "weights of edges: all count alike",
-        "vectors": "vectors of texts: words and other features alone count",
+    """One sentence on each part of a graph that an encoder does not use."""
+    descriptions = {
+        "edge_weight": "edge weights: all edges count equally",
+        "vectors": "vectors of texts: only words and other features count",
     }
-    hears = encoder_kind(name).hears
-    unused = [part for part in said if part not in hears and getattr(graph, part) is not None]
-    return tuple(f"{name} does not use {said[part]}" for part in unused)
+    uses = encoder_kind(name).uses
+    there = [part for part in descriptions if getattr(graph, part) is not None]
+    return tuple(f"{name} does not use {descriptions[part]}" for part in there if part not in uses)
 
 
 def build_encoder(spec: Mapping[str, Any]) -> Encoder:
-    """An empty encoder of a saved kind and shape.
-
-    Args:
-        spec: The fields of its spec, `name` among them.
-
-    Raises:
-        SettingError: No encoder has this name.
-
-    Examples:
-        >>> build_encoder({"name": "sage", "num_features": 100, "hidden": 8}).spec.hidden
-        8
-    """
+    """An empty encoder from the fields of its saved spec, `name` among them."""
     return encoder_kind(spec["name"]).build(spec)

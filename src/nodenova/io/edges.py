@@ -16,7 +16,7 @@ import numpy as np
 from nodenova.data.labels import UNKNOWN
 from nodenova.display import plural
 from nodenova.errors import GraphError
-from nodenova.graph import undirected
+from nodenova.graph import make_undirected
 from nodenova.io.column_guessing import (
     SOURCE_NAMES,
     TARGET_NAMES,
@@ -75,7 +75,7 @@ def combine_types(
     chosen = [kind for kind in types if shares is None or kind.name in shares]
     parts = []
     for kind in chosen:
-        ends, weight = undirected(kind.ends, n, kind.weight)
+        ends, weight = make_undirected(kind.ends, n, kind.weight)
         a = np.ones(ends.shape[1]) if weight is None else weight / weight.mean(dtype=np.float64)
         parts.append((ends, a, np.bincount(ends[0], weights=a, minlength=n)))
     total = np.sum([d for _, _, d in parts], axis=0)

@@ -513,7 +513,7 @@ def _with_merge_split(infos: Sequence[ClassInfo], merge_split: MergeSplit) -> li
 def _medoids(
     graph: Graph, mine: np.ndarray, sure: np.ndarray, cosine: np.ndarray, count: int
 ) -> np.ndarray:
-    """Indices of unlinked nodes with the highest cosine among the surer half of `mine`, best first."""
+    """Unlinked nodes with the highest cosine among the surer half of `mine`, best first."""
     if not len(mine):
         return mine
     surer = sure[mine] >= np.median(sure[mine])

@@ -175,7 +175,7 @@ def _some(mine: np.ndarray, most: int) -> np.ndarray:
 
 
 def _halve(model: Model, z: np.ndarray, class_id: int) -> np.ndarray | None:
-    """(n,) 0 or 1: two parts of the nodes of a class, as a split finds them; None for a tiny part."""
+    """(n,) 0 or 1: two parts of a class, as a split finds them; None for a tiny part."""
     multirank, known = model.frozen_encoder().spec.multirank, model.memory.classes
     rows = torch.from_numpy(z).to(model.device)
     u = scaled_features(multirank, rows, model.num_columns + 2, known.view_scale, model.lda)

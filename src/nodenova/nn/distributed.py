@@ -177,7 +177,7 @@ def map_rows(function: Callable[[Tensor], Tensor], columns: Columns) -> Columns:
 
 
 def centered_moments(columns: Columns) -> tuple[Tensor, Tensor]:
-    """(c,) mean of all rows and (c, c) sum of r' r over the centered rows r, in double precision."""
+    """(c,) mean of all rows and (c, c) sum of r' r over centered rows r, in double precision."""
     if isinstance(columns, Tensor):
         mean = columns.mean(dim=0)
         return mean, _centered_gram(mean, None, columns)

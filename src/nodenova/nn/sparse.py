@@ -68,7 +68,7 @@ class BlockMatrix:
 
     @classmethod
     def of_transpose(cls, matrix: sp.csr_array, device: torch.device, empty: Empty) -> BlockMatrix:
-        """The transpose (n, m) of a matrix (m, n), as blocks of columns in arrays made by `empty`."""
+        """The transpose (n, m) of a matrix (m, n), as blocks of columns."""
         m, n = matrix.shape
         width = -(-m // num_transposed(matrix))
         indices, data = empty(matrix.nnz, np.int32), empty(matrix.nnz, np.float32)

@@ -83,7 +83,8 @@ def build_suggestions(
         return Suggestions((), (), wrong, none, none_share)
     ids = [c.id for c in model.classes]
     pairs = np.argwhere(np.triu(np.nan_to_num(merge_split.together)) >= MIN_SAME).tolist()
-    merges = [MergeSuggestion((ids[a], ids[b]), float(merge_split.together[a, b])) for a, b in pairs]
+    same = merge_split.together
+    merges = [MergeSuggestion((ids[a], ids[b]), float(same[a, b])) for a, b in pairs]
     twos = np.flatnonzero(np.nan_to_num(merge_split.two) >= MIN_TWO).tolist()
     splits = [SplitSuggestion(ids[c], float(merge_split.two[c])) for c in twos]
     return Suggestions(
