@@ -22,106 +22,53 @@ if TYPE_CHECKING:
     from nodenova.io.recipe import TableEncoder
 
 
-def _option(
-    kind: Any, flag: str, text: str, panel: str = INPUT, metavar: str | None = None
-) -> object:
-    return Annotated[kind, typer.Option(flag, rich_help_panel=panel, help=text, metavar=metavar)]
-
-
 PATH, TEXT = Path | None, str | None
-OPTIONS: dict[str, Any] = {
-    "graph": _option(
-        PATH,
-        "--graph",
-        "One file or folder with the whole graph: npz, GraphML, GML, an edge list, a folder with "
-        "nodes.* and edges.*, or a folder written by `nodenova prepare`.",
-    ),
-    "nodes": _option(
-        PATH, "--nodes", "Table of nodes: CSV, TSV, JSON lines (gzipped or not) or Parquet."
-    ),
-    "edges": _option(
-        PATH, "--edges", "Table of edges: the same kinds of file, or an edge list."
-    ),
-    "id_column": _option(
-        TEXT, "--id-column", "Column with the node ids (default: id, or the first column)."
-    ),
-    "label_column": _option(
-        TEXT,
-        "--label-column",
-        "Column with the classes; an empty cell means unlabelled (default: label).",
-    ),
-    "text_columns": _option(
-        list[str] | None, "--text-column", "A column whose words are features. Repeatable."
-    ),
-    "features": _option(
-        TEXT,
-        "--features",
-        "Columns to use as features: a,b,c (default: all informative columns).",
-    ),
-    "new_nodes": _option(
-        PATH,
-        "--new-nodes",
-        "File with the ids of the nodes of unknown classes, one id per line "
-        "(default: not known).",
-        FINDING,
-    ),
-    "new_column": _option(
-        TEXT, "--new-column", "Or a yes/no column that marks these nodes.", FINDING
-    ),
-    "source_column": _option(
-        TEXT,
-        "--source-column",
-        "Column with one end of an edge (default: source, or the first column).",
-    ),
-    "target_column": _option(
-        TEXT, "--target-column", "Column with the other end (default: target, or the second)."
-    ),
-    "weight_column": _option(
-        TEXT,
-        "--weight-column",
-        "Column with edge weights; neighbors are weighted by it (see --weights).",
-    ),
-    "min_weight": _option(
-        float | None, "--min-weight", "Drop edges with a weight below this."
-    ),
-    "weights": _option(
-        TEXT,
-        "--weights",
-        "count: neighbors are weighted. filter: weights only decide which edges to drop "
-        "(default: count).",
-        metavar="count|filter",
-    ),
-    "edge_type_column": _option(
-        TEXT,
-        "--edge-type-column",
-        "Column with edge types; each node weighs its edge types equally.",
-    ),
-    "edge_types": _option(
-        TEXT,
-        "--edge-types",
-        "Edge types to use, with optional weights: cites,writes=0.5 (default: all).",
-    ),
-    "drop_unknown_edges": _option(
-        bool,
-        "--drop-unknown-edges",
-        "Drop edges to nodes that are not in the table of nodes (default: error).",
-    ),
-    "delimiter": _option(
-        TEXT,
-        "--delimiter",
-        "comma, tab, semicolon, pipe or any character (default: detected).",
-    ),
-    "encoding": _option(TEXT, "--encoding", "Encoding of text files (default: detected)."),
-    "text_vectors": _option(
-        PATH,
-        "--text-vectors",
-        "Text embeddings to use beside the words: the folder of a language model, which reads "
-        "the text columns, or a .npy or .npz file with one row per node.",
-        metavar="MODEL|FILE",
-    ),
+# Type and help of each option; its flag is its name.
+HELP: dict[str, tuple[Any, str]] = {
+    "graph": (PATH, "One file or folder with the whole graph: npz, GraphML, GML, an edge list, a "
+              "folder with nodes.* and edges.*, or a folder written by `nodenova prepare`."),
+    "nodes": (PATH, "Table of nodes: CSV, TSV, JSON lines (gzipped or not) or Parquet."),
+    "edges": (PATH, "Table of edges: the same kinds of file, or an edge list."),
+    "id_column": (TEXT, "Column with the node ids (default: id, or the first column)."),
+    "label_column": (TEXT, "Column with the classes; an empty cell means unlabelled "
+                     "(default: label)."),
+    "text_columns": (list[str] | None, "A column whose words are features. Repeatable."),
+    "features": (TEXT, "Columns to use as features: a,b,c (default: all informative columns)."),
+    "new_nodes": (PATH, "File with the ids of the nodes of unknown classes, one id per line "
+                  "(default: not known)."),
+    "new_column": (TEXT, "Or a yes/no column that marks these nodes."),
+    "source_column": (TEXT, "Column with one end of an edge (default: source, or the first "
+                      "column)."),
+    "target_column": (TEXT, "Column with the other end (default: target, or the second)."),
+    "weight_column": (TEXT, "Column with edge weights; neighbors are weighted by it (see "
+                      "--weights)."),
+    "min_weight": (float | None, "Drop edges with a weight below this."),
+    "weights": (TEXT, "count: neighbors are weighted. filter: weights only decide which edges to "
+                "drop (default: count)."),
+    "edge_type_column": (TEXT, "Column with edge types; each node weighs its edge types equally."),
+    "edge_types": (TEXT, "Edge types to use, with optional weights: cites,writes=0.5 "
+                   "(default: all)."),
+    "drop_unknown_edges": (bool, "Drop edges to nodes that are not in the table of nodes "
+                           "(default: error)."),
+    "delimiter": (TEXT, "comma, tab, semicolon, pipe or any character (default: detected)."),
+    "encoding": (TEXT, "Encoding of text files (default: detected)."),
+    "text_vectors": (PATH, "Text embeddings to use beside the words: the folder of a language "
+                     "model, which reads the text columns, or a .npy or .npz file with one row "
+                     "per node."),
 }  # fmt: skip
+METAVARS = {"weights": "count|filter", "text_vectors": "MODEL|FILE"}
 # Options of a later graph, whose features are those of the model and where no nodes are new.
-LATER = {*OPTIONS} - {"text_columns", "features", "new_nodes", "new_column"}
+LATER = {*HELP} - {"text_columns", "features", "new_nodes", "new_column"}
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    """The parameter of a command for one of `HELP`."""
+    kind, text = HELP[name]
+    flag = "--text-column" if name == "text_columns" else "--" + name.replace("_", "-")
+    panel = FINDING if name.startswith("new_") else INPUT
+    option = typer.Option(flag, rich_help_panel=panel, help=text, metavar=METAVARS.get(name))
+    return _keyword(name, Annotated[kind, option], False if kind is bool else None)
+
 
 AllNew = Annotated[
     bool,
@@ -181,22 +128,20 @@ class GraphFiles:
 Command = Callable[..., None]
 
 
-def takes_graph(names: Collection[str] = OPTIONS) -> Callable[[Command], Command]:
-    """Decorate a command: its parameter `files` becomes these of `OPTIONS` on the command line."""
+def takes_graph(names: Collection[str] = HELP) -> Callable[[Command], Command]:
+    """Decorate a command: its parameter `files` becomes these of `HELP` on the command line."""
 
     def decorate(command: Command) -> Command:
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             if parameter.name == "files":
-                for name in filter(names.__contains__, OPTIONS):
-                    default = False if name == "drop_unknown_edges" else None
-                    parameters.append(_keyword(name, OPTIONS[name], default))
+                parameters += [_parameter(name) for name in HELP if name in names]
             else:
                 parameters.append(_keyword(parameter.name, parameter.annotation, parameter.default))
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            given = {name: values.pop(name) for name in OPTIONS if name in values}
+            given = {name: values.pop(name) for name in HELP if name in values}
             command(files=_graph_files(given), **values)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ def prepare(
         )
     with loading(quiet, "loading"):
         from nodenova.io.datasets import load_dataset
-        from nodenova.io.graph_folder.prepare import convert, write_graph_folder
+        from nodenova.io.graph_folder.prepare import convert, prepare_graph
         from nodenova.io.load import load_graph
     try:
         if dataset is not None:
@@ -46,9 +46,9 @@ def prepare(
             graph = load_graph(folder)
         else:
             with Bars(not quiet, "reading files") as progress:
-                graph = write_graph_folder(
-                    folder, files.graph, files.options, nodes=files.nodes, edges=files.edges,
-                    memory=memory, overwrite=overwrite, progress=progress,
+                graph = prepare_graph(
+                    folder, files.graph, nodes=files.nodes, edges=files.edges, memory=memory,
+                    overwrite=overwrite, progress=progress, **vars(files.options),
                 )  # fmt: skip
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -41,9 +41,8 @@ from nodenova.io.mmap_graph import (
 from nodenova.io.networkx_scipy import EDGE_LISTS
 from nodenova.io.nodes import read_nodes
 from nodenova.io.recipe import TableEncoder
-from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions
+from nodenova.io.table_options import TableOptions
 from nodenova.io.text_files import check_file, file_ending
-from nodenova.io.vectors import TextVectors
 from nodenova.progress import Progress, no_progress
 
 TYPES = {"links_indptr": np.int64, "links_indices": np.int32, "x_indptr": np.int64,
@@ -56,61 +55,28 @@ def prepare_graph(
     *,
     nodes: Any = None,
     edges: Any = None,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    text_columns: Sequence[str] = (),
-    features: Sequence[str] | None = None,
-    new_nodes: str | PathLike[str] | Sequence[object] | None = None,
-    new_column: str | None = None,
-    source_column: str | None = None,
-    target_column: str | None = None,
-    weight_column: str | None = None,
-    min_weight: float | None = None,
-    weights: str | None = None,
-    edge_type_column: str | None = None,
-    edge_types: EdgeTypes | None = None,
-    drop_unknown_edges: bool = False,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    max_words: int = MAX_WORDS,
-    text_vectors: TextVectors | None = None,
     name: str | None = None,
     memory: str = MEMORY,
     overwrite: bool = False,
     progress: Progress = no_progress,
+    **table_options: Any,
 ) -> UserGraph:
     """Write a graph folder: the graph that `load_graph` reads, as arrays that stay on disk.
 
     Tables of nodes in CSV, TSV and Parquet files, and edges in any file, are converted in bounded
-    memory. Other graphs are read into memory first, which `notes` reports.
+    memory. Other graphs, and tables with edge types or text vectors, are read into memory first,
+    which `notes` reports.
 
     Args:
         folder: Path of the graph folder; written whole or not at all.
         source: Graph or file, as in `load_graph`.
-        nodes: Table of nodes, as in `load_graph`; so are all options down to `name`.
+        nodes: Table of nodes, instead of `source`.
         edges: Table of edges, or an edge list.
-        id_column: Column with the node ids.
-        label_column: Column with the classes.
-        text_columns: Columns whose words become features.
-        features: Other columns to use as features.
-        new_nodes: Ids of the nodes to search for new classes.
-        new_column: Yes/no column that marks these nodes, instead of `new_nodes`.
-        source_column: Column with one end of an edge.
-        target_column: Column with the other end.
-        weight_column: Column with edge weights.
-        min_weight: Smallest weight of an edge; lighter edges are dropped.
-        weights: "count" or "filter".
-        edge_type_column: Column with edge types. Such a table is read into memory.
-        edge_types: Edge types to use, with optional weights.
-        drop_unknown_edges: Whether to drop edges to unknown nodes.
-        delimiter: Delimiter of text files.
-        encoding: Encoding of text files.
-        max_words: Largest number of words that become features.
-        text_vectors: Text embeddings. Such tables are read into memory.
         name: Name of the graph in messages and results.
         memory: Memory that DuckDB uses before it spills to disk: 500MB, 2GB.
         overwrite: Whether to replace an existing graph folder.
         progress: Function `progress(phase, share)`, called as reading advances.
+        **table_options: Options of `load_graph` for tables, such as `label_column`.
 
     Returns:
         The graph of the folder, whose arrays stay on disk.
@@ -128,37 +94,7 @@ def prepare_graph(
         ...     prepare_graph(Path(place) / "graph", pair).graph
         Graph(2 nodes, 2 edges, 2 dense features)
     """
-    options = TableOptions(
-        id_column, label_column, text_columns, features, new_nodes, new_column, source_column,
-        target_column, weight_column, min_weight, weights, edge_type_column, edge_types,
-        drop_unknown_edges, delimiter, encoding, max_words, text_vectors,
-    )  # fmt: skip
-    return write_graph_folder(
-        folder,
-        source,
-        options,
-        nodes=nodes,
-        edges=edges,
-        name=name,
-        memory=memory,
-        overwrite=overwrite,
-        progress=progress,
-    )
-
-
-def write_graph_folder(
-    folder: str | PathLike[str],
-    source: Any,
-    options: TableOptions,
-    *,
-    nodes: Any = None,
-    edges: Any = None,
-    name: str | None = None,
-    memory: str = MEMORY,
-    overwrite: bool = False,
-    progress: Progress = no_progress,
-) -> UserGraph:
-    """`prepare_graph` with its options for tables as one value."""
+    options = TableOptions(**table_options)
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
     folder = Path(folder)
