@@ -61,3 +61,9 @@ def one_of(kind: str, name: str, known: Iterable[str]) -> SettingError:
         unknown encoder 'gnc'; known: gat, gcn, sage
     """
     return SettingError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of another library's message, at most 120 characters, or its type."""
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -12,7 +12,7 @@ from typing import Any
 
 from nodenova import __version__
 from nodenova.cluster import probe
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, first_line
 
 MAX_ANSWER = 60.0  # seconds in which a machine of the cluster answers
 MAX_CONNECT = 5.0  # seconds in which the head of a cluster answers
@@ -90,10 +90,9 @@ def _join(ray: Any, address: str) -> None:
         ray.init(address=address, **QUIET)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         ray.shutdown()
-        first = str(error).strip().partition("\n")[0]
         raise SettingError(
             f"--ray {address}: cannot be joined from this machine; "
-            f"run `ray start --address={address}` on it first ({first})"
+            f"run `ray start --address={address}` on it first ({first_line(error)})"
         ) from None
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from nodenova.cluster.session import ray_module, remote
-from nodenova.errors import NodenovaError, SettingError
+from nodenova.errors import NodenovaError, SettingError, first_line
 from nodenova.graph import Features, Graph
 from nodenova.io.mmap_graph import MappedGraph, csr_over, read_graph_folder
 from nodenova.nn.distributed import GraphSplit, OfBlock, SplitColumns
@@ -288,10 +288,9 @@ class RaySplit(GraphSplit):
                 cause = cause.cause  # the error of a task, or of one that it needed
             if not isinstance(cause, self.ray.exceptions.RayError):
                 raise cause from None
-            first = str(cause).strip().partition("\n")[0]
             raise ClusterError(
                 f"--ray: the cluster failed although lost tasks were tried {MAX_RETRIES} more "
-                f"times: {first}"
+                f"times: {first_line(cause)}"
             ) from None
 
 

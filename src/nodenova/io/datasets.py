@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.synthetic import synthetic
-from nodenova.errors import DatasetError, SettingError, one_of
+from nodenova.errors import DatasetError, SettingError, first_line, one_of
 from nodenova.io.dataset_table import (
     DATA_ROOT,
     DATASETS,
@@ -109,12 +109,12 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
         except Exception as error:
             if is_on_disk(dataset, root):
                 raise DatasetError(
-                    f"{name}: the raw files in {where} cannot be read ({_first_line(error)})"
+                    f"{name}: the raw files in {where} cannot be read ({first_line(error)})"
                 ) from error
             _remove_empty(where, existing)
             raise DatasetError(
                 f"{name}: the raw files ({', '.join(dataset.raw_files)}) are not in {where}, "
-                f"and downloading them failed ({_first_line(error)})"
+                f"and downloading them failed ({first_line(error)})"
             ) from error
     names = tuple(str(c) for c in range(dataset.classes))
     return from_pyg(data, class_names=names, split=split, name=name)
@@ -137,11 +137,6 @@ def _remove_empty(folder: Path, stop: Path) -> None:
     while folder != stop and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def _synthetic_options(text: str) -> dict[str, float | int]:

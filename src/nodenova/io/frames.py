@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from nodenova.display import plural
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, first_line
 from nodenova.progress import Progress
 
 Series: TypeAlias = "nw.Series[Any]"
@@ -85,11 +85,7 @@ class TextColumn(Sequence[str]):
     def texts(self) -> Sequence[str]:
         """(N,) cells as text."""
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+    def __getitem__(self, place: Any) -> Any:
         return self.texts[place]
 
     def __iter__(self) -> Iterator[str]:
@@ -229,8 +225,8 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        what = str(error).splitlines()[0]
-        raise GraphError(f"{source}: not a readable Parquet file ({what})") from None
+        what = f"not a readable Parquet file ({first_line(error)})"
+        raise GraphError(f"{source}: {what}") from None
     notes: list[str] = []
     names = list(file.schema_arrow.names)
     header = clean_header(names, source, notes)
@@ -243,8 +239,7 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
                 done += batch.num_rows
                 progress(f"reading {source}", done / max(file.metadata.num_rows, 1))
         except (pa.ArrowException, OSError) as error:
-            what = str(error).splitlines()[0]
-            raise GraphError(f"{source}: damaged after row {done} ({what})") from None
+            raise GraphError(f"{source}: damaged after row {done} ({first_line(error)})") from None
 
     def read_columns() -> list[Series]:
         parts = list(batches(names))

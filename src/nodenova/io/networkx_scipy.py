@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, first_line
 from nodenova.graph import Graph
 from nodenova.io.frames import is_frame, make_column, to_text
 from nodenova.io.mmap_graph import is_graph_folder
@@ -53,8 +53,8 @@ def read_networkx(path: Path, ending: str) -> Any:
                 return nx.read_gml(path, label="id")
         return nx.read_graphml(path)
     except Exception as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise GraphError(f"{path.name}: not a readable {ending[1:]} file ({first})") from error
+        what = f"not a readable {ending[1:]} file ({first_line(error)})"
+        raise GraphError(f"{path.name}: {what}") from error
 
 
 def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph
-from nodenova.errors import DatasetError, GraphError
+from nodenova.errors import DatasetError, GraphError, first_line
 from nodenova.graph import Graph
 
 CSR_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
@@ -161,8 +161,8 @@ def read_raw_npz(path: Path, name: str, num_classes: int) -> LabelledGraph:
             raise GraphError(f"labels hold {int(y.max())}, but there are {num_classes} classes")
         return LabelledGraph(graph, y, tuple(map(str, range(num_classes))), name=name)
     except RAW_ERRORS as error:
-        what = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DatasetError(f"{name}: the raw file {path} cannot be read ({what})") from error
+        what = f"the raw file {path} cannot be read ({first_line(error)})"
+        raise DatasetError(f"{name}: {what}") from error
 
 
 def _raw_matrix(archive: np.lib.npyio.NpzFile, name: str) -> sp.csr_array:

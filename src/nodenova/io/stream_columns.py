@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -37,11 +37,7 @@ class StreamColumn(TypedColumn):
     room: Callable[[int], np.ndarray] = field(default=np.empty)
     tally: Callable[[], Any] = field(default=dict)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return list(islice(self, *place.indices(len(self))))
         place = range(self.size)[place]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from nodenova.display import plural
 from nodenova.errors import GraphError
@@ -100,46 +100,54 @@ class Table:
         return len(self.lines)
 
 
-def open_rows(
-    table: Any,
-    *,
-    source: str = "",
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    progress: Progress = no_progress,
-) -> Rows:
+def open_rows(table: Any, *, source: str = "", **reading: Unpack[ReadingOptions]) -> Rows:
     """Open a file (by its ending) or a data frame to read it row by row."""
-    frame = _open_frame(table, source, progress)
-    if frame is not None:
-        return Rows(frame.source, frame.header, frame.rows, frame.notes, "row", frame.is_numbered)
-    path = Path(table)
-    if is_json(path):
-        return _json_rows(open_json(path, source or path.name, encoding, progress))
-    return _open_csv(path, source or path.name, delimiter, encoding, progress)
+    content = _open(table, source, **reading)
+    if isinstance(content, Frame):
+        shape = (content.source, content.header, content.rows, content.notes)
+        return Rows(*shape, "row", content.is_numbered)
+    return _json_rows(content) if isinstance(content, Records) else content
 
 
-def read_table(
+def read_table(table: Any, *, source: str = "", **reading: Unpack[ReadingOptions]) -> Table:
+    """Read a whole file (by its ending) or data frame; typed columns keep their types."""
+    content = _open(table, source, **reading)
+    if isinstance(content, Records):
+        return _json_table(content)
+    if isinstance(content, Rows):
+        return _read_all(content)
+    named = zip(content.header, content.read_columns(), strict=True)
+    columns = {name: TypedColumn(series, content.source, name) for name, series in named}
+    lines = range(1, len(columns[content.header[0]]) + 1)
+    return Table(content.source, columns, lines, content.notes, unit="row")
+
+
+def _open(
     table: Any,
-    *,
-    source: str = "",
+    source: str,
     delimiter: str | None = None,
     encoding: str | None = None,
     progress: Progress = no_progress,
-) -> Table:
-    """Read a whole file (by its ending) or data frame; typed columns keep their types."""
-    frame = _open_frame(table, source, progress)
-    if frame is None:
-        path = Path(table)
-        if is_json(path):
-            return _json_table(open_json(path, source or path.name, encoding, progress))
-        return read_all(_open_csv(path, source or path.name, delimiter, encoding, progress))
-    named = zip(frame.header, frame.read_columns(), strict=True)
-    columns = {name: TypedColumn(series, frame.source, name) for name, series in named}
-    lines = range(1, len(columns[frame.header[0]]) + 1)
-    return Table(frame.source, columns, lines, frame.notes, unit="row")
+) -> Frame | Records | Rows:
+    if is_frame(table):
+        return open_frame(table, source or "table", progress)
+    if not isinstance(table, (str, PathLike)):
+        hint = "; collect it first" if hasattr(table, "collect") else ""
+        raise GraphError(
+            f"{source or 'table'}: a table is a path or a data frame (pandas, polars, Arrow), "
+            f"not {type(table).__name__}{hint}"
+        )
+    path = Path(table)
+    source = source or path.name
+    check_file(path)
+    if file_ending(path) in (".parquet", ".pq"):
+        return open_parquet(path, source, progress)
+    if is_json(path):
+        return open_json(path, source, encoding, progress)
+    return _open_csv(path, source, delimiter, encoding, progress)
 
 
-def read_all(rows: Rows) -> Table:
+def _read_all(rows: Rows) -> Table:
     """Read all rows into a table."""
     columns: list[list[str]] = [[] for _ in rows.header]
     lines: list[int] = []
@@ -154,22 +162,6 @@ def read_all(rows: Rows) -> Table:
 def cell_reader(rows: Iterator[Row]) -> Callable[[Sequence[int]], Iterator[Row]]:
     """Make a `Rows.read` of rows that come with all their cells."""
     return lambda places: ((line, [cells[place] for place in places]) for line, cells in rows)
-
-
-def _open_frame(table: Any, source: str, progress: Progress) -> Frame | None:
-    """Open a table with types; None if this is a file of text."""
-    if is_frame(table):
-        return open_frame(table, source or "table", progress)
-    if not isinstance(table, (str, PathLike)):
-        hint = "; collect it first" if hasattr(table, "collect") else ""
-        raise GraphError(
-            f"{source or 'table'}: a table is a path or a data frame (pandas, polars, Arrow), "
-            f"not {type(table).__name__}{hint}"
-        )
-    path = Path(table)
-    check_file(path)
-    is_parquet = file_ending(path) in (".parquet", ".pq")
-    return open_parquet(path, source or path.name, progress) if is_parquet else None
 
 
 def _open_csv(

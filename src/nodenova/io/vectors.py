@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nodenova.display import plural
-from nodenova.errors import GraphError, SettingError
+from nodenova.errors import GraphError, SettingError, first_line
 from nodenova.graph import check_vectors
 from nodenova.io.frames import is_missing, quote
 from nodenova.progress import Progress
@@ -106,8 +106,8 @@ class LanguageModel:
             tokenizer = AutoTokenizer.from_pretrained(str(self._transformer), **local)
             model = AutoModel.from_pretrained(str(self._transformer), dtype=torch.float32, **local)
         except Exception as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            raise SettingError(f"{OPTION}: {self.name} cannot be read ({first})") from error
+            what = f"{self.name} cannot be read ({first_line(error)})"
+            raise SettingError(f"{OPTION}: {what}") from error
         config = self._transformer / "sentence_bert_config.json"
         limit = self._read_json(config).get("max_seq_length") if config.is_file() else None
         most = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
