@@ -490,7 +490,12 @@ def offered(found: tuple[nova.Model, nova.Graph], tmp_path_factory: pytest.TempP
         0.05,
     )
     page = collect(
-        model, graph, title="x", model_hash=weights_digest(model), suggested=suggested, kept=2
+        model,
+        graph,
+        title="x",
+        model_hash=weights_digest(model),
+        suggested=suggested,
+        num_disagreeing=2,
     )
     path = tmp_path_factory.mktemp("offered") / "review.html"
     path.write_text(review_page(page), encoding="utf-8")

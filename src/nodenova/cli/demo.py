@@ -146,16 +146,16 @@ def _discover_mixed(
     )
     with Bars(not quiet) as bars:
         discoverer = NodeDiscoverer(random_state=seed, progress=bars).fit(task)
-    asked = y < 0
+    unlabelled = y < 0
     true_sizes = (num_old, labelled.num_classes - num_old)
     sizes = (num_old, len(discoverer.classes_) - num_old)
     predicted = discoverer.run_.probabilities.argmax(axis=1)
     counts = metrics.confusion_matrix(
-        labelled.y[asked], predicted[asked], sum(true_sizes), sum(sizes)
+        labelled.y[unlabelled], predicted[unlabelled], sum(true_sizes), sum(sizes)
     )
     matched = metrics.match_block(counts, true_sizes, sizes)
     scores = metrics.accuracies(counts, num_old, matched)
-    return discoverer.run_, scores, int(asked.sum())
+    return discoverer.run_, scores, int(unlabelled.sum())
 
 
 def accuracy_sentence(scores: Mapping[str, float], nodes: int, seed: int) -> str:

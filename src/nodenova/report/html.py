@@ -98,7 +98,7 @@ def asset(room: str, name: str) -> str:
 
 @cache
 def _environment(room: str) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(room), PackageLoader(SHARED)]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -106,9 +106,9 @@ def _environment(room: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"plural": plural, "glossary": GLOSSARY}
-    made.filters |= {"percent": percent, "decimal": decimal}
-    return made
+    environment.globals |= {"plural": plural, "glossary": GLOSSARY}
+    environment.filters |= {"percent": percent, "decimal": decimal}
+    return environment
 
 
 def _policy(scripts: Sequence[str], style: str, served: bool) -> str:

@@ -129,8 +129,8 @@ def _nearest(z: np.ndarray, k: int, of: np.ndarray | None = None) -> np.ndarray:
     pivots = z[np.sort(rng.choice(n, 1 if n <= BLOCK else int(np.sqrt(n)), replace=False))]
     members = _cells(z, pivots)
     around = np.argsort(_distances(pivots, pivots), axis=1, kind="stable")
-    asked = z if of is None else of
-    found = np.zeros((len(asked), k), dtype=np.int64)
+    queries = z if of is None else of
+    found = np.zeros((len(queries), k), dtype=np.int64)
     for c, mine in enumerate(members if of is None else _cells(of, pivots)):
         near: list[np.ndarray] = []
         # Its own cell, then the nearest ones, until there are enough to choose from.
@@ -142,7 +142,7 @@ def _nearest(z: np.ndarray, k: int, of: np.ndarray | None = None) -> np.ndarray:
         if len(candidates) > 2 * BLOCK:  # a crowded place: a sample is enough
             candidates = np.sort(rng.choice(candidates, 2 * BLOCK, replace=False))
         for part in np.array_split(mine, 1 + len(mine) // 1000):
-            distances = _distances(asked[part], z[candidates])
+            distances = _distances(queries[part], z[candidates])
             if of is None:
                 distances[part[:, None] == candidates] = np.inf
             found[part] = candidates[np.argpartition(distances, k - 1, axis=1)[:, :k]]

@@ -1,1 +1,1 @@
-"""The review application: what was found, shown to a person, and what that person decides."""
+"""The review page: discovered classes, the evidence for them, and the decisions about them."""

@@ -243,12 +243,13 @@ def answers(page: PageData, cards: Sequence[Card]) -> Answers:
 
 def disagreement(page: PageData) -> str:
     """Which classes map and cards show where predictions.csv has the user's label; else ""."""
-    if not page.kept:
+    number = page.num_disagreeing
+    if not number:
         return ""
     return (
         "Map and cards show the classes of the model. For "
-        f"{plural(page.kept, 'node')} the model disagrees with your label. predictions.csv keeps "
-        f"your label and marks {'it' if page.kept == 1 else 'them'} agrees=no."
+        f"{plural(number, 'node')} the model disagrees with your label. predictions.csv keeps "
+        f"your label and marks {'it' if number == 1 else 'them'} agrees=no."
     )
 
 

@@ -139,7 +139,7 @@ class PageData:
         rows: Graded seeds, whose scores are shown.
         suggested: Decisions that can be accepted with a click.
         suggested_nodes: Numbers on the map of the nodes in `suggested`, by id.
-        kept: Number of labelled nodes that the model would put into another class.
+        num_disagreeing: Number of labelled nodes that the model would put into another class.
         held_out: Cross-check of the labels.
         history: Decisions that are part of the run, and its revision.
     """
@@ -165,7 +165,7 @@ class PageData:
     rows: Sequence[GradedRun] = ()
     suggested: Suggestions = NO_SUGGESTIONS
     suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
-    kept: int = 0
+    num_disagreeing: int = 0
     held_out: HeldOutScores | None = None
     history: History = field(default_factory=History)
 

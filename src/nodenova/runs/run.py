@@ -287,7 +287,7 @@ class DiscoveryRun:
             outputs=self.outputs,
             classes=self.classes,
             suggested=self.suggestions,
-            kept=self._kept,
+            num_disagreeing=self._kept,
             held_out=self.held_out_scores,
             shown=self.shown,
             history=self.history,

@@ -9,7 +9,7 @@ const map = (() => {
   const order = [...Array(count).keys()].sort((a, b) => isNewIn(a) - isNewIn(b) || a - b);
   let width = 0, height = 0, dots = 1, zoom = 1, left = 0, top = 0;  // screen = coordinate * zoom + (left, top)
   let all = true;  // whether the whole map is shown, and shall be after the window has another size
-  let mode = "class", lit = null, selected = -1, cross = false, drawn = null, later = 0, asked = 0;
+  let mode = "class", lit = null, selected = -1, cross = false, picture = null, later = 0, frame = 0;
 
   // A grid of buckets, so that finding the node under the pointer does not look at all of them.
   const bucketOf = i => Math.min(CELLS - 1, x[i] * CELLS | 0) * CELLS + Math.min(CELLS - 1, y[i] * CELLS | 0);
@@ -95,18 +95,18 @@ const map = (() => {
   }
 
   function draw() {
-    asked = 0;
+    frame = 0;
     const store = element("canvas", {width: canvas.width, height: canvas.height}), on = store.getContext("2d");
     on.scale(dots, dots);
     points(on);
-    drawn = {store, zoom, left, top};
+    picture = {store, zoom, left, top};
     compose();
   }
   function compose() {
     context.setTransform(dots, 0, 0, dots, 0, 0);
     context.fillStyle = paper(); context.fillRect(0, 0, width, height);
-    const k = zoom / drawn.zoom;  // while the map moves, the last picture of a large graph moves with it
-    context.drawImage(drawn.store, left - drawn.left * k, top - drawn.top * k, width * k, height * k);
+    const k = zoom / picture.zoom;  // while the map moves, the last picture of a large graph moves with it
+    context.drawImage(picture.store, left - picture.left * k, top - picture.top * k, width * k, height * k);
     selection(); labels();
     if (cross) {
       context.strokeStyle = ink(); context.lineWidth = 1; context.beginPath();
@@ -114,11 +114,11 @@ const map = (() => {
       context.moveTo(width / 2, height / 2 - 9); context.lineTo(width / 2, height / 2 + 9); context.stroke();
     }
   }
-  function redraw() { if (!asked) asked = requestAnimationFrame(draw); }
+  function redraw() { if (!frame) frame = requestAnimationFrame(draw); }
   function moved() {
     all = false;
     if (count <= 15000) return redraw();
-    if (drawn) requestAnimationFrame(compose);
+    if (picture) requestAnimationFrame(compose);
     clearTimeout(later); later = setTimeout(redraw, 140);
   }
 
@@ -198,7 +198,7 @@ const map = (() => {
   $("whole").addEventListener("click", whole);
   new ResizeObserver(fit).observe(canvas.parentElement);
   for (const [event, on] of [["beforeprint", true], ["afterprint", false]])
-    addEventListener(event, () => { printing = on; tip.hidden = true; for (const watcher of watchers) watcher(); if (drawn) draw(); });
+    addEventListener(event, () => { printing = on; tip.hidden = true; for (const watcher of watchers) watcher(); if (picture) draw(); });
   darkQuery.addEventListener("change", () => { for (const watcher of watchers) watcher(); });
 
   return {

@@ -14,7 +14,7 @@ for (const key of ["xy", "best", "p", "near", "given", "true"]) if (story[key]) 
 for (const key of ["degree", "nearCount", "start", "targets"]) if (story[key]) story[key] = unpacked(story[key], Uint32Array);
 const count = story.names.length;
 
-// Decisions in the order they were made: exactly what review.json says.
+// Decisions in the order they were made: exactly as in review.json.
 let decisions = [];
 let saved = 0;        // how many of them are in a file already
 const watchers = [];  // called after every change
@@ -96,9 +96,9 @@ const sure = (node, sign) => story.p ? `${sign}${percent(probability(node))}` : 
 const percent = p => `${Math.round(100 * p)}%`;
 
 function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes))
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value); else made.setAttribute(key, value);
-  made.append(...children);  // strings become text, never markup
-  return made;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value); else node.setAttribute(key, value);
+  node.append(...children);  // strings become text, never markup
+  return node;
 }

@@ -112,10 +112,10 @@ addEventListener("keydown", e => {
 watchers.push(showDesk);
 if (story.served) $("save").textContent = "Save to the run";
 try {
-  const kept = JSON.parse(localStorage.getItem(shelf));
-  if (Array.isArray(kept) && kept.length) { change(kept); say("Restored the decisions of your last visit."); }
-} catch { /* nothing kept, or nothing readable */ }
+  const stored = JSON.parse(localStorage.getItem(shelf));
+  if (Array.isArray(stored) && stored.length) { change(stored); say("Restored the decisions of your last visit."); }
+} catch { /* nothing stored, or not readable */ }
 try {
   const done = sessionStorage.getItem(TOAST);
   if (done) { sessionStorage.removeItem(TOAST); say(done); }
-} catch { /* nothing was kept */ }
+} catch { /* nothing stored */ }
