@@ -444,7 +444,7 @@ def test_members_are_typical_random_and_least_sure_ones_and_more_on_demand(
     page = open_page(file.as_uri())
     card = page.locator("[data-card='2'] .members")
     lists = []
-    for kind in ("typical", "random", "least sure"):
+    for kind in ("typical", "random", "least certain"):
         card.get_by_role("button", name=kind, exact=True).click()
         lists.append(card.locator("li .node").all_inner_texts())
         assert len(lists[-1]) == 5

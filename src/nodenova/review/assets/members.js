@@ -1,14 +1,14 @@
 "use strict";
-// Members of each class: typical, random and least sure ones, with their texts.
+// Members of each class: typical, random and least certain ones, with their texts.
 
-const FEW = 5, MORE = 20, KINDS = ["typical", "random", "least sure"];
+const FEW = 5, MORE = 20, KINDS = ["typical", "random", "least certain"];
 
 // An order without a pattern, the same every time.
 const shuffled = i => { let h = Math.imul(i + 1, 0x9e3779b1); h ^= h >>> 15; h = Math.imul(h, 0x85ebca6b); return (h ^ h >>> 13) >>> 0; };
 
 function membersOf(kind, i, all) {
   if (kind === "random") return all.sort((a, b) => shuffled(a) - shuffled(b));
-  if (kind === "least sure") return all.sort((a, b) => probability(a) - probability(b) || a - b);
+  if (kind === "least certain") return all.sort((a, b) => probability(a) - probability(b) || a - b);
   const first = story.classes.flatMap((_, j) => now.into[j] === i ? story.typical[j] : []).filter(node => classOf(node) === i);
   const seen = new Set(first);
   return [...first, ...all.sort((a, b) => probability(b) - probability(a) || a - b).filter(node => !seen.has(node))];
