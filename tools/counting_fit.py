@@ -159,7 +159,7 @@ def fit_odds(rows: Sequence[Row]) -> list[float]:
 
 
 def odds_without_each(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """{graph: log-odds of cells learnt on all other graphs}."""
+    """{graph: log-odds of cells learned on all other graphs}."""
     return {g: fit_odds([r for r in rows if r["graph"] != g]) for g in graphs_of(rows)}
 
 
@@ -182,8 +182,8 @@ class Report:
 
 
 def learn(rows: Path, cells: Path, write: Path | None, fresh: int) -> Report:
-    """Evaluate on tasks with a seed from `fresh` on, by weights learnt on the others; write those
-    learnt on all tasks."""
+    """Evaluate on tasks with a seed from `fresh` on, by weights learned on the others; write those
+    learned on all tasks."""
     made = read(rows)
     new, judged, threshold, anything = learn_new(made)
     means, whole = [*anything], [*anything]
@@ -214,7 +214,7 @@ def learn_number(
     judged: Mapping[str, LinearScore],
     threshold: Mapping[str, float],
 ) -> tuple[LinearScore, list[ClassCountEstimate]]:
-    """Weights learnt on `rows`, and estimates for `others` by weights learnt without a graph."""
+    """Weights learned on `rows`, and estimates for `others` by weights learned without a graph."""
     names = list(rows[0]["number"])
     held = {
         g: fit_strongest(fit_number, [r for r in rows if r["graph"] != g], names)
@@ -254,7 +254,7 @@ def fit_certainty(
 def learn_new(
     made: Sequence[Row],
 ) -> tuple[tuple[LinearScore, float], dict[str, LinearScore], dict[str, float], list[str]]:
-    """Weights and threshold learnt on all graphs; those learnt without each graph; a table."""
+    """Weights and threshold learned on all graphs; those learned without each graph; a table."""
     rows = [r for r in made if r["share"] > 0]
     names = [feature.name for feature in NOVELTY_FEATURES]
     held = {g: fit_new([r for r in rows if r["graph"] != g], names) for g in graphs_of(made)}
@@ -296,7 +296,7 @@ def learn_new(
 
 
 def number_table(kind: str, rows: Sequence[Row], counts: Sequence[ClassCountEstimate]) -> list[str]:
-    """Table of errors, each graph judged by weights learnt without it; the mean comes first."""
+    """Table of errors, each graph judged by weights learned without it; the mean comes first."""
 
     def line(name: str, some: Sequence[int], weight: np.ndarray) -> str:
         k = np.array([rows[i]["k"] for i in some])
@@ -347,7 +347,7 @@ def as_module(
     odds = ", ".join(f"{value:.4g}" for value in weights["odds"])
     return f'''"""Weights of the features of counting, written by tools/learn_counting.py.
 
-Learnt on {len(rows):,} tasks of {len(graphs_of(rows))} graphs.
+Learned on {len(rows):,} tasks of {len(graphs_of(rows))} graphs.
 Each feature of `nodenova.open_world.count_features` has its mean, its standard deviation, and its
 weight for one standard deviation; docs/counting.md.
 """

@@ -5,11 +5,11 @@
 cells    makes tasks from class subsets of graphs, and appends one JSON line per task to CELLS: the
          numbers of labelled, unlabelled and new nodes in each cell.
 collect  computes the features of the same tasks, one line per task in ROWS. The odds of cells to be
-         new, which some features use, are learnt on CELLS of all other graphs.
+         new, which some features use, are learned on CELLS of all other graphs.
 learn    fits the odds to CELLS and the weights to ROWS, and prints the evaluation: odds, weights,
-         certainty and threshold for a graph are learnt without that graph. The number of classes
+         certainty and threshold for a graph are learned without that graph. The number of classes
          is evaluated on tasks with a seed from --fresh on, which are not used for learning.
-         --write src/nodenova/open_world/count_weights.py writes the weights learnt on all of ROWS,
+         --write src/nodenova/open_world/count_weights.py writes the weights learned on all of ROWS,
          --page docs/open-world.md and --log docs/experiments/open-world.md write the means and the
          whole tables into these pages.
 

@@ -39,7 +39,7 @@ class Prism:
     nodes.
 
         u      = z, each view cut to a rank near r n for two r, n the number of classes, and scaled
-                 to unit length, times the root of the view's weight, which phase 1 learnt on pairs
+                 to unit length, times the root of the view's weight, which phase 1 learned on pairs
                  of old nodes
         groups = k-means of the new nodes by the direction of u in its first 3k/2 principal
                  components

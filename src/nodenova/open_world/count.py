@@ -1,7 +1,7 @@
 """Estimate of the number of new classes; docs/counting.md has the mathematics.
 
 A conditional logit over 1..15 new classes and a logit for "is any class new" give a probability for
-each number from 0 on. The weights were learnt on tasks with known answers
+each number from 0 on. The weights were learned on tasks with known answers
 (tools/learn_counting.py).
 """
 

@@ -1,6 +1,6 @@
 """Weights of the features of counting, written by tools/learn_counting.py.
 
-Learnt on 1,560 tasks of 13 graphs.
+Learned on 1,560 tasks of 13 graphs.
 Each feature of `nodenova.open_world.count_features` has its mean, its standard deviation, and its
 weight for one standard deviation; docs/counting.md.
 """
