@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,26 @@ def test_the_lines(folder: Path) -> None:
         "(50% would by chance)"
     ) in lines
     assert lines[-1] == "No problems found."
+
+
+def test_one_thing_is_in_the_singular(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,label,size\na,x,1\nb,y,2\nc,,3\n")
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,b\n")
+    lines = lines_of(describe(nova.load_graph(tmp_path)))
+    assert lines[0].endswith("3 nodes, 1 edge")
+    assert "unlabelled 1 node" in lines
+    assert any("1 self-loop was dropped" in line for line in lines)
+    assert not re.search(r"\b1 (edges|nodes|classes|self-loops)\b", "\n".join(lines))
+
+
+def test_unequal_classes_are_not_to_be_merged(tmp_path: Path) -> None:
+    """An exported table has classes of any size, and they are right as they are."""
+    rows = [f"{i},{int(i < 2)},{'elm' if i < 2 else 'oak'},known,0.9" for i in range(60)]
+    (tmp_path / "nodes.csv").write_text("\n".join(["id,class,name,kind,probability", *rows]))
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n2,3\n")
+    problems = describe(nova.load_graph(tmp_path)).problems
+    assert any("unequal" in problem for problem, _ in problems)
+    assert not any("merge" in fix for _, fix in problems)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -141,8 +141,8 @@ def takes_graph(names: Collection[str] = HELP) -> Callable[[Command], Command]:
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            given = {name: values.pop(name) for name in HELP if name in values}
-            command(files=_graph_files(given), **values)
+            options = {name: values.pop(name) for name in HELP if name in values}
+            command(files=_graph_files(options), **values)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}

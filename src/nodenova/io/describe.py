@@ -160,7 +160,7 @@ def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str
         yield (
             f"Class sizes are very unequal: {high[0]!r} has {high[1]:,} labelled nodes, "
             f"{low[0]!r} has {low[1]:,}",
-            "if they are not so in truth, label more nodes of the small classes",
+            "label more nodes of the small classes, unless they are really that rare",
         )
     if not d.new:
         yield (

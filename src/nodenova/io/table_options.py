@@ -84,11 +84,11 @@ class TableOptions:
         """How a file is opened, as `open_rows` and `read_table` take it."""
         return {"delimiter": self.delimiter, "encoding": self.encoding, "progress": progress}
 
-    def merged_with(self, given: TableOptions, *, needs_labels: bool = True) -> TableOptions:
+    def merged_with(self, changes: TableOptions, *, needs_labels: bool = True) -> TableOptions:
         """Return options that a run remembers, with those that are given again in their place.
 
         Args:
-            given: The options of this call; those with their default value are as remembered.
+            changes: The options of this call; those with their default value are as remembered.
             needs_labels: False for later tables, which have a label column only if it is given
                 again.
 
@@ -98,15 +98,15 @@ class TableOptions:
             >>> later == TableOptions(delimiter=",")
             True
         """
-        values = {option.name: getattr(given, option.name) for option in fields(given)}
-        defaults = {option.name: option.default for option in fields(given)}
+        values = {option.name: getattr(changes, option.name) for option in fields(self)}
+        defaults = {option.name: option.default for option in fields(self)}
         changed = {
             name: value
             for name, value in values.items()
             if value is not defaults[name] and not _is_empty(value)
         }
         if not needs_labels:
-            changed["label_column"] = given.label_column
+            changed["label_column"] = changes.label_column
         return replace(self, **changed)
 
     def to_json(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Store:
             yield {name: column.to_numpy(zero_copy_only=False) for name, column in columns}
 
     def add(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Append rows, given by columns, to an existing table."""
+        """Append rows, as columns, to an existing table."""
         self._database.register("incoming", self._arrow.table(dict(columns)))
         self.run(f"INSERT INTO {table} SELECT * FROM incoming")
         self._database.unregister("incoming")
