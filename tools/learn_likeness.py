@@ -1,16 +1,16 @@
-"""Learn how likely two classes that look alike are one, and measure what else a run suggests.
+"""Learn how likely two similar classes are one, and evaluate the other suggestions of a run.
 
     python tools/learn_likeness.py collect|learn ROWS
 
-collect  makes tasks as tools/learn_counting.py does, discovers in each one class too few to two too
-         many, and appends a JSON line a task to ROWS: the evidence for each pair of classes and
-         for each class to be two, and how many pairs of nodes truly belong together; a tenth of the
-         labels made wrong, and which of them are called wrong; and how many nodes of known and of
-         new classes are said to fit none of the known ones. What is there already is not made
-         again.
-learn    fits the weights to ROWS, each graph judged by weights learnt without it, graphs counting
-         alike, and prints how that went. --write src/nodenova/model/similarity.py puts
-         those learnt on all graphs there, --page docs/open-world.md puts the tables into that page.
+collect  makes tasks as tools/learn_counting.py does, discovers one class too few to two too many in
+         each, and appends one JSON line per task to ROWS: the features of each pair of classes and
+         of each class that may be two, and the share of pairs of nodes that are of one class; which
+         labels are called wrong after a tenth of them was made wrong; and how many nodes of known
+         and of new classes are marked as fitting none. Existing lines are not computed again.
+learn    fits the weights to ROWS and prints the evaluation: each graph by weights learned without
+         it, with equal weight for all graphs. --write src/nodenova/model/similarity.py
+         writes those learned on all graphs, --page docs/open-world.md writes the tables into that
+         page.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from nodenova.review.cross_validation import best_fits, cross_validate
 from nodenova.review.suggestions import MIN_WRONG
 
 TASKS = range(6)  # of learn_counting.py: 30, 50, 70, 90 and 100 % known, and none
-OFF = (-1, 0, 1, 2)  # how far off the number is that is asked for
+OFF = (-1, 0, 1, 2)  # error of the requested number of classes
 WRONG = 0.1  # share of labels that are made wrong
 NONE_SHARES = (0.01, 0.05, 0.1)
-PULL = 1e-4  # of the weights towards 0
+PENALTY = 1e-4  # of squared weights
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 LABEL_BINS = (0.5, 0.7, 0.8, 0.9, 1.01)
 
 
 def collect(graphs: list[str], rows: Path, seeds: range) -> None:
-    made = read(rows) if rows.exists() else []
-    done = {(row["graph"], row["seed"]) for row in made}
+    existing = read(rows) if rows.exists() else []
+    done = {(row["graph"], row["seed"]) for row in existing}
     for seed in seeds:
         for name in graphs:
             if (Path(name).stem, seed) not in done:
                 labelled = load(name)
-                lines = [json.dumps(line) for line in measured(labelled, name, seed)]
+                lines = [json.dumps(line) for line in measure(labelled, name, seed)]
                 with rows.open("a") as file:
                     file.write("".join(f"{line}\n" for line in lines))
                 print(seed, name, flush=True)
 
 
-_ENCODERS: dict[str, PrismEncoder] = {}  # of each graph, before whitening: the same in every task
+_ENCODERS: dict[str, PrismEncoder] = {}  # per graph, before whitening
 
 
-def measured(labelled: LabelledGraph, name: str, seed: int) -> Iterator[dict[str, Any]]:
+def measure(labelled: LabelledGraph, name: str, seed: int) -> Iterator[dict[str, Any]]:
     if name not in _ENCODERS:
         _ENCODERS[name] = PrismEncoder.fit(labelled.graph, torch.device("cpu"))
     rng = np.random.default_rng([seed, *Path(name).stem.encode(), 7])
@@ -75,12 +75,12 @@ def measured(labelled: LabelledGraph, name: str, seed: int) -> Iterator[dict[str
             if what["task"] not in TASKS:
                 continue
             model = nova.fit(first, seed=seed) if model is None else model
-            asked = max(1, what["k"] + int(rng.choice(OFF)))
-            task = nova.NewTask(labelled.graph, ids, asked, mixed=what["share"] > 0)
+            num_new = max(1, what["k"] + int(rng.choice(OFF)))
+            task = nova.NewTask(labelled.graph, ids, num_new, mixed=what["share"] > 0)
             found = nova.discover(model, task, seed=seed)
             z, p = found.embed_and_predict(labelled.graph)
             every = np.sort(np.concatenate([ids, first.train_ids]))
-            line = what | {"asked": asked} | alike(found, z[every], p[every], labelled.y[every])
+            line = what | {"asked": num_new} | alike(found, z[every], p[every], labelled.y[every])
             if what["task"] == 1:  # half of the nodes known
                 line |= {"none": none_of(model, z, first, ids, is_new)}
                 line |= {"wrong_labels": wrong_labels(labelled, first, task, seed, rng)}
@@ -88,27 +88,27 @@ def measured(labelled: LabelledGraph, name: str, seed: int) -> Iterator[dict[str
 
 
 def alike(model: nova.Model, z: np.ndarray, p: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """The evidence, and the share of pairs of nodes that truly belong together."""
-    told = evidence(model, z, p)
+    """Features of pairs and halves of classes, and the true share of pairs of one class."""
+    features = evidence(model, z, p)
     groups, members = p.argmax(axis=1), np.eye(y.max() + 1)[y]
 
     def same(one: np.ndarray, other: np.ndarray) -> float:
         return round(float(members[one].mean(axis=0) @ members[other].mean(axis=0)), 5)
 
     pairs = [
-        [*told.pairs[a, b].round(5).tolist(), same(groups == a, groups == b)]
-        for a, b in np.argwhere(~np.isnan(told.pairs[:, :, 0]))
+        [*features.pairs[a, b].round(5).tolist(), same(groups == a, groups == b)]
+        for a, b in np.argwhere(~np.isnan(features.pairs[:, :, 0]))
         if a > b
     ]
 
     def differ(c: int) -> float:
         """Whether most of one half is of another class than most of the other."""
-        most = [members[(groups == c) & (told.half == h)].sum(axis=0).argmax() for h in (0, 1)]
+        most = [members[(groups == c) & (features.half == h)].sum(axis=0).argmax() for h in (0, 1)]
         return float(most[0] != most[1])
 
     halves = [
-        [*told.halves[c].round(5).tolist(), differ(c)]
-        for c in np.flatnonzero(~np.isnan(told.halves[:, 0])).tolist()
+        [*features.halves[c].round(5).tolist(), differ(c)]
+        for c in np.flatnonzero(~np.isnan(features.halves[:, 0])).tolist()
     ]
     return {"pairs": pairs, "halves": halves}
 
@@ -116,30 +116,24 @@ def alike(model: nova.Model, z: np.ndarray, p: np.ndarray, y: np.ndarray) -> dic
 def none_of(
     model: nova.Model, z: np.ndarray, first: OldTask, ids: np.ndarray, is_new: np.ndarray
 ) -> list[list[float]]:
-    """For each share: that of unlabelled nodes of known classes and of new ones said to fit none.
-
-    The model knows the known classes only.
-    """
+    """For each share: shares of unlabelled nodes of known and of new classes that fit none."""
     row = np.full(len(z), -1)
     row[first.train_ids] = first.train_y
-    judged, fit = cross_validate(model, z, row), best_fits(model, z)[ids]
-    assert judged is not None
-    said = []
+    checked, fit = cross_validate(model, z, row), best_fits(model, z)[ids]
+    assert checked is not None
+    shares = []
     for share in NONE_SHARES:
-        if share * (len(judged.ids) + 1) >= 1:
-            low = fit < judged.threshold(share)
-            said.append([share, float(low[~is_new].mean()), float(low[is_new].mean())])
-    return said
+        if share * (len(checked.ids) + 1) >= 1:
+            low = fit < checked.threshold(share)
+            shares.append([share, float(low[~is_new].mean()), float(low[is_new].mean())])
+    return shares
 
 
 def wrong_labels(
     labelled: LabelledGraph, first: OldTask, task: nova.NewTask, seed: int, rng: np.random.Generator
 ) -> list[list[float]]:
-    """Of labels that look wrong or are: how likely another class is, whether the label is wrong,
-    whether that class is the right one, whether it is another than that of the label.
-
-    A tenth of the labels are moved to another known class first.
-    """
+    """Change a tenth of the labels; for each label that is or looks wrong: probability of the best
+    class, whether the label is wrong, whether that class is right, whether it is another one."""
     y, o = first.train_y.copy(), len(first.class_names)
     moved = rng.random(len(y)) < WRONG
     y[moved] = (y[moved] + rng.integers(1, o, moved.sum())) % o
@@ -148,36 +142,36 @@ def wrong_labels(
     found = nova.discover(nova.fit(replace(first, train_y=y), seed=seed), task, seed=seed)
     row = np.full(labelled.graph.num_nodes, -1)
     row[first.train_ids] = y
-    judged = cross_validate(found, found.embed(labelled.graph), row)
-    assert judged is not None
-    at = np.searchsorted(judged.ids, first.train_ids)
-    p = np.nan_to_num(judged.p[at])
+    checked = cross_validate(found, found.embed(labelled.graph), row)
+    assert checked is not None
+    at = np.searchsorted(checked.ids, first.train_ids)
+    p = np.nan_to_num(checked.p[at])
     best = p.argmax(axis=1)
-    told = np.column_stack([p.max(axis=1).round(4), moved, best == first.train_y, best != y])
-    some: list[list[float]] = told[(best != y) | moved].astype(float).tolist()
-    return some
+    columns = np.column_stack([p.max(axis=1).round(4), moved, best == first.train_y, best != y])
+    labels: list[list[float]] = columns[(best != y) | moved].astype(float).tolist()
+    return labels
 
 
 def read(rows: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in rows.read_text().splitlines()]
 
 
-def fitted(x: np.ndarray, same: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """A constant and a weight for each feature: logistic regression on shares."""
+def fit_weights(x: np.ndarray, same: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Constant and weights of a logistic regression on shares."""
     rows = np.column_stack([np.ones(len(x)), x])
 
     def loss(b: np.ndarray) -> tuple[float, np.ndarray]:
         margin = rows @ b
-        value = weight @ (np.logaddexp(0, margin) - same * margin) + PULL * b[1:] @ b[1:]
+        value = weight @ (np.logaddexp(0, margin) - same * margin) + PENALTY * b[1:] @ b[1:]
         slope = rows.T @ (weight * (expit(margin) - same))
-        return float(value), slope + 2 * PULL * np.concatenate([[0.0], b[1:]])
+        return float(value), slope + 2 * PENALTY * np.concatenate([[0.0], b[1:]])
 
     start = np.zeros(rows.shape[1])
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
 
 
-def judged(made: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, list[str]]:
-    """The weights learnt on all graphs, and the table by those learnt without the graph."""
+def evaluate(made: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, list[str]]:
+    """The weights learned on all graphs, and the table by those learned without the graph."""
     graph = np.array([row["graph"] for row in made for _ in row[kind]])
     table = np.array([one for row in made for one in row[kind]])
     x, same = table[:, :-1], table[:, -1]
@@ -186,7 +180,7 @@ def judged(made: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, list[str]
     p = np.zeros(len(x))
     for g in range(len(graphs)):
         mine = number == g
-        b = fitted(x[~mine], same[~mine], weight[~mine] / weight[~mine].sum())
+        b = fit_weights(x[~mine], same[~mine], weight[~mine] / weight[~mine].sum())
         p[mine] = expit(b[0] + x[mine] @ b[1:])
     what = ("pairs of classes", "belong together")
     what = what if kind == "pairs" else ("classes", "are two")
@@ -196,16 +190,16 @@ def judged(made: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, list[str]
         if here.any():
             said = f"{100 * low:.0f} to {100 * high:.0f} %"
             lines.append(
-                f"| {said} | {here.sum():,} | {100 * p[here].mean():.0f} % | "
-                f"{100 * same[here].mean():.0f} % |"
+                f"| {said} | {here.sum():,} | {100 * p[here].mean():.0f}% | "
+                f"{100 * same[here].mean():.0f}% |"
             )
     brier, plain = weight @ (p - same) ** 2, weight @ (weight @ same - same) ** 2
-    lines += ["", f"Brier score {brier:.3f}; {plain:.3f} for saying the mean always."]
-    return fitted(x, same, weight), lines
+    lines += ["", f"Brier score {brier:.3f}; {plain:.3f} for always predicting the mean."]
+    return fit_weights(x, same, weight), lines
 
 
 def of_labels(made: list[dict[str, Any]]) -> list[str]:
-    """How often a label that looks wrong is, and how many of the wrong ones look so."""
+    """Table: how often a label that looks wrong is wrong."""
     table = np.array([one for row in made for one in row.get("wrong_labels", [])])
     p, wrong, right, looks = table.T
     lines = [
@@ -215,8 +209,8 @@ def of_labels(made: list[dict[str, Any]]) -> list[str]:
     for low, high in pairwise(LABEL_BINS):
         here = (p >= low) & (p < high) & (looks == 1)
         lines.append(
-            f"| {100 * low:.0f} to {100 * min(high, 1):.0f} % | {here.sum():,} | "
-            f"{100 * wrong[here].mean():.0f} % | {100 * (wrong * right)[here].mean():.0f} % |"
+            f"| {100 * low:.0f} to {100 * min(high, 1):.0f}% | {here.sum():,} | "
+            f"{100 * wrong[here].mean():.0f}% | {100 * (wrong * right)[here].mean():.0f}% |"
         )
     found = 100 * ((p >= MIN_WRONG) & (looks == 1))[wrong == 1].mean()
     return [
@@ -227,20 +221,20 @@ def of_labels(made: list[dict[str, Any]]) -> list[str]:
 
 
 def of_none(made: list[dict[str, Any]]) -> list[str]:
-    """Shares of unlabelled nodes that are said to fit none of the known classes."""
-    said = np.array([one for row in made for one in row.get("none", [])])
+    """Table: shares of unlabelled nodes that fit none of the known classes."""
+    shares = np.array([one for row in made for one in row.get("none", [])])
     lines = ["| asked | nodes of known classes | nodes of new classes |", "|---|---|---|"]
     for share in NONE_SHARES:
-        here = said[said[:, 0] == share]
+        here = shares[shares[:, 0] == share]
         if len(here):
             known, new = 100 * here[:, 1:].mean(axis=0)
-            lines.append(f"| {100 * share:.0f} % | {known:.1f} % | {new:.0f} % |")
+            lines.append(f"| {100 * share:.0f}% | {known:.1f}% | {new:.0f}% |")
     return lines
 
 
 def learn(rows: Path, path: Path | None) -> str:
     made = read(rows)
-    (pairs, of_pairs), (halves, of_halves) = (judged(made, kind) for kind in ("pairs", "halves"))
+    (pairs, of_pairs), (halves, of_halves) = (evaluate(made, kind) for kind in ("pairs", "halves"))
     if path is not None:
         text = path.read_text()
         for name, weights in (("PAIRS", pairs), ("HALVES", halves)):
@@ -259,7 +253,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 3), metavar=("FIRST", "END"))
     parser.add_argument("--write", type=Path, help="the module to put the weights into")
-    parser.add_argument("--page", type=Path, help="a page to put the tables into")
+    parser.add_argument("--page", type=Path, help="page into which the tables are written")
     arguments = parser.parse_args()
     if arguments.what == "collect":
         collect(arguments.graphs, arguments.rows, range(*arguments.seeds))
