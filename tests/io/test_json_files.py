@@ -223,8 +223,9 @@ def test_json_that_is_called_csv_is_told_from_a_table(tmp_path: Path) -> None:
         assert refused(nodes=tmp_path / "nodes.csv") == said
 
 
-@pytest.mark.parametrize("role", ["nodes", "edges"])
-@pytest.mark.parametrize("name", ["x.json", "x.jsonl", "x.csv"])
+@pytest.mark.parametrize(
+    ("name", "role"), [("x.json", "nodes"), ("x.jsonl", "edges"), ("x.csv", "nodes")]
+)
 def test_a_large_file_of_one_line_is_refused_at_once(tmp_path: Path, name: str, role: str) -> None:
     path = tmp_path / name
     columns = ",".join(f"c{i}" for i in range(100_001))

@@ -92,10 +92,10 @@ def test_a_graph_that_is_ready_takes_a_file_and_keeps_it(tmp_path: Path) -> None
 
 WRONG: dict[str, tuple[Any, str]] = {
     "too few rows": (np.zeros((4, 2)), "text_vectors: 4 rows for 5 nodes of nodes.csv: "),
-    "one dimension": (np.zeros(5), r"vectors have shape \(5,\), but there are 5 nodes"),
+    "one dimension": (np.zeros(5), r"vectors have shape \(5,\), but 5 nodes"),
     "not a number": (np.full((5, 2), np.nan), "the vector of node 0 has a number that is not"),
     "texts": (np.full((5, 2), "x"), "vectors are not a table of numbers"),
-    "a function that drops one": (lambda texts: np.zeros((3, 2)), "shape .3, 2., but there are 4"),
+    "a function that drops one": (lambda texts: np.zeros((3, 2)), "shape .3, 2., but 4"),
     "no such file": ("none.npy", "none.npy: no such file"),
     "a name of a model": ("all-MiniLM-L6-v2", "neither a folder of a language model nor"),
     "a number": (7, "is a folder, a file, an array or a function, not int"),
