@@ -200,7 +200,7 @@ def test_settings_in_text_have_the_type_of_their_default() -> None:
         (
             "prism",
             {"head": "linear"},
-            r"head: for encoders that are trained \(gcn, gat, sage\), and prism is computed",
+            r"head: only for encoders that are trained, and prism is computed",
         ),
         ("gnc", {}, "unknown encoder 'gnc'; known: gat, gcn, prism, sage"),
     ],

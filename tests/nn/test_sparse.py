@@ -1,17 +1,30 @@
-"""The fast operators against dense formulas and loops.
-
-CSR values are float32, hence the tolerances.
-"""
+"""Sparse products: values, gradients, blocks and embedding bags."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
+import nodenova as nova
 from nodenova.graph import Graph
-from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
+from nodenova.io.graph_folder.prepare import convert
+from nodenova.nn import seeding, sparse
+from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.sparse import (
+    BagMatrix,
+    BlockMatrix,
+    SparseMatrix,
+    features,
+    gcn_operator,
+    mean_operator,
+    num_transposed,
+    smooth_operator,
+)
 
 CPU = torch.device("cpu")
 
@@ -142,3 +155,143 @@ def test_dropout_is_right_on_average_and_another_one_each_time(ragged: SparseMat
     # A number of size v has a standard error of v sqrt(0.4 / 0.6 / 4000) = 0.013 v.
     assert np.allclose(np.mean(draws, axis=0), dense(ragged), rtol=0.065)
     assert np.array_equal(dense(ragged.dropout(0.0)), dense(ragged))
+
+
+def numpy_empty(size: int, dtype: type[np.generic]) -> np.ndarray:
+    return np.full(size, 99, dtype=dtype)  # nothing may be left as it comes
+
+
+@pytest.fixture
+def matrix() -> sp.csr_array:
+    return sp.random_array((30, 23), density=0.3, format="csr", dtype=np.float32, rng=0)
+
+
+@pytest.mark.parametrize("width", [1, 7, 30, 1000])
+def test_blocks_of_a_transpose_are_the_transpose(
+    matrix: sp.csr_array, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", width)
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 0)
+    split = BlockMatrix.of_transpose(matrix, CPU, numpy_empty)
+    assert len(split.blocks) == -(-30 // min(width, 30))
+    assert split.nnz == matrix.nnz == sum(block.values().shape[0] for block in split.blocks)
+    assert np.array_equal((split @ torch.eye(30)).numpy(), matrix.toarray().T)
+    for (_, columns), block in zip(split.places, split.blocks, strict=True):
+        assert np.array_equal(block.to_dense().numpy(), matrix.toarray()[columns].T)
+
+
+def test_a_transpose_is_divided_only_where_its_columns_are_many_and_its_rows_are_long(
+    matrix: sp.csr_array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert num_transposed(matrix) == 1
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 1)
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", 6)
+    assert num_transposed(matrix) == 5
+    monkeypatch.setattr(sparse, "BLOCK_COLUMNS", 1)
+    assert num_transposed(matrix) == matrix.nnz // 23
+    assert num_transposed(sp.csr_array((5, 9))) == 1
+
+
+def test_products_with_gradients_go_by_blocks_as_well(
+    tmp_path: Path, labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gcn_operator(labelled.graph, CPU)
+    convert(labelled, tmp_path / "graph")
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
+    split = gcn_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
+    assert isinstance(split.csr, BlockMatrix)
+    dense = torch.rand(120, 4, requires_grad=True)
+    other = dense.detach().clone().requires_grad_()
+    (split @ dense).square().sum().backward()
+    (whole @ other).square().sum().backward()
+    assert torch.allclose(split @ dense, whole @ other, atol=1e-6)
+    assert dense.grad is not None
+    assert other.grad is not None
+    assert torch.allclose(dense.grad, other.grad, atol=1e-5)
+
+
+def test_the_transpose_is_made_when_it_is_asked_for(matrix: sp.csr_array) -> None:
+    words = SparseMatrix.of(matrix, CPU)
+    assert "csr_t" not in vars(words)
+    assert np.array_equal(words.transpose().csr.to_dense().numpy(), matrix.toarray().T)  # type: ignore[union-attr]
+    assert words.transpose().csr_t is words.csr
+
+
+def test_classes_do_not_depend_on_the_blocks(
+    labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    monkeypatch.setattr(sparse, "MIN_ENTRIES", 1)
+    for width in (sparse.BLOCK_COLUMNS, 25):
+        monkeypatch.setattr(sparse, "BLOCK_COLUMNS", width)
+        graph = replace(labelled.graph)
+        given = nova.LabelledGraph(graph, labelled.y, labelled.class_names)
+        old, new, exam = nova.split(given, [0, 1])
+        found.append(nova.discover(nova.fit(old), new).predict_proba(exam.graph))
+    assert np.allclose(*found, atol=1e-3)
+
+
+@pytest.fixture
+def random_matrix() -> sp.csr_array:
+    """Rows of all lengths, one of them empty."""
+    made = sp.random_array((40, 300), density=0.2, format="lil", dtype=np.float32, rng=0)
+    made[7] = 0
+    return sp.csr_array(made)
+
+
+@pytest.fixture
+def columns() -> torch.Tensor:
+    return torch.randn(300, 50, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_product_is_the_naive_sum(random_matrix: sp.csr_array, columns: torch.Tensor) -> None:
+    naive = random_matrix.toarray().astype(np.float64) @ columns.double().numpy()
+    bags = BagMatrix.of(random_matrix, CPU)
+    assert np.allclose((bags @ columns).numpy(), naive, atol=1e-5)
+    back = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
+    naive = random_matrix.toarray().T.astype(np.float64) @ back.double().numpy()
+    assert np.allclose((bags.transpose() @ back).numpy(), naive, atol=1e-5)
+    assert isinstance(bags.transpose().transpose(), BagMatrix)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 8, 16, 48])
+def test_a_column_does_not_depend_on_the_others(
+    random_matrix: sp.csr_array, columns: torch.Tensor, at_once: int
+) -> None:
+    bags = BagMatrix.of(random_matrix, CPU)
+    parts = [bags @ part for part in columns.split(at_once, dim=1)]  # type: ignore[no-untyped-call]
+    assert torch.equal(torch.cat(parts, dim=1), bags @ columns)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_product_does_not_depend_on_the_number_of_threads(
+    random_matrix: sp.csr_array,
+    columns: torch.Tensor,
+    threads: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seeding, "MIN_DIVIDED", 0)
+    bags = BagMatrix.of(random_matrix, CPU)
+    with fixed_threads(1):
+        one = bags @ columns
+    with fixed_threads(threads):
+        assert torch.equal(bags @ columns, one)
+
+
+def test_a_graph_is_smoothed_alike_with_and_without_a_gradient(
+    tmp_path: Path, labelled: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = torch.rand(120, 5, generator=torch.Generator().manual_seed(0))
+    smooth = smooth_operator(labelled.graph, CPU)
+    assert torch.allclose(smooth @ column, gcn_operator(labelled.graph, CPU) @ column, atol=1e-6)
+    assert smooth.csr is gcn_operator(labelled.graph, CPU).csr  # the arrays are there once
+    assert smooth_operator(labelled.graph, CPU) is smooth
+    convert(labelled, tmp_path / "graph")
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 50)
+    mapped = smooth_operator(nova.load_graph(tmp_path / "graph").graph, CPU)
+    assert isinstance(mapped.csr, sparse.BlockMatrix)
+    assert torch.equal(mapped @ column, smooth @ column)
+
+
+def test_nothing_is_derived(random_matrix: sp.csr_array, columns: torch.Tensor) -> None:
+    assert not (BagMatrix.of(random_matrix, CPU) @ columns.requires_grad_()).requires_grad
