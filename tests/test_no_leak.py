@@ -137,13 +137,14 @@ def test_scrambling_moves_new_labels_only() -> None:
 def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
     assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new", "mixed"}
     parts = {"x", "edge_index", "node_ids", "feature_names", "edge_weight", "vectors"}
+    parts |= {"recipe"}  # how columns of a table became x
     assert {f.name for f in fields(nova.Graph)} == parts
 
 
 def test_a_model_keeps_no_node() -> None:
     """Everything in a fitted model is as large as classes, features or hidden sizes.
 
-    Nothing has one row a node.
+    Nothing has one row per node.
     """
     data = nova.synthetic(nodes=333, classes=4, words=60)
     old, _, _ = nova.split(data, old=[0, 1])
