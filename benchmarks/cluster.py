@@ -27,8 +27,7 @@ from nodenova.bench.ray_sweep import sweep_on_ray
 from nodenova.bench.registry import get_method
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.runs import BenchConfig, runs_of
-from nodenova.bench.sweep import sweep
-from nodenova.bench.worker import Source
+from nodenova.bench.sweep import Source, sweep
 from nodenova.cluster.session import connect
 from nodenova.cluster.split import split_graph
 from nodenova.io.graph_folder.prepare import convert

@@ -191,7 +191,7 @@ def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(
 
 def test_a_graded_run_gets_no_seed_of_another_phase_1(graded: RunFolder) -> None:
     plan = Plan(GRADED, nova.Sword(epochs=3), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
-    with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
+    with pytest.raises(StorageError, match="its version trained phase 1 differently"):
         RunFolder.create(graded.path, plan, read("graded/run.json")["data"])
     assert [row.seed for row in graded.rows()] == [0, 1]
 

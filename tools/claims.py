@@ -15,8 +15,18 @@ from statistics import fmean
 from nodenova.bench.paper import RERUN
 from nodenova.bench.render import markdown
 from nodenova.bench.row import Row
-from nodenova.bench.row_filters import at_home, compared, in_setting, of_the_paper, unchanged
-from nodenova.bench.sword_variants import ablated, deep, depth_of, left_out, swept
+from nodenova.bench.row_filters import (
+    ablated,
+    deep,
+    depth_of,
+    in_paper_setting,
+    in_setting,
+    left_out,
+    swept,
+    with_comparable_settings,
+    with_defaults,
+    with_usual_schedule,
+)
 from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS
 from nodenova.evaluation.scores import mean_std, number, score_title
 
@@ -53,7 +63,7 @@ def cells(rows: Sequence[Row], method: str, joint: str = "") -> dict[tuple[str, 
     By one way of joining its heads, or its own.
     """
     found: dict[tuple[str, str], list[Row]] = {}
-    for row in _done(compared(of_the_paper(rows))):
+    for row in _done(with_comparable_settings(in_paper_setting(rows))):
         is_joined_so = row.changed.get("new_rows", "") == joint
         if row.method == method and row.encoder in ENCODERS and is_joined_so:
             found.setdefault((row.dataset, row.encoder), []).append(row)
@@ -342,7 +352,7 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
 
 def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
     """Every method once on one encoder, as it is, All · H; methods given labels last and marked."""
-    plain = _done(unchanged(at_home(in_setting(rows))))
+    plain = _done(with_defaults(with_usual_schedule(in_setting(rows))))
     plain = [row for row in plain if row.encoder in (encoder, "prism")]
     lines = []
     for given in (False, True):

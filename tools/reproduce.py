@@ -1,14 +1,14 @@
 """Write REPRODUCIBILITY.md and the pages and figures of docs/results/ from committed rows.
 
-    python tools/reproduce.py
-    python tools/reproduce.py pack results   # first the folder of a finished bench -> rows and maps
-    python tools/reproduce.py league one two # the same, folders of benches of the league -> rows
+    python tools/reproduce.py                    # a second time changes nothing
+    python tools/reproduce.py pack results       # first pack the rows and maps of a bench folder
+    python tools/reproduce.py open-world one two # first pack the rows of open-world benches
 
 results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
-results/maps/            embeddings for the t-SNE figure
-results/league.jsonl.gz  the same of the league's benches
+results/maps/            embeddings for the t-SNE figure, and their places on it
+results/league.jsonl.gz  rows of the open-world benches
 results/prism.jsonl.gz   rows of tools/prism_results.py
-results/further.jsonl.gz the same of the graphs of tools/make_further.py
+results/further.jsonl.gz the same for the graphs of tools/make_further.py
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.paper import PAPER, remarks
 from nodenova.bench.render import markdown, to_markdown
 from nodenova.bench.row import Row
-from nodenova.bench.row_filters import latest, of_the_paper
+from nodenova.bench.row_filters import in_paper_setting, latest
 from nodenova.bench.rowfile import RowFile, as_line
 from nodenova.bench.tables import TABLES
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
@@ -41,8 +41,8 @@ from nodenova.methods.sword import Sword
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "results/bench.jsonl.gz"
-LEAGUE_ROWS = ROOT / "results/league.jsonl.gz"
-LEAGUE = ("stages", "mixed", "count", "pown", "openima", "gnnsafe")
+OPEN_WORLD_ROWS = ROOT / "results/league.jsonl.gz"
+OPEN_WORLD = ("stages", "mixed", "count", "pown", "openima", "gnnsafe")
 MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
@@ -91,7 +91,7 @@ TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †
 
 
 def pack(folder: Path) -> None:
-    """Rows of a bench's folder, a run that was done twice once; and the embeddings they name."""
+    """Pack the rows of a bench folder, each run once, and the embeddings of the shown methods."""
     rows = latest(RowFile(folder / "rows.jsonl").read())
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
@@ -104,15 +104,15 @@ def pack(folder: Path) -> None:
                 np.savez_compressed(MAPS / name, **arrays)
 
 
-def pack_league(folders: Sequence[Path]) -> None:
+def pack_open_world(folders: Sequence[Path]) -> None:
     rows = latest([row for folder in folders for row in RowFile(folder / "rows.jsonl").read()])
-    LEAGUE_ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
+    OPEN_WORLD_ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
 
 
-def league_page() -> str:
-    rows = RowFile(LEAGUE_ROWS).read()
-    tables = "\n".join(to_markdown(TABLES[name](rows)) for name in LEAGUE)
-    return f"# The league\n\n{OF_LEAGUE}\n\n{tables}"
+def open_world_page() -> str:
+    rows = RowFile(OPEN_WORLD_ROWS).read()
+    tables = "\n".join(to_markdown(TABLES[name](rows)) for name in OPEN_WORLD)
+    return f"# Open-world benchmarks\n\n{OPEN_WORLD_SOURCE}\n\n{tables}"
 
 
 def write() -> None:
@@ -130,23 +130,23 @@ def write() -> None:
     pages["figures"] = f"# Figures\n\n{SOURCE}\n\n{paper_figures(rows)}"
     pages["sword"] = sword_page(rows)
     pages["prism"] = prism_page()
-    pages["league"] = league_page()
+    pages["league"] = open_world_page()
     for name, text in pages.items():
         (PAGES / f"{name}.md").write_text(text, encoding="utf-8")
 
 
-OF_LEAGUE = (
+OPEN_WORLD_SOURCE = (
     "Written by `tools/reproduce.py` from `results/league.jsonl.gz`; "
-    "[what is asked, of whom, and how to run it](../league.md)."
+    "[protocols, methods and commands](../league.md)."
 )
 SOURCE = (
     "Written by `tools/reproduce.py` from `results/bench.jsonl.gz`; "
-    "[what it says of the paper](../reproducibility.md)."
+    "[what it means for the paper](../reproducibility.md)."
 )
 
 
 def summary(rows: Sequence[Row]) -> str:
-    made = Counter(
+    versions = Counter(
         ", ".join(f"{name} {version}" for name, version in row.versions.items()) for row in rows
     )
     commits = Counter(row.commit or "unknown" for row in rows)
@@ -156,7 +156,7 @@ def summary(rows: Sequence[Row]) -> str:
         runs=f"{len(rows):,}",
         failed=failed,
         hours=f"{hours:.1f}",
-        made=made.most_common(1)[0][0],
+        made=versions.most_common(1)[0][0],
         commits=", ".join(f"`{name[:10]}` ({count:,})" for name, count in commits.most_common()),
         claims=claims_table(rows),
         authors=beside_the_authors(rows),
@@ -169,7 +169,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 def links() -> dict[str, str]:
     own = {
-        "sword": "SWORD: what each reading of the paper is worth",
+        "sword": "SWORD and readings of the paper",
         "figures": "Confusion matrices and t-SNE maps",
     }
     return own | {name: HEADINGS[name].title for name in LONG} | {"prism": "Prism on twelve graphs"}
@@ -185,12 +185,12 @@ def sword_page(rows: Sequence[Row]) -> str:
 
 
 def readings(rows: Sequence[Row]) -> str:
-    """SWORD with one thing read otherwise, and its difference to the default on the same seeds."""
+    """SWORD with one thing read differently, and its difference to the default on common seeds."""
     done = [row for row in latest(rows) if row.is_done and row.map is None]
-    mine = [row for row in done if (row.method, row.encoder) == ("sword", "gcn")]
-    mine = [row for row in mine if row.class_split is None and row.visibility == "transductive"]
+    sword = [row for row in done if (row.method, row.encoder) == ("sword", "gcn")]
+    sword = [row for row in sword if row.class_split is None and row.visibility == "transductive"]
     found: dict[tuple[str, str], list[Row]] = {}
-    for row in mine:
+    for row in sword:
         if (name := reading_of(row)) is not None:
             found.setdefault((name, row.dataset), []).append(row)
     names = dict.fromkeys(name for name, _ in found)
@@ -213,7 +213,7 @@ def cell_of(rows: Sequence[Row], score: str) -> str:
 
 
 def apart(rows: Sequence[Row], usual: Sequence[Row]) -> str:
-    """The differences of All and H to the default, over the seeds that both have."""
+    """Differences of All and H to the default, over the common seeds."""
     seeds = {row.seed for row in rows} & {row.seed for row in usual}
     both = [[row for row in each if row.seed in seeds] for each in (rows, usual)]
     moved = [f"{mean(both[0], score) - mean(both[1], score):+.1f}" for score in ("all", "h")]
@@ -221,10 +221,7 @@ def apart(rows: Sequence[Row], usual: Sequence[Row]) -> str:
 
 
 def reading_of(row: Row) -> str | None:
-    """In what a run of SWORD differs from the default.
-
-    "" if in nothing; None if it is of another table.
-    """
+    """How a run of SWORD differs from the default; "" if it does not, None if of another table."""
     changed = dict(row.changed)
     fit = {key: value for key, value in row.fit_changed.items() if key != "hidden"}
     schedule = ", released schedule" if fit.pop("schedule", "paper") == "released" else ""
@@ -235,16 +232,17 @@ def reading_of(row: Row) -> str | None:
     known |= {"joint_head", "perturb", "draws"}
     if set(changed) - known or set(fit) - {"head", "prototype_passes", "weight_decay"}:
         return None
-    said = [f"{key}={value}" for key, value in changed.items()]
-    said += [f"phase 1 {key}={value}" for key, value in fit.items()]
-    return ", ".join(said) + schedule if said else schedule.removeprefix(", ")
+    parts = [f"{key}={value}" for key, value in changed.items()]
+    parts += [f"phase 1 {key}={value}" for key, value in fit.items()]
+    return ", ".join(parts) + schedule if parts else schedule.removeprefix(", ")
 
 
 def encoders(rows: Sequence[Row]) -> str:
-    """Which GNN Prism is distilled into."""
+    """Scores of Prism distilled into each GNN."""
     lines = []
-    distilled = [row for row in of_the_paper(rows) if row.method == "distilled_gnn" and row.is_done]
-    distilled = [row for row in distilled if row.map is None and set(row.changed) <= {"encoder"}]
+    distilled = [row for row in in_paper_setting(rows) if row.method == "distilled_gnn"]
+    distilled = [row for row in distilled if row.is_done and row.map is None]
+    distilled = [row for row in distilled if set(row.changed) <= {"encoder"}]
     for encoder, title in ENCODERS.items():
         for dataset in ("cora", "citeseer", "pubmed"):
             mine = [row for row in distilled if row.settings["encoder"] == encoder]
@@ -256,23 +254,23 @@ def encoders(rows: Sequence[Row]) -> str:
 
 
 def wikics() -> str:
-    """What the paper prints for Wiki-CS, with what is to be said of single cells."""
+    """The paper's numbers for Wiki-CS, with remarks on single cells."""
     lines = []
     notes: dict[str, int] = {}
     for (encoder, method, dataset), scores in PAPER["comparison"].items():
         if dataset == "wikics":
-            said = {
+            found = {
                 score: remarks("comparison", encoder, method, dataset, score) for score in scores
             }
             marks = {
                 score: "".join(f" [{notes.setdefault(note, len(notes) + 1)}]" for note in each)
-                for score, each in said.items()
+                for score, each in found.items()
             }
             shown = (f"{value:.2f}{marks[score]}" for score, value in scores.items())
             lines.append([ENCODERS[encoder], METHODS[method], *shown])
-    found = "\n".join(f"[{i}] {note}" for note, i in notes.items())
+    footnotes = "\n".join(f"[{i}] {note}" for note, i in notes.items())
     table = markdown(["encoder", "method", "Old", "New", "All"], lines)
-    return f"{table}\n\n{found}" if found else table
+    return f"{table}\n\n{footnotes}" if footnotes else table
 
 
 def paper_figures(rows: Sequence[Row]) -> str:
@@ -296,7 +294,7 @@ def paper_figures(rows: Sequence[Row]) -> str:
 
 
 def figures_page(figures: Sequence[Figure], prefix: str) -> str:
-    """Write the figures into docs/results/images and show them side by side."""
+    """Write the figures into docs/results/images and return Markdown that shows them."""
     shown = []
     for figure in figures:
         title = figure.title
@@ -317,32 +315,32 @@ def _plain(title: str) -> str:
 
 WIKICS = """## Wiki-CS, the paper's numbers alone
 
-Percent, one run, matched by identity. Ours are absent: the file could not be had where these rows were made (`--datasets wikics` runs it)."""  # noqa: E501
+Percent, one run, matched by identity. Ours are missing: the file was not available where these rows were made (`--datasets wikics` runs it)."""  # noqa: E501
 SUMMARY = """# Reproducibility
 
-What holds of Hou et al. (*NC²D: Novel Class Discovery for Node Classification*, CIKM 2024), with the numbers that say so. Written by
-`python tools/reproduce.py` from `results/bench.jsonl.gz` ({runs} runs, {failed} of them failed, {hours} hours of processor) and the rows of Prism; no number
+Which claims of Hou et al. (*NC²D: Novel Class Discovery for Node Classification*, CIKM 2024) hold, with numbers. Written by
+`python tools/reproduce.py` from `results/bench.jsonl.gz` ({runs} runs, {failed} of them failed, {hours} processor hours) and the rows of Prism; no number
 here is typed in. Public Planetoid splits, transductive, first class ids old, discovered classes matched by `block`
-([protocol](docs/protocol.md)), a fixed number of epochs; no epoch and no number was chosen by test answers. Which of the
-paper's two sources SWORD follows where they differ was put together after test scores of such variants had been seen ([decision 11](docs/decisions/0011-phase-1-head.md)).
-How the paper is read: [docs/paper-notes.md](docs/paper-notes.md).
+([protocol](docs/protocol.md)), a fixed number of epochs; no epoch and no number was chosen with test labels. Which of the
+paper's two sources SWORD follows where they differ was decided after test scores of such variants had been seen ([decision 11](docs/decisions/0011-phase-1-head.md)).
+How we read the paper: [docs/paper-notes.md](docs/paper-notes.md).
 
 ## The paper's claims
 
 {claims}
 
-Where a claim is about several cells, "holds in part" is at least half of them. All · H unless it says otherwise.
+A claim about several cells "holds in part" if it holds in at least half of them. Scores are All · H unless stated otherwise.
 
-## SWORD beside the authors' code
+## SWORD compared with the authors' code
 
-Their released code re-run with its label leak taken out (no cross-entropy with true labels of new nodes), matched the same way; "reached" is at
-least theirs less one standard error of ours. The paper's own numbers (one run, matched by identity) stand in [the comparison](docs/results/comparison.md).
+Their released code, re-run without its label leak (no cross-entropy with true labels of new nodes) and matched the same way; "reached" means at
+least theirs minus one standard error of ours. The paper's own numbers (one run, matched by identity) are in [the comparison](docs/results/comparison.md).
 
 {authors}
 
 ## Every method, GCN, All · H
 
-† was given labels (or old nodes) in phase 2. Prism and the GNN distilled from it have an encoder of their own.
+† was given labels (or old nodes) in phase 2. Prism and the GNN distilled from it have their own encoder.
 
 {comparison}
 
@@ -356,10 +354,10 @@ All · H, ten class splits, block matching; [graph by graph](docs/results/prism.
 
 {links}
 
-Of Wiki-CS there are only [the paper's numbers](docs/results/comparison.md#wiki-cs-the-papers-numbers-alone): its file could not be had where this was
-run. The bench runs it by the same code (`--datasets wikics`, tested on a file of its form). The paper prints 11,707 nodes; the published file has 11,701.
+For Wiki-CS there are only [the paper's numbers](docs/results/comparison.md#wiki-cs-the-papers-numbers-alone): its file was not available where this was
+run. The bench runs it with the same code (`--datasets wikics`, tested on a file of the same form). The paper prints 11,707 nodes; the published file has 11,701.
 
-Thin here: one seed of GAT's layers. With 32 and 64 layers GAT's training breaks down (its losses stop being numbers).
+The layers of GAT have one seed only. With 32 and 64 layers its training diverges (the losses are not numbers).
 
 Average forgetting (AF) matches the classes of each phase anew (`block`) before accuracies are compared.
 
@@ -369,25 +367,25 @@ Average forgetting (AF) matches the classes of each phase anew (`block`) before 
 {commands}
 ```
 
-Made with {made}; code states and how many runs each: {commits}.
+Made with {made}; commits, with their numbers of runs: {commits}.
 """  # noqa: E501
-SWORD_PAGE = """# SWORD, and what each reading of the paper is worth
+SWORD_PAGE = """# SWORD and readings of the paper
 
-{source} How the paper is read, equation by equation: [paper notes](../paper-notes.md).
+{source} How we read the paper, equation by equation: [paper notes](../paper-notes.md).
 
-## Beside the authors' code
+## Compared with the authors' code
 
 {authors}
 
-## What each reading is worth
+## Scores of each reading
 
-The default, whole readings ("as printed", "as released": the code without its label leak), and the default with one thing read otherwise.
-In parentheses the difference to the default over the same seeds. `block` matching, public splits. `phase 1 weight_decay=0.002` is what the 1/‖C‖ of
-Eq. 1 amounts to with four old classes: Adam does not feel the scale of a loss, only its weight decay beside it does.
+The default, whole readings ("as printed", "as released": the code without its label leak), and the default with one thing read differently.
+In parentheses the difference to the default over the same seeds. `block` matching, public splits. `phase 1 weight_decay=0.002` has the effect of the 1/‖C‖ of
+Eq. 1 with four old classes: Adam is invariant to the scale of a loss, but its weight decay is not.
 
 {readings}
 
-## The GNN that Prism teaches
+## A GNN distilled from Prism
 
 {encoders}
 """  # noqa: E501
@@ -397,13 +395,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", nargs="?", choices=["pack", "league"])
-    parser.add_argument("folders", nargs="*", type=Path, help="of benches: rows.jsonl, maps/")
+    parser.add_argument("command", nargs="?", choices=["pack", "open-world"])
+    parser.add_argument("folders", nargs="*", type=Path, help="bench folders: rows.jsonl, maps/")
     arguments: Any = parser.parse_args()
     if arguments.command and not arguments.folders:
         parser.error(f"{arguments.command} needs the folder of a bench")
     if arguments.command == "pack":
         pack(arguments.folders[0])
-    elif arguments.command == "league":
-        pack_league(arguments.folders)
+    elif arguments.command == "open-world":
+        pack_open_world(arguments.folders)
     write()

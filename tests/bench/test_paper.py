@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench import paper
 from nodenova.bench.paper import (
     FACTS,
     OLD_SHARE,
@@ -186,17 +185,3 @@ def test_what_was_measured_together_adds_up(table: list[dict[str, Any]]) -> None
         assert share * cell["old"][0] + (1 - share) * cell["new"][0] == pytest.approx(
             cell["all"][0], abs=0.1
         )
-    assert {
-        (cell["dataset"], cell["encoder"])
-        for cell in FACTS["rerun"]["without_leak"]
-        if "old" in cell
-    } == set(paper.SWORD_RERUN)
-
-
-def test_names_used_by_tools() -> None:
-    assert paper.SWORD_PAPER["cora", "gcn"] == (60.67, 37.97, 53.50)
-    assert len(paper.SWORD_PAPER) == 9
-    assert (
-        paper.SWORD_PAPER_NOTES["cora", "sage"]
-        == "Old equals 230/333, an accuracy on validation nodes"
-    )

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 import nodenova as nova
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.ray_sweep import sweep_on_ray
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
-from nodenova.bench.runs import RunSpec
-from nodenova.bench.sweep import Event, Started, unfinished
-from nodenova.bench.worker import Source
+from nodenova.bench.sweep import Event, Source, Started, unfinished
 from nodenova.cluster.session import connect
 from tests.bench.test_sweep import DATA, METHODS, lasting, specs
 from tests.cluster.machines import Machines, two_machines

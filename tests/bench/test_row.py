@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.plan import Plan
+from nodenova.bench.plan import Plan, RunSpec, scheduled
 from nodenova.bench.registry import ALL_METHODS, get_method
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
-from nodenova.bench.runs import BenchConfig, RunSpec, runs_of
-from nodenova.bench.schedules import scheduled
+from nodenova.bench.runs import BenchConfig, runs_of
 from nodenova.bench.sweep import failed_row, unfinished
 from nodenova.bench.tables import TABLES
 from nodenova.evaluation.grade import forgetting

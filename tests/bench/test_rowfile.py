@@ -6,14 +6,21 @@ import errno
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import nodenova as nova
+from nodenova.bench.registry import ALL_METHODS
 from nodenova.bench.rowfile import RowFile, as_line
+from nodenova.bench.runs import BenchConfig, open_world_runs, runs_of
+from nodenova.bench.sweep import unfinished
 from nodenova.errors import StorageError
 from tests.bench.rows import document, failed, row
 
+ROOT = Path(__file__).parent.parent.parent
+COMMITTED = ROOT / "results/bench.jsonl.gz"
 A, B = row(seed=0), row(seed=1)
 
 
@@ -123,3 +130,66 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
         file.append(B)
     monkeypatch.undo()
     assert file.path.read_bytes() == as_line(A)
+
+
+# No run twice
+
+
+def test_a_finished_run_is_not_appended_again_but_a_failed_one_may_be(tmp_path: Path) -> None:
+    file = RowFile(tmp_path / "rows.jsonl")
+    with file.writing():
+        file.append(failed(seed=0))
+        file.append(A)
+        with pytest.raises(StorageError, match=r"rows.jsonl: the run .*seed 0\) is already there"):
+            file.append(A)
+    with pytest.raises(StorageError, match="is already there"):
+        file.append(failed(seed=0))
+    assert file.read() == [failed(seed=0), A]
+
+
+def test_a_line_that_repeats_a_finished_run_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(as_line(A) + as_line(B) + as_line(A))
+    with pytest.raises(StorageError, match=r"line 3 repeats the finished run of line 1"):
+        RowFile(path).read()
+
+
+def test_one_run_under_two_keys_of_earlier_versions_counts_once(tmp_path: Path) -> None:
+    """The row under the key of today counts, wherever it stands; else the later one."""
+    whole = next(row for row in RowFile(COMMITTED).read() if row.method == "sword")
+    path = tmp_path / "rows.jsonl"
+    older = [replace(whole, key=f"older-{i}", commit=str(i)) for i in range(2)]
+    path.write_bytes(b"".join(map(as_line, older)))
+    assert RowFile(path).read() == [replace(older[1], key=whole.key)]
+    path.write_bytes(b"".join(map(as_line, [older[0], whole, older[1]])))
+    assert RowFile(path).read() == [whole]
+
+
+def test_committed_rows_are_the_rows_of_the_runs_planned_today() -> None:
+    """A bench on top of the committed rows runs nothing that has a row."""
+    rows = RowFile(COMMITTED).read()
+    assert len({row.key for row in rows}) == len(rows)
+    graph = replace(nova.load_dataset("citeseer"), name="citeseer")
+    methods = [kind() for kind in ALL_METHODS.values()]
+    config = BenchConfig([(graph, 4)], ["gcn", "sage"], methods, list(range(10)))
+    for table in ("comparison", "settings", "forgetting", "heads"):
+        assert unfinished(runs_of(table, config), rows) == [], table
+    sword = replace(config, encoders=["gcn"], methods=[nova.Sword()])
+    assert unfinished(runs_of("ablation", sword), rows) == []
+    assert unfinished(runs_of("sensitivity", replace(sword, seeds=range(5))), rows) == []
+    drawn = replace(sword, methods=[nova.Prism(), nova.Sword(), nova.FrozenKMeans()])
+    assert unfinished(runs_of("class-splits", drawn), rows) == []
+    hidden = replace(drawn, seeds=range(5), visibility="inductive")
+    assert unfinished(runs_of("comparison", replace(hidden, methods=[nova.Sword()])), rows) == []
+    released = replace(sword, encoders=["gat"], seeds=range(5), schedule="released")
+    assert unfinished(runs_of("comparison", released), rows) == []
+
+
+def test_committed_open_world_rows_are_found_too() -> None:
+    rows = RowFile(ROOT / "results/league.jsonl.gz").read()
+    graph = replace(nova.load_dataset("citeseer"), name="citeseer")
+    specs = open_world_runs("pown", [graph], ["prism", "gcd", "all-new"], range(5))
+    assert specs
+    there = {row.key for row in rows if (row.protocol, row.dataset) == ("pown", "citeseer")}
+    assert there <= {spec.key for spec in specs}
+    assert len(there) > 10

@@ -166,7 +166,7 @@ def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
 
 def test_says_in_words_what_happened_and_how(finished: RunFolder) -> None:
     page, row = Page(finished.path / "report.html"), finished.rows()[0]
-    assert "4 labelled classes were learnt, 2 new ones were" in page.text
+    assert "4 labelled classes were learned, 2 new ones were" in page.text
     assert f"among {row.nodes.unlabelled_new} unlabelled nodes" in page.text
     assert f"graded on {row.nodes.test} test nodes." in page.text
     assert row.data in page.text
@@ -274,7 +274,7 @@ def test_a_method_that_trains_nothing_and_finds_nothing(tmp_path: Path) -> None:
     assert "Losses of phase 1" in labels
     assert "Losses of phase 2" not in labels
     assert "No losses were recorded" in page.text
-    assert "no test node was put into one" in page.text
+    assert "no test node was assigned to one" in page.text
 
 
 @pytest.mark.parametrize(("num_new", "notes"), [
@@ -287,7 +287,7 @@ def test_another_number_of_classes_than_there_are(
     page = Page(write_report(run(tmp_path / "run", num_new=num_new)))
     for note in notes:
         assert re.search(note, page.text)
-    assert "In truth there were 2 new classes." in page.text
+    assert "There were truly 2 new classes." in page.text
     assert len(page.map["classes"]) == 4 + num_new
     assert page.map["trueAs"].count(-1) == max(0, 2 - num_new)
 
@@ -351,7 +351,7 @@ def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_
         2,
         (("hidden", 4), ("epochs", 5)),
     )
-    with pytest.raises(StorageError, match="made by a version that trained phase 1 otherwise"):
+    with pytest.raises(StorageError, match="its version trained phase 1 differently"):
         RunFolder.create(tmp_path / "run", same, document["data"])
     document["phase_1"] = TRAINING | {
         "hidden": 4,

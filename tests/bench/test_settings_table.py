@@ -13,7 +13,8 @@ import pytest
 
 from nodenova.bench.registry import NCD
 from nodenova.bench.row import Row
-from nodenova.bench.tables import GROUPS, TABLES, settings
+from nodenova.bench.tables import TABLES, settings
+from nodenova.bench.titles import LABEL_GROUPS
 from tests.bench.rows import row, seeds
 
 SEES = {
@@ -42,7 +43,7 @@ def test_what_phase_2_is_given_makes_three_groups() -> None:
     found: dict[str, list[str]] = {}
     for line in table.lines:
         found.setdefault(line.group, []).append(line.labels[0])
-    labels, ncd, none = (f"{group}, GCN" for group in GROUPS.values())
+    labels, ncd, none = (f"{group}, GCN" for group in LABEL_GROUPS.values())
     assert list(found) == [labels, ncd, none]
     assert found[labels] == ["GEM", "oracle (ceiling)"]
     assert found[ncd] == ["AutoNovel, NCD", "NCL, NCD", "DTC, NCD"]
@@ -55,7 +56,7 @@ def test_groups_keep_encoders_apart() -> None:
         bench() + seeds(2, "gem", encoder="gat", sees=SEES["gem"]) + seeds(2, encoder="gat")
     )
     groups = list(dict.fromkeys(line.group for line in table.lines))
-    labels, ncd, none = GROUPS.values()
+    labels, ncd, none = LABEL_GROUPS.values()
     assert groups == [
         f"{labels}, GCN",
         f"{labels}, GAT",

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 import nodenova as nova
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.registry import get_method
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import run_one
-from nodenova.bench.runs import BenchConfig, RunSpec, runs_of
-from nodenova.bench.sweep import Epoch, Event, sweep, unfinished
-from nodenova.bench.worker import Source
+from nodenova.bench.runs import BenchConfig, runs_of
+from nodenova.bench.sweep import Epoch, Event, Source, sweep, unfinished
 
 DATA = "synthetic:nodes=80,classes=4,words=40"
 METHODS = """

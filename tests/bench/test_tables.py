@@ -161,7 +161,7 @@ def test_rows_of_another_setting_do_not_get_in(other: dict[str, Any]) -> None:
 def test_settings_that_a_command_asked_for_are_lines_of_the_comparison() -> None:
     moved = seeds(5, level=70, changed={"eta": 0.5, "draws": 7})
     rows = [*seeds(5), *moved, *seeds(5, level=20, changed={"eta": 1.0})]
-    block, identity = comparison(rows, asked={row.key for row in moved})
+    block, identity = comparison(rows, run_keys={row.key for row in moved})
     said = "SWORD, η=0.5, draws=7"
     assert labels(block) == labels(identity) == [("GCN", "SWORD"), ("GCN", said)]
     cell = find(block, said, "cora", "all")

@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench import schedules
+from nodenova.bench import plan as plan_module
 from nodenova.bench import sweep as sweep_module
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.run import Phase1Result, learn, run_one
-from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, RunSpec
+from nodenova.bench.run import Phase1Result, fit_phase1, run_one
+from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY
 
 DATA = "synthetic:nodes=60,classes=4,words=40"
 SMALL = ["--datasets", DATA, "--encoders", "gcn", "--num-old", "2", "--seeds", "1", "--quiet"]
@@ -38,7 +39,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             for spec in todo if run else ():
                 graph = source.load(spec.plan.dataset)
                 if spec.phase_1 not in fitted:
-                    fitted[spec.phase_1] = learn(graph, spec.plan, spec.seed)
+                    fitted[spec.phase_1] = fit_phase1(graph, spec.plan, spec.seed)
                 outcome = run_one(graph, spec.plan, spec.seed, fitted=fitted[spec.phase_1])
                 rows.append(replace(outcome.row, key=spec.key))
 
@@ -126,8 +127,8 @@ def test_epochs_that_were_asked_for_stand_over_the_released_schedule(
     bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where they are what SWORD has by default."""
-    monkeypatch.setitem(schedules.RELEASED_FIT, (DATA, "gcn"), {"epochs": 3})
-    monkeypatch.setitem(schedules.RELEASED_EPOCHS, (DATA, "gcn"), 2)
+    monkeypatch.setitem(plan_module.RELEASED_FIT, (DATA, "gcn"), {"epochs": 3})
+    monkeypatch.setitem(plan_module.RELEASED_EPOCHS, (DATA, "gcn"), 2)
     options = ["comparison", "--methods", "sword", "--schedule", "released"]
     assert [cell.plan.method for cell in bench(*options)] == [nova.Sword(epochs=2)]
     assert [cell.plan.method for cell in bench(*options, "--set", "eta=0.3")] == [
@@ -204,9 +205,9 @@ def refused(
     return said[0]
 
 
-NAMES_OTHERS = "--set is a setting of SWORD in {}, and --methods names others"
-ONE_METHOD = "--set is for one method: name it with --methods, in a table that is not all"
-HIDDEN = "--hidden is a number of dimensions, or paper; it is {!r}"
+NAMES_OTHERS = "--set is a setting of SWORD in {}; leave --methods out"
+ONE_METHOD = "--set is for one method: name it with --methods, in a table other than all"
+HIDDEN = "--hidden must be a number of dimensions or paper, it is {!r}"
 NO_SCHEDULE = (
     f"there is no released schedule for {DATA} with gcn; there is one for cora, citeseer, pubmed"
 )
@@ -228,7 +229,7 @@ REFUSED = [
     (["comparison", "--hidden", "70000"], "hidden must lie in 1..65536, it is 70000"),
     (
         ["comparison", "--fit-set", "hidden=8"],
-        "--fit-set hidden=…: the size of the representation is --hidden",
+        "--fit-set hidden=…: use --hidden for the size of the representation",
     ),
     (["comparison", "--fit-set", "head"], "--fit-set takes name=value, not 'head'"),
     (["comparison", "--fit-set", "head=odd"], "unknown head 'odd'; known: cosine, linear"),

@@ -151,7 +151,7 @@ def test_an_interrupted_run_keeps_finished_seeds_and_continues(tmp_path, graph_f
 
 def test_every_command_has_a_help():
     own = ["inspect", "discover", "classes", "review", "apply-review", "predict", "export"]
-    for name in ("", "demo", *own, "run", "report", "datasets", "bench", "check"):
+    for name in ("", "demo", *own, "run", "report", "datasets", "bench", "check-method"):
         result = CliRunner().invoke(cli.app, [*name.split(), "--help"])
         assert result.exit_code == 0
         assert "Usage" in result.stdout

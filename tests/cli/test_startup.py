@@ -22,8 +22,7 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench.league_runs import LEAGUE
-from nodenova.bench.runs import TABLES
+from nodenova.bench.runs import OPEN_WORLD, TABLES
 from nodenova.cli import progress
 from nodenova.cli.bench import KNOWN_TABLES
 from nodenova.encoders import ENCODER_NAMES
@@ -162,7 +161,7 @@ def test_reading_a_graph_and_listing_datasets_does_not_load_pytorch(tmp_path: Pa
 
 def test_names_that_are_known_before_pytorch_are_those_of_the_registries() -> None:
     assert tuple(ENCODERS) == ENCODER_NAMES
-    assert sorted(KNOWN_TABLES) == sorted([*TABLES, *LEAGUE, "all"])
+    assert sorted(KNOWN_TABLES) == sorted([*TABLES, *OPEN_WORLD, "all"])
     shared.check_method("some/mine.py:Mine", {"x": "1"})
     with pytest.raises(SettingError, match="unknown encoder 'x'; known: gat, gcn, prism, sage"):
         shared.check_method("sword", {}, "x")

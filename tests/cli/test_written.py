@@ -89,18 +89,18 @@ def test_the_bench_says_what_a_reader_would_wonder_about() -> None:
         spec("frozen_kmeans", "gcn", nova.FrozenKMeans(), "c"),
         spec("frozen_kmeans", "gcn", nova.FrozenKMeans(new_rows="untrained"), "d"),
     ]
-    own = "prism runs on its own encoder (prism), whatever --encoders says"
-    assert bench.own_encoders(specs) == [own]
-    along = "frozen_kmeans comes along with new_rows=untrained as a line of its own"
-    assert bench.variants(specs) == [along]
+    own = "prism ignores --encoders and runs on its own encoder (prism)"
+    assert bench.own_encoder_notes(specs) == [own]
+    along = "frozen_kmeans also has a line with new_rows=untrained"
+    assert bench.variant_notes(specs) == [along]
     rows = [
         SimpleNamespace(key=key, is_failed=False, scores=lambda value=value: {"all": value})
         for key, value in (("a", 66.3), ("b", 66.3), ("c", 50.0), ("d", 51.0))
     ]
-    (said,) = bench.same_for_all_seeds(specs, rows)  # type: ignore[arg-type]
+    (said,) = bench.equal_seed_notes(specs, rows)  # type: ignore[arg-type]
     assert said.startswith("± 0.0 of prism: ")
     rows[1].scores = lambda: {"all": 67.0}
-    assert bench.same_for_all_seeds(specs, rows) == []  # type: ignore[arg-type]
+    assert bench.equal_seed_notes(specs, rows) == []  # type: ignore[arg-type]
 
 
 def test_the_bench_prints_its_tables_without_their_paragraphs(

@@ -9,7 +9,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.data.mixed_splits import open_world, split_mixed
-from nodenova.data.protocols import stages
+from nodenova.data.protocols import Stages
 from nodenova.errors import SettingError, SplitError
 
 
@@ -91,7 +91,7 @@ def test_the_mixture_can_be_handed_over_in_three_ways(graph: nova.LabelledGraph)
 
 @pytest.mark.parametrize("share", [-0.1, 1.5])
 def test_an_impossible_share_is_said(graph: nova.LabelledGraph, share: float) -> None:
-    with pytest.raises(SettingError, match=rf"share_old lies in 0\.\.1, it is {share}"):
+    with pytest.raises(SettingError, match=rf"share_old must be between 0 and 1, it is {share}"):
         split_mixed(graph, [0], share_old=share)
 
 
@@ -112,12 +112,12 @@ def test_nodes_in_the_wrong_place_are_named(graph: nova.LabelledGraph) -> None:
     def world(train: np.ndarray, unlabelled: np.ndarray, exam: np.ndarray) -> None:
         open_world(graph, [[0], [1]], train_ids=train, unlabelled=[unlabelled], exam_ids=exam)
 
-    with pytest.raises(SplitError, match=rf"node {ids[1][0]} is labelled, and of no old class"):
+    with pytest.raises(SplitError, match=rf"node {ids[1][0]} is labelled, but not of an old class"):
         world(ids[1], ids[0], ids[0])
     with pytest.raises(SplitError, match=rf"node {ids[0][0]} is both labelled and unlabelled"):
         world(ids[0], ids[0], ids[0])
     with pytest.raises(
-        SplitError, match=rf"node {ids[2][0]} is graded, and its class is never met"
+        SplitError, match=rf"node {ids[2][0]} is graded, but its class is in no session"
     ):
         world(ids[0], ids[1], ids[2])
 
@@ -153,9 +153,9 @@ def test_inductive_phases_see_no_node_of_a_later_session_or_class(
 
 
 def test_sessions_of_an_inductive_world_grow(graph: nova.LabelledGraph) -> None:
-    world = stages(graph, seed=0, setting="inductive")
+    world = Stages(setting="inductive").world(graph, 0)
     graphs = [world.old.graph, *(task.graph for task in world.tasks)]
     names = [set(each.node_ids.tolist()) for each in graphs]
     assert all(a < b for a, b in pairwise(names))
     with pytest.raises(SettingError, match="unknown setting 'blind'"):
-        stages(graph, seed=0, setting="blind")
+        Stages(setting="blind").world(graph, 0)

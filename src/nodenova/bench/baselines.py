@@ -1,18 +1,13 @@
-"""What Prism is compared with in the open world, on the same representation.
+"""Baselines of the open-world benches, all on Prism's representation.
 
-Semi-supervised k-means of generalized category discovery, and rules that count classes.
-
-Prism's representation as NumPy has it, for what Prism is compared with in the open world.
-
-Rules that count new classes, on Prism's representation.
-
-Prism's own; the silhouette, HDBSCAN, and how wide clusters are beside the old classes.
+Semi-supervised k-means of generalized category discovery, and rules that count new classes: Prism's
+own, the silhouette, HDBSCAN, and the width of clusters compared with the old classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -29,7 +24,7 @@ from nodenova.settings import check_settings, setting
 
 
 def features_of(model: Model, graph: Graph, num_classes: int) -> np.ndarray:
-    """(N, D) what Prism takes distances on when there are so many classes."""
+    """(N, D) features on which Prism measures distances, given the number of classes."""
     g = model.frozen_encoder()
     scale = model.memory.classes.view_scale
     u = scaled_features(g.spec.multirank, encode(g, graph), num_classes, scale, model.lda)
@@ -37,15 +32,7 @@ def features_of(model: Model, graph: Graph, num_classes: int) -> np.ndarray:
 
 
 def directions(u: np.ndarray, ids: np.ndarray, num_classes: int) -> np.ndarray:
-    """Principal components of some nodes, at unit length.
-
-    Args:
-        u: (N, D) features.
-        ids: The nodes whose components are taken.
-        num_classes: 3/2 times as many components.
-
-    Returns:
-        (N, r) for all nodes.
+    """(N, r) all nodes on the r = 3/2 `num_classes` principal components of `ids`, unit length.
 
     Examples:
         >>> x = directions(np.array([[0.0, 0], [2, 0], [0, 1]]), np.array([0, 1]), num_classes=1)
@@ -60,22 +47,17 @@ def directions(u: np.ndarray, ids: np.ndarray, num_classes: int) -> np.ndarray:
 
 
 def draw_seed() -> int:
-    """A seed for NumPy and scikit-learn out of PyTorch's generator, which is seeded."""
+    """Draw a seed for NumPy and scikit-learn from PyTorch's generator, which is seeded."""
     return int(torch.randint(2**31, (1,)))
 
 
-MAX_COUNT = 15  # new classes that a rule may find
-MAX_COMPARED = 1000  # nodes among which a silhouette is measured
+MAX_COUNT = 15  # largest number of new classes of a rule
+MAX_COMPARED = 1000  # nodes of a silhouette
 
 
 @dataclass(frozen=True)
 class Counted:
-    """How many new classes there are, and, where a rule says so, which numbers are likely too.
-
-    Attributes:
-        number: The best guess.
-        likely: The numbers one of which is true in four cases of five.
-    """
+    """Estimated number of new classes, and a set that holds the true one in four of five cases."""
 
     number: int
     likely: tuple[int, ...] = ()
@@ -83,58 +65,53 @@ class Counted:
 
 @runtime_checkable
 class CountingRule(Protocol):
-    """Says how many new classes there are among unlabelled nodes."""
+    """Estimates the number of new classes among unlabelled nodes."""
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
-        """How many new classes there are among the nodes of a task.
+        """Return the number of new classes in a task, at least 1 where every node is new.
 
         PyTorch's generator is seeded before the call; every random number comes from it.
-
-        Args:
-            model: Of the old classes.
-            task: Where every node is new (mixed=False), the answer is at least 1. Its `num_new` is
-                not looked at.
         """
 
 
 @dataclass(frozen=True)
 class PrismCount:
-    """Prism's own count: see `nodenova.count_new`."""
+    """Prism's own estimate: see `nodenova.count_new`."""
 
     prefers: ClassVar[str] = "prism"
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
-        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        """Return the number of new classes; see `CountingRule`."""
         count = count_new(model, task, seed=draw_seed())
         return Counted(count.number, count.likely)
 
 
 @dataclass(frozen=True)
 class Silhouette:
-    """As many clusters of plain k-means as have the highest mean silhouette, less the old ones."""
+    """Number of k-means clusters with the highest mean silhouette, minus the old classes."""
 
     prefers: ClassVar[str] = "prism"
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
-        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        """Return the number of new classes; see `CountingRule`."""
         num_old = len(model.classes) if task.mixed else 0
         x = _unlabelled(model, task)
         some = np.random.default_rng(draw_seed()).permutation(len(x))[:MAX_COMPARED]
         scores = {}
         for k in range(max(2, num_old), min(num_old + MAX_COUNT, len(some) - 1) + 1):
-            said = KMeans(k, n_init=3, random_state=draw_seed()).fit_predict(x)
-            if len(np.unique(said[some])) > 1:
-                scores[k] = float(silhouette_score(x[some], said[some]))
+            labels = KMeans(k, n_init=3, random_state=draw_seed()).fit_predict(x)
+            if len(np.unique(labels[some])) > 1:
+                scores[k] = float(silhouette_score(x[some], labels[some]))
         return Counted(max(scores, key=lambda k: scores[k]) - num_old if scores else 1)
 
 
 @dataclass(frozen=True)
 class HDBSCANCount:
-    """The clusters that scikit-learn's HDBSCAN finds, less the old ones (at least none, or one).
+    """Number of clusters of scikit-learn's HDBSCAN, minus the old classes.
 
     Attributes:
-        share: Of the nodes, in the smallest cluster.
-        at_least: How many nodes in it.
+        share: Smallest cluster, as a share of the nodes.
+        at_least: Smallest cluster, in nodes.
     """
 
     prefers: ClassVar[str] = "prism"
@@ -146,24 +123,24 @@ class HDBSCANCount:
         check_settings(self)
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
-        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        """Return the number of new classes; see `CountingRule`."""
         x = _unlabelled(model, task)
         smallest = min(max(self.at_least, round(self.share * len(x))), len(x))
-        # Without `copy` it may write into the rows; newer versions warn unless it is said.
+        # Without `copy` it may write into the rows; newer versions warn unless it is given.
         clusters = int(HDBSCAN(min_cluster_size=smallest, copy=True).fit(x).labels_.max()) + 1
         return Counted(max(clusters - len(model.classes), 0) if task.mixed else max(clusters, 1))
 
 
 @dataclass(frozen=True)
 class ScatterRule:
-    """The least number of new classes at which clusters are no wider than old classes are.
+    """The smallest number of new classes at which clusters are no wider than the old classes.
 
         W(k) = sum over clusters of |u - mean|^2 / (N - clusters),   o + k clusters of plain k-means
 
-    The first k with W(k) <= `times` the scatter within old classes, as phase 1 remembers it.
+    The first k with W(k) <= `times` the scatter within old classes, as phase 1 stores it.
 
     Attributes:
-        times: How much wider than the old classes clusters may be.
+        times: Allowed width of a cluster, relative to the old classes.
     """
 
     prefers: ClassVar[str] = "prism"
@@ -174,7 +151,7 @@ class ScatterRule:
         check_settings(self)
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
-        """How many new classes there are among the nodes of a task; see `CountingRule`."""
+        """Return the number of new classes; see `CountingRule`."""
         num_old = len(model.classes) if task.mixed else 0
         n = _classes_expected(model)
         u = features_of(model, task.graph, n)[task.ids]
@@ -183,20 +160,12 @@ class ScatterRule:
             clusters = num_old + k
             if clusters >= len(u):
                 break
-            said = KMeans(clusters, n_init=3, random_state=draw_seed()).fit_predict(x)
-            parts = [u[said == c] for c in np.unique(said)]
+            labels = KMeans(clusters, n_init=3, random_state=draw_seed()).fit_predict(x)
+            parts = [u[labels == c] for c in np.unique(labels)]
             within = sum(len(part) * float(part.var(axis=0).sum()) for part in parts)
             if within / (len(u) - clusters) <= bound:
                 return Counted(k)
         return Counted(MAX_COUNT)
-
-
-RULES: dict[str, type[Any]] = {
-    "count": PrismCount,
-    "silhouette": Silhouette,
-    "hdbscan": HDBSCANCount,
-    "scatter": ScatterRule,
-}
 
 
 def _unlabelled(model: Model, task: NewTask) -> np.ndarray:
@@ -205,13 +174,13 @@ def _unlabelled(model: Model, task: NewTask) -> np.ndarray:
 
 
 def _classes_expected(model: Model) -> int:
-    """For how many classes the representation is cut before anybody knows how many there are."""
+    """Number of classes for which the representation is cut before the number is known."""
     num_old = len(model.classes)
     return max(2 * num_old, num_old + 4, 6)
 
 
 def _old_scatter(model: Model, num_classes: int) -> float:
-    """The mean squared distance of a node from the mean of its old class, as remembered."""
+    """Mean squared distance of a node from the mean of its old class, as phase 1 stores it."""
     multirank = model.frozen_encoder().spec.multirank
     used = model.lda.ranks_for(multirank, num_classes)
     known = model.memory.classes.at(multirank.columns_of(used).to(model.device))
@@ -225,22 +194,14 @@ MAX_STEPS = 100  # of Lloyd's algorithm
 
 @runtime_checkable
 class Baseline(Protocol):
-    """Says of every node of a graph which class it is of; it sees labelled nodes and says so."""
+    """Assigns every node of a graph to a class; it sees labelled nodes, and its row says so."""
 
     sees: ClassVar[tuple[str, ...]]
 
     def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
-        """(N,) the class of every node.
+        """Return (N,) the class of every node: old classes by number, new ones after them.
 
         PyTorch's generator is seeded before the call; every random number comes from it.
-
-        Args:
-            model: Of the old classes.
-            old: Their labelled nodes.
-            task: Unlabelled nodes, and how many new classes there are among them.
-
-        Returns:
-            Old classes by number, new ones behind them.
         """
 
 
@@ -250,16 +211,16 @@ class GCDKMeans:
 
     k-means of labelled and unlabelled nodes together. Labelled nodes stay in the cluster of their
     class, whose center starts at their mean; further centers start by k-means++ among unlabelled
-    nodes; all centers move. A node that took no part goes to the nearest center.
+    nodes; all centers move. Every other node goes to the nearest center.
 
     Attributes:
-        restarts: How often all of it is done; the best counts.
+        restarts: Number of restarts; the best one counts.
 
     Examples:
         >>> import nodenova as nova
         >>> world = nova.split_mixed(nova.synthetic(nodes=300, classes=4), old=[0, 1])
-        >>> said = GCDKMeans(restarts=1).assign(nova.fit(world.old), world.old, world.tasks[0])
-        >>> len(said), sorted(set(said.tolist()))
+        >>> found = GCDKMeans(restarts=1).assign(nova.fit(world.old), world.old, world.tasks[0])
+        >>> len(found), sorted(set(found.tolist()))
         (300, [0, 1, 2, 3])
     """
 
@@ -272,7 +233,7 @@ class GCDKMeans:
         check_settings(self)
 
     def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
-        """(N,) the class of every node; see `Baseline`."""
+        """Return (N,) the class of every node; see `Baseline`."""
         num_old, num_new = len(old.class_names), task.num_new or 0
         u = features_of(model, task.graph, num_old + num_new)
         x = directions(u, np.concatenate([old.train_ids, task.ids]), num_old + num_new)
@@ -297,20 +258,17 @@ class GCDKMeans:
             centers = np.concatenate([centers, free[place : place + 1]])
         rows, before = np.concatenate([fixed, free]), np.full(len(free), -1)
         for _ in range(MAX_STEPS):
-            said = _squares(free, centers).argmin(axis=1)
-            if (said == before).all():
+            nearest = _squares(free, centers).argmin(axis=1)
+            if (nearest == before).all():
                 break
-            member = np.concatenate([y, said])
+            member = np.concatenate([y, nearest])
             size = np.bincount(member, minlength=len(centers))
             total = np.zeros_like(centers)
             np.add.at(total, member, rows)
             # A new center that lost all its nodes stays where it was.
             centers = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], centers)
-            before = said
+            before = nearest
         return centers
-
-
-BASELINES: dict[str, type[Any]] = {"gcd": GCDKMeans, **RULES}
 
 
 def _squares(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:

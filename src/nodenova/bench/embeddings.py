@@ -1,4 +1,4 @@
-"""Embeddings of some test nodes, kept for a figure, and their layout, kept beside them."""
+"""Files with embeddings of some test nodes for a figure, and with their places on the map."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import io
 import zipfile
 import zlib
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import scipy
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
@@ -23,29 +21,27 @@ from nodenova.report.tsne import differ, positions
 
 MAP_NODES = 2000
 FEATURE_DIRECTIONS = 50
-# What NumPy raises for a file that is none of npz, or cut off, or changed.
+LAYOUT_VERSION = 1  # raise it when `report.tsne` places nodes differently
+# Errors of NumPy for a file that is not npz, or is damaged.
 UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def write_map(outcome: Outcome, path: Path) -> None:
-    """`map_content` as a file."""
+    """Write `map_content` to a file."""
     write_atomically(path, map_content(outcome))
 
 
 def map_content(outcome: Outcome) -> bytes:
-    """At most 2,000 test nodes as npz: embeddings z, true classes y, predicted, node_ids, the seed.
-
-    `features` is what the graph itself says of them, to hold z against.
-    """
+    """Return at most 2,000 test nodes as npz: z, features, y, predicted, node_ids and seed."""
     exam, model = outcome.exam, outcome.model
-    chosen = np.random.default_rng(0).permutation(len(exam.ids))[:MAP_NODES]
-    ids = exam.ids[np.sort(chosen)]
+    sample = np.random.default_rng(0).permutation(len(exam.ids))[:MAP_NODES]
+    ids = exam.ids[np.sort(sample)]
     content = io.BytesIO()
     np.savez_compressed(
         content,
         z=model.embed(exam.graph)[ids],
         features=_features(exam.graph, ids),
-        y=exam.y[np.sort(chosen)],
+        y=exam.y[np.sort(sample)],
         predicted=model.predict(exam.graph)[ids],
         node_ids=exam.graph.node_ids[ids],
         seed=np.array(model.stages[-1].seed),
@@ -54,7 +50,7 @@ def map_content(outcome: Outcome) -> bytes:
 
 
 def _features(graph: Graph, ids: np.ndarray) -> np.ndarray:
-    """(n, 50) the features of some nodes, rows to unit length, on their main directions."""
+    """(n, 50) features of some nodes, rows at unit length, on their main directions."""
     rows = normalize(graph.x[ids])
     size = min(FEATURE_DIRECTIONS, min(rows.shape) - 1)
     if size < 1:
@@ -63,11 +59,7 @@ def _features(graph: Graph, ids: np.ndarray) -> np.ndarray:
 
 
 def read_map(path: Path) -> dict[str, np.ndarray]:
-    """What `write_map` wrote.
-
-    Raises:
-        StorageError: The file is damaged.
-    """
+    """Read the arrays of a map file."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = dict(arrays)
@@ -75,47 +67,39 @@ def read_map(path: Path) -> dict[str, np.ndarray]:
         raise StorageError(f"{path}: damaged, not readable as npz ({error})") from error
     for name in ("z", "y"):
         if name not in found:
-            raise StorageError(f"{path}: damaged, a map without {name}")
+            raise StorageError(f"{path}: damaged, the array {name} is missing")
     return found
 
 
 def layout_of(path: Path, z: np.ndarray, name: str) -> np.ndarray | None:
-    """(n, 2) places of the nodes of a map, None where there is nothing to lay out.
+    """(n, 2) places of the nodes of a map by its array `name`, z; None if all nodes are alike.
 
-    t-SNE takes seconds, and every page shows every map: places are kept beside the map's file, as
-    long as that, the layout's code and what it computes with stay the same.
-
-    Args:
-        path: The map's file.
-        z: (n, d) one of its arrays.
-        name: Which.
+    t-SNE takes seconds and differs in the last digits between machines, so places are stored beside
+    the map as long as the map and `LAYOUT_VERSION` stay the same.
     """
     z = z.astype(np.float64)
     if not differ(z):
         return None
     beside = path.with_suffix(".layout.npz")
     key = _layout_key(path)
-    kept = _read_layouts(beside, key)
-    if name not in kept:
-        kept[name] = positions(z)
+    layouts = _read_layouts(beside, key)
+    if name not in layouts:
+        layouts[name] = positions(z)
         content = io.BytesIO()
-        np.savez(content, key=np.array(key), **kept)  # type: ignore[arg-type]
-        with suppress(OSError):  # a folder that can only be read: the next page lays it out again
+        np.savez_compressed(content, key=np.array(key), **layouts)  # type: ignore[arg-type]
+        with suppress(OSError):  # a read-only folder: the next page computes it again
             write_atomically(beside, content.getvalue())
-    return kept[name]
+    return layouts[name]
 
 
 def _layout_key(path: Path) -> str:
-    """A hash of all that decides a layout."""
-    digest = hashlib.sha256(path.read_bytes())
-    digest.update(resources.files("nodenova.report").joinpath("tsne.py").read_bytes())
-    digest.update(f"numpy {np.__version__}, scipy {scipy.__version__}".encode())
-    return digest.hexdigest()
+    """Hash of the map and of the version of the layout."""
+    return hashlib.sha256(path.read_bytes() + f"layout {LAYOUT_VERSION}".encode()).hexdigest()
 
 
 def _read_layouts(path: Path, key: str) -> dict[str, np.ndarray]:
-    """Layouts by the array they are of; none if they are not there, damaged, or of another key."""
-    with suppress(KeyError, *UNREADABLE), path.open("rb") as file, np.load(file) as kept:
-        if str(kept["key"]) == key:
-            return {name: kept[name] for name in kept.files if name != "key"}
+    """Return layouts by array; {} if the file is missing, damaged, or has another key."""
+    with suppress(KeyError, *UNREADABLE), path.open("rb") as file, np.load(file) as stored:
+        if str(stored["key"]) == key:
+            return {name: stored[name] for name in stored.files if name != "key"}
     return {}

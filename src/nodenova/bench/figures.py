@@ -1,4 +1,4 @@
-"""Which figures the bench has: curves out of tables, confusion matrices and maps out of rows."""
+"""Figures of the bench: curves from tables, confusion matrices and maps from rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from nodenova.bench.embeddings import layout_of, read_map
 from nodenova.bench.render import blocks
 from nodenova.bench.row import Row
-from nodenova.bench.sword_variants import confusions, panels
+from nodenova.bench.row_filters import confusions, panels
 from nodenova.bench.table import Table
 from nodenova.bench.tables import layers, sensitivity
 from nodenova.bench.titles import dataset_title, encoder_title
@@ -23,13 +23,7 @@ from nodenova.report.node_map import node_map
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing of the bench.
-
-    Attributes:
-        group: What it shares with others: a dataset, or a dataset and an encoder.
-        title: What tells it from these.
-        svg: The drawing.
-    """
+    """A drawing with a title, in a group of figures: a dataset, or a dataset and an encoder."""
 
     group: str
     title: str
@@ -41,24 +35,24 @@ def _curves(
     which: Callable[[Sequence[Row]], list[Table]],
     x_title: Callable[[str], str],
 ) -> list[Figure]:
-    """One figure a dataset and block of lines."""
+    """One figure per dataset and block of lines."""
     (table,) = which(rows)
     found = []
     for dataset in dict.fromkeys(column.group for column in table.columns):
-        mine = [
+        own = [
             (j, column.score) for j, column in enumerate(table.columns) if column.group == dataset
         ]
         for block, lines in blocks(table):
-            shown = [line for line in lines if any(line.cells[j].n for j, _ in mine)]
-            series = {score_title(score): [line.cells[j] for line in shown] for j, score in mine}
-            if len(shown) > 1:
+            measured = [line for line in lines if any(line.cells[j].n for j, _ in own)]
+            series = {score_title(score): [line.cells[j] for line in measured] for j, score in own}
+            if len(measured) > 1:
                 title = f"{dataset_title(dataset)}: {block}"
                 counts = sorted({cell.n for cells in series.values() for cell in cells})
                 ends = dict.fromkeys([counts[0], counts[-1]])
                 over = f"mean over {'–'.join(map(str, ends))} seeds"
-                ticks = [line.labels[0] for line in shown]
-                drawn = score_curves(f"{title}, {over}", x_title(block), ticks, series)
-                found.append(Figure(dataset_title(dataset), f"{block}; {over}", drawn))
+                ticks = [line.labels[0] for line in measured]
+                svg = score_curves(f"{title}, {over}", x_title(block), ticks, series)
+                found.append(Figure(dataset_title(dataset), f"{block}; {over}", svg))
     return found
 
 
@@ -79,34 +73,34 @@ def confusion_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
         counts = confusions(each)
         nodes = np.maximum(counts.sum(axis=2, keepdims=True), 1)
         share = (100 * counts / nodes).mean(axis=0)  # (true, predicted + 1)
-        shown = share if counts[:, :, -1].any() else share[:, :-1]
+        share = share if counts[:, :, -1].any() else share[:, :-1]
         group = f"{dataset_title(dataset)}, {encoder_title(encoder)}"
         what = f"Confusion matrix: {group}, {title}, mean over {len(each)} runs"
-        drawn = confusion(what, shown, each[0].class_names, each[0].num_old)
+        svg = confusion(what, share, each[0].class_names, each[0].num_old)
         runs = f"{len(each)} {'run' if len(each) == 1 else 'runs'}"
-        found.append(Figure(group, f"{title}; {runs}", drawn))
+        found.append(Figure(group, f"{title}; {runs}", svg))
     return found
 
 
 def tsne_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
-    """The features of the graph itself, then one map a method, of the first seed that kept one."""
+    """Map of the graph's features, then one per method, of the first seed with a map file."""
     found: list[Figure] = []
     for (dataset, encoder, title), each in panels(rows).items():
-        kept = [(row, maps_folder / Path(row.map).name) for row in each if row.map]
-        row, path = next(((row, path) for row, path in kept if path.is_file()), (None, None))
+        stored = [(row, maps_folder / Path(row.map).name) for row in each if row.map]
+        row, path = next(((row, path) for row, path in stored if path.is_file()), (None, None))
         if row is None or path is None:
             continue
         arrays = read_map(path)
-        shown = {"z": f"{title}; seed {row.seed}"}
+        panels_of = {"z": f"{title}; seed {row.seed}"}
         group = f"{dataset_title(dataset)}, {encoder_title(encoder)}"
         if "features" in arrays and all(figure.group != group for figure in found):
-            shown = {"features": "original features; as the graph has them", **shown}
-        for name, said in shown.items():
+            panels_of = {"features": "original features; as the graph has them", **panels_of}
+        for name, panel in panels_of.items():
             xy = layout_of(path, arrays[name], name)
             if xy is not None:
-                what = f"Map of {len(arrays['y'])} test nodes: {group}, {said}"
-                drawn = node_map(what, xy, arrays["y"], row.class_names, row.num_old)
-                found.append(Figure(group, said, drawn))
+                what = f"Map of {len(arrays['y'])} test nodes: {group}, {panel}"
+                svg = node_map(what, xy, arrays["y"], row.class_names, row.num_old)
+                found.append(Figure(group, panel, svg))
     return found
 
 
@@ -119,11 +113,5 @@ FIGURES: Mapping[str, Callable[[Sequence[Row], Path], list[Figure]]] = {
 
 
 def figures_of(table_name: str, rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
-    """The figures of a table; most have none.
-
-    Args:
-        table_name: One of `tables.TABLES`.
-        rows: Of any tables.
-        maps_folder: Holds the npz files that rows name in `map`; those not there are left out.
-    """
+    """Return the figures of a table; most have none. Maps are read from `maps_folder`."""
     return FIGURES[table_name](rows, maps_folder) if table_name in FIGURES else []

@@ -1,12 +1,10 @@
-"""A run's folder: what was asked, one row and one model a seed, and a report.
-
-A run that was stopped can go on.
+"""The folder of a graded run: its plan, one row and one model per seed, and a report.
 
 runs/cora/run.json            the plan
 runs/cora/seed-0/model.json   + weights: the model of seed 0
-runs/cora/seed-0/row.json     its scores; written last, so a seed with a row is finished
+runs/cora/seed-0/row.json     its row; written last, so a seed with a row is finished
 runs/cora/map.npz             embeddings of some test nodes, for the map in the report
-runs/cora/map.layout.npz      their places on it: it is laid out once
+runs/cora/map.layout.npz      their places on the map
 runs/cora/report.html
 """
 
@@ -20,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from nodenova.bench import schedules
 from nodenova.bench.embeddings import read_map, write_map
-from nodenova.bench.plan import Plan, as_now
+from nodenova.bench.plan import Plan, current_form
 from nodenova.bench.row import Row
 from nodenova.bench.run import Outcome, run_one
 from nodenova.data.labels import LabelledGraph
@@ -35,14 +32,14 @@ from nodenova.progress import Progress, add_prefix, no_progress
 
 FORMAT = "nodenova run"
 MAP = "map.npz"
-VERSION = 2  # since settings are kept resolved, as values; 1 kept those that were given, as text
+VERSION = 2  # settings are resolved values; in 1 they were text, and only the given ones
 
 
 class RunFolder:
-    """The folder of one plan, for any number of seeds.
+    """The folder of one plan, for any number of seeds; a stopped run can be continued.
 
     Attributes:
-        path: Where it is.
+        path: Path of the folder.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -62,72 +59,69 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> RunFolder:
-        """Open `path` for `plan`: new or empty, or a run of the same plan, which then goes on.
+        """Open `path` for `plan`: a new or empty folder, or a run of the same plan to continue.
 
         Args:
-            path: Where the folder is, or will be.
+            path: Path of the folder.
             plan: What to run.
-            data: The fingerprint of the graph.
-            overwrite: Delete another run that is there.
+            data: Fingerprint of the graph.
+            overwrite: Whether to delete another run in the folder.
 
         Raises:
-            StorageError: `path` holds something else, or a run of another plan or other data.
+            StorageError: If `path` holds something else, or a run of another plan or other data.
         """
-        # A run of a version that trained phase 1 otherwise must not get seeds of this one.
-        phase_1 = schedules.resolved(plan) or None
+        # Seeds of this version must not be added to a run whose phase 1 was trained otherwise.
+        phase_1 = plan.resolved_training or None
         folder = cls(path)
-        asked = {"plan": plan.to_json(), "data": data, "phase_1": phase_1}
+        wanted = {"plan": plan.to_json(), "data": data, "phase_1": phase_1}
         if path.exists() and not path.is_dir():
             raise StorageError(f"{path} is a file, not a folder for a run")
         if path.is_dir() and any(path.iterdir()):
             existing = folder._document()
-            there = {
-                "plan": _as_now(existing.get("plan")),
+            stored = {
+                "plan": _current_plan(existing.get("plan")),
                 "data": existing.get("data"),
                 "phase_1": existing.get("phase_1"),
             }
             if overwrite:
                 shutil.rmtree(path)
-            elif there != asked:
+            elif stored != wanted:
                 raise StorageError(
-                    f"{path} holds another run ({_difference(there, asked)}); "
-                    "choose another --out, or give --overwrite to replace it"
+                    f"{path} holds another run ({_difference(stored, wanted)}); "
+                    "choose another --out, or replace it with --overwrite"
                 )
             else:
                 return folder
         write_atomically(
-            path / "run.json", to_json({"format": FORMAT, "version": VERSION, **asked})
+            path / "run.json", to_json({"format": FORMAT, "version": VERSION, **wanted})
         )
         return folder
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run, for reading.
+        """Open an existing run for reading.
 
         Raises:
-            StorageError: There is none at `path`.
+            StorageError: If there is no run at `path`.
         """
         folder = cls(path)
         folder._document()
         return folder
 
     def rows(self) -> list[Row]:
-        """The rows of the finished seeds, by seed."""
+        """Return the rows of the finished seeds, sorted by seed."""
         return sorted(map(_read_row, self.path.glob("seed-*/row.json")), key=lambda row: row.seed)
 
     def model(self, seed: int | None = None) -> Model:
-        """The model of a seed, the first finished one unless given.
+        """Return the model of a seed (default: the first finished one).
 
         Raises:
-            StorageError: That seed, or any, is not finished.
+            StorageError: If the seed is not finished.
         """
         return load_model(self.path / f"seed-{self._seed(seed)}")
 
     def map(self) -> dict[str, np.ndarray] | None:
-        """Embeddings z, true classes y, predicted classes, node_ids and the seed they are of.
-
-        None if they were not kept.
-        """
+        """Return arrays z, y, predicted, node_ids and seed of the map; None if there is no map."""
         path = self.path / MAP
         return read_map(path) if path.is_file() else None
 
@@ -139,14 +133,14 @@ class RunFolder:
         progress: Progress = no_progress,
         done: Callable[[Row], None] = lambda row: None,
     ) -> list[Row]:
-        """Run the seeds that are not there yet and return the rows of all of `seeds`.
+        """Run the seeds that have no row yet and return the rows of all `seeds`.
 
         Args:
-            labelled: The graph that the folder was created for.
-            plan: The plan that it was created for.
-            seeds: Which seeds, in the order of the rows.
+            labelled: Graph that the folder was created for.
+            plan: Plan that it was created for.
+            seeds: Seeds in the order of the rows.
             progress: Called as each phase advances.
-            done: Called with the row of each seed, those that were there too.
+            done: Called with the row of each seed, also of those that existed.
         """
         finished = {row.seed: row for row in self.rows()}
         for seed in seeds:
@@ -169,7 +163,7 @@ class RunFolder:
             raise StorageError(f"{self.path}: this run has no finished seed yet")
         if seed is not None and seed not in seeds:
             raise StorageError(
-                f"{self.path}: seed {seed} is not in this run; it has {', '.join(map(str, seeds))}"
+                f"{self.path}: this run has no seed {seed}; it has {', '.join(map(str, seeds))}"
             )
         return seeds[0] if seed is None else seed
 
@@ -192,18 +186,15 @@ def _read_row(path: Path) -> Row:
         raise StorageError(f"{path}: {error}") from error
 
 
-def _as_now(plan: Any) -> object:
-    """A saved plan in the form of `Plan.to_json`.
-
-    One that is no longer understood stays as it is and equals none.
-    """
+def _current_plan(plan: Any) -> object:
+    """Return a stored plan in today's form; one that cannot be read stays as it is."""
     with suppress(NodenovaError, TypeError, KeyError, ValueError):
-        return as_now(plan)
+        return current_form(plan)
     return plan
 
 
 def _difference(a: object, b: object) -> str:
-    """The first place in which two documents differ, in words."""
+    """Return the first place in which two documents differ, in words."""
     if (
         isinstance(a, dict)
         and isinstance(b, dict)
@@ -211,7 +202,7 @@ def _difference(a: object, b: object) -> str:
         and a["phase_1"] is None
         and b["phase_1"] is not None
     ):
-        return "made by a version that trained phase 1 otherwise"
+        return "its version trained phase 1 differently"
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys()):
             if a.get(key) != b.get(key):

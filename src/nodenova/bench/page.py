@@ -1,8 +1,7 @@
-"""What a bench leaves behind: each table as Markdown, LaTeX, CSV and figures, and one page.
+"""Output files of a bench: tables as Markdown, LaTeX, CSV and figures, and one HTML page.
 
-The bench as one HTML page: all tables, and the figures as SVG.
-
-No script, no network; equal rows give equal bytes.
+The page has all tables, and figures as SVG, without scripts or network. Equal rows give equal
+bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from pathlib import Path
 from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.render import (
     blocks,
+    column_groups,
     failed_text,
-    headed,
     labels,
     sign,
     to_csv,
@@ -39,7 +38,7 @@ from nodenova.report.html import render_page
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell in words; `tag` is the element that marks it: b for the best, u for the runner-up."""
+    """A cell as text; `tag` is the element of its mark: b for the best, u for the runner-up."""
 
     value: str
     tag: str
@@ -52,7 +51,7 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A line of a table in words."""
+    """A line of a table as text."""
 
     labels: Sequence[str]
     cells: Sequence[ShownCell]
@@ -62,7 +61,7 @@ class ShownLine:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """`over` and `under` are the two lines of its head; `width` is how many columns there are."""
+    """A table as text: `over` and `under` are the lines of its head, `width` its columns."""
 
     title: str
     heads: Sequence[str]
@@ -76,15 +75,7 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the paper in the page.
-
-    Attributes:
-        name: Of the table, on the command line.
-        title: Over the section.
-        reading: How its figures are read.
-        figures: By what they have in common.
-        tables: In their order.
-    """
+    """A section of the page: tables and figures (by group) of one name; `reading` explains them."""
 
     name: str
     title: str
@@ -93,14 +84,8 @@ class Section:
     tables: Sequence[ShownTable]
 
 
-def bench_page(rows: Sequence[Row], maps_folder: Path, asked: Collection[str] = ()) -> str:
-    """The page of all rows.
-
-    Args:
-        rows: Of any tables.
-        maps_folder: Holds the npz files that rows name in `map`; those not there are left out.
-        asked: Keys of the runs that a command asked for; the comparison shows them all.
-    """
+def bench_page(rows: Sequence[Row], maps_folder: Path, run_keys: Collection[str] = ()) -> str:
+    """Return the page of all rows; the comparison shows the runs of `run_keys` in any case."""
     rows = latest(rows)
     done = sum(row.is_done for row in rows)
     failed = [row for row in rows if row.is_failed]
@@ -116,7 +101,7 @@ def bench_page(rows: Sequence[Row], maps_folder: Path, asked: Collection[str] = 
             "Methods": _named((row.method for row in rows), METHODS),
         },
         sections=[
-            s for name in TABLES if (s := _section(name, rows, maps_folder, asked)) is not None
+            s for name in TABLES if (s := _section(name, rows, maps_folder, run_keys)) is not None
         ],
         made={
             "Commit": _counted(row.commit or "unknown" for row in rows),
@@ -148,10 +133,10 @@ def _counted(values: Iterable[str]) -> str:
 
 
 def _section(
-    name: str, rows: Sequence[Row], maps_folder: Path, asked: Collection[str]
+    name: str, rows: Sequence[Row], maps_folder: Path, run_keys: Collection[str]
 ) -> Section | None:
     figures = figures_of(name, rows, maps_folder)
-    found = [] if name == "confusion" else tables_of(name, rows, asked)
+    found = [] if name == "confusion" else tables_of(name, rows, run_keys)
     tables = [_table(table) for table in found if table.lines]
     if not figures and not tables:
         return None
@@ -165,7 +150,7 @@ def _table(table: Table) -> ShownTable:
     return ShownTable(
         title=table.title,
         heads=table.heads,
-        over=headed(table),
+        over=column_groups(table),
         under=[column.title for column in table.columns],
         width=len(table.heads) + len(table.columns) + 1,
         blocks=[(title, [_line(line) for line in lines]) for title, lines in blocks(table)],
@@ -199,27 +184,27 @@ def _tests(tests: Tests) -> str:
 
 
 def write_outputs(
-    table_name: str, rows: Sequence[Row], folder: Path, asked: Collection[str] = ()
+    table_name: str, rows: Sequence[Row], folder: Path, run_keys: Collection[str] = ()
 ) -> list[Path]:
     """Write <table>.md, .tex, .csv and its figures as <table>-*.svg.
 
     Equal arguments give equal bytes, whatever the order of the rows.
 
     Args:
-        table_name: One of `tables.TABLES`.
-        rows: Of any tables.
-        folder: Where to; maps that rows name are looked for in `folder`/maps.
-        asked: Keys of the runs that a command asked for; the comparison shows them all.
+        table_name: Name of the table.
+        rows: Rows of any tables.
+        folder: Output folder; maps are read from `folder`/maps.
+        run_keys: Keys of runs that the comparison shows with changed settings, too.
 
     Returns:
-        The paths of the files.
+        Paths of the files.
 
     Raises:
-        SettingError: There is no such table.
+        SettingError: If there is no such table.
     """
     if table_name not in TABLES:
         raise one_of("table", table_name, TABLES)
-    tables = tables_of(table_name, rows, asked)
+    tables = tables_of(table_name, rows, run_keys)
     content = {
         f"{table_name}.md": to_markdown(tables),
         f"{table_name}.tex": to_latex(table_name, tables),
@@ -237,23 +222,23 @@ def write_outputs(
 
 
 def _file_name(title: str) -> str:
-    """Small letters, digits and hyphens."""
+    """Return a title in lower-case letters, digits and hyphens."""
     for letter, name in {"α": "alpha", "η": "eta", "λ": "lambda"}.items():
         title = title.replace(letter, name)
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
-def write_page(rows: Sequence[Row], folder: Path, asked: Collection[str] = ()) -> Path:
+def write_page(rows: Sequence[Row], folder: Path, run_keys: Collection[str] = ()) -> Path:
     """Write bench.html, the page of all rows, into `folder`.
 
     Args:
-        rows: Of any tables.
-        folder: Where to; maps that rows name are looked for in `folder`/maps.
-        asked: Keys of the runs that a command asked for; the comparison shows them all.
+        rows: Rows of any tables.
+        folder: Output folder; maps are read from `folder`/maps.
+        run_keys: Keys of runs that the comparison shows with changed settings, too.
 
     Returns:
-        The path of the page.
+        Path of the page.
     """
     path = folder / "bench.html"
-    write_atomically(path, bench_page(rows, folder / "maps", asked).encode())
+    write_atomically(path, bench_page(rows, folder / "maps", run_keys).encode())
     return path

@@ -1,10 +1,9 @@
-"""What others have printed or measured, and what is known about single cells of it.
+"""Published numbers of others, and remarks on single cells.
 
-The facts are in published.json with their sources. Every number of Hou et al. (CIKM 2024) is one
-run, its classes matched by identity. `remarks` says where a printed cell is not what it claims. Two
-kinds are found by arithmetic: a cell that equals a constant predictor, and an All that its own Old
-and New contradict. Accuracies on validation nodes are listed; a test checks that the fractions give
-the numbers.
+published.json has the numbers of Hou et al. (CIKM 2024, one run each, matched by identity) and
+re-runs of their code; open_world.json has the numbers of the open-world protocols. `remarks` tells
+where a printed cell is not what it claims: a constant predictor, an All that its own Old and New
+contradict (both found by arithmetic), or a listed accuracy on validation nodes.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ FACTS: Mapping[str, Any] = json.loads(
     (resources.files("nodenova.bench") / "published.json").read_text("utf-8")
 )
 
+OPEN_WORLD_FACTS: Mapping[str, Any] = json.loads(
+    (resources.files("nodenova.bench") / "open_world.json").read_text("utf-8")
+)
 FOUR = ("cora", "citeseer", "pubmed", "wikics", "average")
 
 
@@ -42,7 +44,7 @@ PAPER: dict[str, dict[Keys, Printed]] = {
 }
 LEFT_OUT = tuple(line for _, line, dataset in PAPER["ablation"] if dataset == "cora")
 
-# Test nodes of each class on the public splits, and how many of the classes are old.
+# Test nodes of each class on the public splits, and the number of old classes.
 # Of Wiki-CS only the share is known.
 TEST_NODES = {
     name: (tuple(count["classes"]), count["old"])
@@ -51,31 +53,44 @@ TEST_NODES = {
 OLD_SHARE = {name: sum(counts[:old]) / sum(counts) for name, (counts, old) in TEST_NODES.items()}
 OLD_SHARE |= FACTS["test_nodes"]["old_share"]
 
-# Partition that are accuracies on validation nodes, (table, encoder, line, dataset, score):
-# how many of how many were right.
+# Cells that are accuracies on validation nodes, (table, encoder, line, dataset, score):
+# correct nodes and all nodes.
 VALIDATION: dict[tuple[str, str, str, str, str], tuple[int, int]] = {
     (table, encoder, line, dataset, score): (right, nodes)
     for table, encoder, line, dataset, score, right, nodes in FACTS["paper"]["validation"]["cells"]
 }
 
 
+def published_lines(bench: str) -> dict[str, Mapping[tuple[str, str], float]]:
+    """Return the published lines of an open-world bench: {name: {(dataset, measure): number}}.
+
+    Examples:
+        >>> published_lines("gnnsafe")["GNNSafe"]["cora", "auroc"]
+        92.8
+    """
+    facts = OPEN_WORLD_FACTS.get(bench, {"scores": [], "datasets": [], "lines": []})
+    places = [(dataset, score) for dataset in facts["datasets"] for score in facts["scores"]]
+    found: dict[str, Mapping[tuple[str, str], float]] = {}
+    for name, *numbers in facts["lines"]:
+        cells = zip(places, numbers, strict=True)
+        found[name] = {place: value for place, value in cells if value is not None}
+    return found
+
+
+def published_source(bench: str) -> str:
+    """Return the source of the published lines of an open-world bench; "" without any."""
+    return str(OPEN_WORLD_FACTS.get(bench, {}).get("source", ""))
+
+
 def printed(table: str, encoder: str, line: str, dataset: str, score: str) -> float | None:
-    """The paper's number for a cell, None where it has none (it has no H)."""
+    """Return the paper's number for a cell, None where it has none (it has no H)."""
     return PAPER.get(table, {}).get((encoder, line, dataset), {}).get(score)
 
 
 def remarks(table: str, encoder: str, line: str, dataset: str, score: str) -> list[str]:
-    """What the printed number of a cell is instead of what it claims; mostly nothing.
+    """Return sentences on a printed number that is not what it claims; mostly none.
 
-    Args:
-        table: One of `PAPER`.
-        encoder: Its name.
-        line: A method, or in the ablation the losses left out, with + between them.
-        dataset: Its name.
-        score: The column.
-
-    Returns:
-        Sentences.
+    `line` is a method, or in the ablation the losses left out, with + between them.
     """
     cell = PAPER.get(table, {}).get((encoder, line, dataset), {})
     if score not in cell:
@@ -94,7 +109,7 @@ def remarks(table: str, encoder: str, line: str, dataset: str, score: str) -> li
     if score == "all" and not fraction and (should_be := contradicted(cell, dataset)) is not None:
         found.append(
             "The paper's All contradicts its own Old and New: "
-            f"{100 * OLD_SHARE[dataset]:.2f} % of the test nodes of {dataset} "
+            f"{100 * OLD_SHARE[dataset]:.2f}% of the test nodes of {dataset} "
             f"are of old classes, which makes it {should_be:.1f}."
         )
     if score == "new_n" and (alone := constant_new(cell["new_n"], dataset)) is not None:
@@ -114,25 +129,25 @@ def remarks(table: str, encoder: str, line: str, dataset: str, score: str) -> li
 
 
 def constant_class(cell: Printed, dataset: str) -> int | None:
-    """The class that, said of every test node, gives the cell's Old, New and All, if any does."""
+    """Return the class that, predicted for every test node, gives the cell's Old, New and All."""
     if dataset not in TEST_NODES or not {"old", "new", "all"} <= cell.keys():
         return None
     counts, n_old = TEST_NODES[dataset]
     old, new, everything = sum(counts[:n_old]), sum(counts[n_old:]), sum(counts)
     for c, count in enumerate(counts):
-        said = (
+        scores = (
             count / old if c < n_old else 0.0,
             count / new if c >= n_old else 0.0,
             count / everything,
         )
-        shown = (cell["old"], cell["new"], cell["all"])
-        if all(abs(100 * s - its) < 0.00501 for s, its in zip(said, shown, strict=True)):
+        printed_scores = (cell["old"], cell["new"], cell["all"])
+        if all(abs(100 * s - its) < 0.00501 for s, its in zip(scores, printed_scores, strict=True)):
             return c
     return None
 
 
 def constant_new(new_n: float, dataset: str) -> int | None:
-    """The new class that, said of every test node of new classes, gives this New-N."""
+    """Return the new class that, predicted for every new test node, gives this New-N."""
     if dataset not in TEST_NODES:
         return None
     counts, n_old = TEST_NODES[dataset]
@@ -142,10 +157,7 @@ def constant_new(new_n: float, dataset: str) -> int | None:
 
 
 def contradicted(cell: Printed, dataset: str) -> float | None:
-    """The All that Old and New give, if it is not the printed one.
-
-    On Planetoid that has one decimal.
-    """
+    """Return the All that Old and New give, if it is not the printed one (one decimal)."""
     if dataset not in OLD_SHARE or not {"old", "new", "all"} <= cell.keys():
         return None
     share = OLD_SHARE[dataset]
@@ -153,30 +165,11 @@ def contradicted(cell: Printed, dataset: str) -> float | None:
     return should_be if abs(should_be - cell["all"]) > 0.06 else None
 
 
-_PLANETOID = [(dataset, encoder) for dataset in FOUR[:3] for encoder in ("gcn", "gat", "sage")]
-
-# SWORD in the paper's comparison table: Old, New, All.
-SWORD_PAPER = {(d, e): tuple(PAPER["comparison"][e, "sword", d].values()) for d, e in _PLANETOID}
-
-# Which of these are accuracies on validation nodes.
-SWORD_PAPER_NOTES = {
-    (d, e): f"{score.capitalize()} equals {right}/{nodes}, an accuracy on validation nodes"
-    for (table, e, _, d, score), (right, nodes) in sorted(
-        VALIDATION.items(), key=lambda item: FOUR.index(item[0][3])
-    )
-    if table == "comparison"
-}
-
-
 @dataclass(frozen=True)
 class Measured:
-    """What a re-run of the authors' code gave, matched `block`.
+    """Result of a re-run of the authors' code in percent, matched `block`; None is unknown.
 
-    Attributes:
-        mean: Over seeds, in percent.
-        std: Its sample standard deviation; None if it is not known.
-        seeds: How many; None if it is not known.
-        about: Whether the numbers are read off a figure roughly.
+    `about`: the numbers are read off a figure.
     """
 
     mean: float
@@ -186,7 +179,7 @@ class Measured:
 
 
 def _measured(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Measured]]:
-    """{(dataset, encoder): {score: what was measured}}; of two measurements the later counts."""
+    """{(dataset, encoder): {score: measurement}}; of two measurements the later counts."""
     found: dict[tuple[str, str], dict[str, Measured]] = {}
     for cell in cells:
         for score in ("old", "new", "all", "h"):
@@ -197,15 +190,6 @@ def _measured(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[
     return found
 
 
-# The authors' released code with its label leak taken out, and as it is.
+# The authors' released code without its label leak, and as it is.
 RERUN = _measured(FACTS["rerun"]["without_leak"])
 RERUN_WITH_LEAK = _measured(FACTS["rerun"]["with_leak"])
-
-# The first measurements of it that have all of Old, New and All as (mean, std).
-SWORD_RERUN = {
-    (cell["dataset"], cell["encoder"]): tuple(
-        (mean, std) for mean, std in (cell["old"], cell["new"], cell["all"])
-    )
-    for cell in FACTS["rerun"]["without_leak"]
-    if "old" in cell
-}

@@ -12,21 +12,30 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.runs import RunSpec
-from nodenova.bench.sweep import MAX_CRASHES, Event, Started, by_phase_1
-from nodenova.bench.worker import Runner, RunOutcome, Source, failed_row, kept
+from nodenova.bench.sweep import (
+    MAX_CRASHES,
+    Event,
+    Runner,
+    RunOutcome,
+    Source,
+    Started,
+    by_phase_1,
+    failed_row,
+    store_map,
+)
 from nodenova.cluster.session import capacity, ray_module, remote
 from nodenova.io.dataset_table import find_root
 from nodenova.nn.seeding import fixed_threads
 
-GLANCE = 5.0  # seconds after which it is asked again how large the cluster is
+CAPACITY_SECONDS = 5.0  # between two looks at the size of the cluster
 
 
 @dataclass(eq=False)
 class _Task:
-    """A task, and the runs it has still to do, the one under way first."""
+    """A task and its remaining runs, the one in progress first."""
 
     number: int
     specs: list[RunSpec] = field(default_factory=list)
@@ -40,56 +49,49 @@ def sweep_on_ray(
     jobs: int | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> None:
-    """What `sweep` does, on the cluster that this process is connected to.
+    """Do what `sweep` does, on the cluster that this process is connected to.
 
-    Runs that share phase 1 are one task, which hands over each row when it is there. A row is
-    written when it arrives; a run without one when its machine or process is lost is done again.
-
-    Args:
-        specs: The runs.
-        source: Where their datasets are, on every machine.
-        rows: Where the rows go; maps that are kept go into the folder maps beside it.
-        jobs: How many tasks at the same time, at the most; as many as there are processors unless
-            given.
-        on_event: Called with whatever happens to a run but epochs.
+    Runs that share phase 1 are one task, which sends each row when it is ready. A row is written
+    when it arrives; a run whose machine or process is lost before that is repeated. `jobs` limits
+    the number of tasks (default: the number of processors).
     """
     ray, root = ray_module(), find_root(source.data_root)
-    if root is not None:  # the environment of other machines does not say it
+    if root is not None:  # other machines do not have the environment variable
         source = replace(source, data_root=str(root.absolute()))
-    # Tasks are not repeated by Ray: rows that have arrived would come again.
+    # Ray does not repeat tasks: rows that have arrived would come again.
     submit = remote(attempts, max_retries=0, num_returns="streaming")
     waiting, deaths = deque(by_phase_1(specs)), Counter[str]()
-    under_way: list[_Task] = []
-    most, asked = min(jobs or capacity(), capacity()), time.monotonic()
+    running: list[_Task] = []
+    limit, checked = min(jobs or capacity(), capacity()), time.monotonic()
     try:
-        while waiting or under_way:
-            while waiting and len(under_way) < most:
-                taken = {task.number for task in under_way}
-                task = _Task(next(n for n in range(most) if n not in taken), waiting.popleft())
+        while waiting or running:
+            while waiting and len(running) < limit:
+                busy = {task.number for task in running}
+                task = _Task(next(n for n in range(limit) if n not in busy), waiting.popleft())
                 task.stream = submit.remote(pickle.dumps(task.specs), source, os.getcwd())
-                under_way.append(task)
-            ready, _ = ray.wait([task.stream for task in under_way], timeout=GLANCE)
+                running.append(task)
+            ready, _ = ray.wait([task.stream for task in running], timeout=CAPACITY_SECONDS)
             for stream in ready:
-                task = next(task for task in under_way if task.stream is stream)
-                if not _listen(ray, task, deaths, rows, on_event):
-                    under_way.remove(task)
+                task = next(task for task in running if task.stream is stream)
+                if not _receive(ray, task, deaths, rows, on_event):
+                    running.remove(task)
                     if task.specs:
                         waiting.appendleft(task.specs)
-            if time.monotonic() - asked > GLANCE:  # machines come and go
-                most, asked = min(jobs or capacity(), capacity()), time.monotonic()
+            if time.monotonic() - checked > CAPACITY_SECONDS:  # machines come and go
+                limit, checked = min(jobs or capacity(), capacity()), time.monotonic()
     finally:
-        for task in under_way:
+        for task in running:
             ray.cancel(task.stream, force=True)
 
 
-def _listen(
+def _receive(
     ray: Any,
     task: _Task,
     deaths: Counter[str],
     rows: RowFile,
     on_event: Callable[[Event], None],
 ) -> bool:
-    """Take what a task sent; False when it has ended, in whatever way."""
+    """Handle a message of a task; return False when the task has ended."""
 
     def end(row: Row) -> None:
         rows.append(row)
@@ -99,7 +101,7 @@ def _listen(
         what: Started | RunOutcome = ray.get(next(task.stream))
     except StopIteration:
         return False
-    except ray.exceptions.RayTaskError as error:  # its file is not on that machine, say
+    except ray.exceptions.RayTaskError as error:  # for example, its file is not on that machine
         end(failed_row(task.specs[0], f"{type(error.cause).__name__}: {error.cause}"))
         return False
     except ray.exceptions.RayError:
@@ -111,21 +113,14 @@ def _listen(
     if isinstance(what, Started):
         on_event(Event(task.specs[0], task.number, what))
     else:
-        end(kept(task.specs[0], what, rows.path.parent / "maps"))
+        end(store_map(task.specs[0], what, rows.path.parent / "maps"))
     return True
 
 
 def attempts(content: bytes, source: Source, here: str) -> Iterator[Started | RunOutcome]:
-    """A task's life: runs that share phase 1, one after the other.
+    """Do pickled runs that share phase 1, yielding when each starts and its outcome.
 
-    Args:
-        content: The runs, pickled: a method of a user's own is read from its file, whose path may
-            be relative,
-        source: Where their datasets are.
-        here: and then to this folder, where there is one.
-
-    Yields:
-        That a run is started, and what came of it.
+    The file of a user's own method may be relative to the folder `here`.
     """
     with suppress(OSError):
         os.chdir(here)
@@ -134,12 +129,12 @@ def attempts(content: bytes, source: Source, here: str) -> Iterator[Started | Ru
     for spec in specs:
         yield Started()
         with fixed_threads(1):  # the others have cores of their own
-            made = _runner(source).attempt(spec, fitted)
-        fitted = made.fitted
-        yield replace(made, fitted=None)
+            outcome = _runner(source).attempt(spec, fitted)
+        fitted = outcome.fitted
+        yield replace(outcome, fitted=None)
 
 
 @cache
 def _runner(source: Source) -> Runner:
-    """Its graphs are read once in a process of the cluster."""
+    """Return one runner per process of the cluster, which reads each graph once."""
     return Runner(source)

@@ -1,10 +1,6 @@
-"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV.
+"""Tables of the bench as Markdown, LaTeX (booktabs) and CSV, and summaries of rows over seeds.
 
-Every name is text: none can end a cell or start a command.
-
-Summaries of rows over seeds.
-
-Scores as text, for the terminal and for Markdown.
+Every name is escaped: none can end a cell or start a command.
 """
 
 from __future__ import annotations
@@ -27,20 +23,10 @@ from nodenova.evaluation.scores import ONCE, SCORES, SECONDS, Spread, mean_std, 
 
 @dataclass(frozen=True)
 class Summary:
-    """The seeds of one cell: what was run, and the spread of each score.
+    """The runs of one cell over its seeds: what was run, and the spread of each score.
 
-    Attributes:
-        dataset: The name of the graph.
-        method: What tables know the method by.
-        encoder: Of phase 1.
-        num_old: How many classes were labelled.
-        num_new: How many classes phase 2 was told to find.
-        split: Where the split comes from, in words.
-        visibility: "transductive" or "inductive".
-        seeds: In the order of the rows.
-        scores: {matching: {score: spread}}.
-        once: Scores that need no matching.
-        seconds: By phase.
+    `scores` is {matching: {score: spread}}, `once` has the scores that need no matching, `seconds`
+    those of each phase.
     """
 
     dataset: str
@@ -56,19 +42,13 @@ class Summary:
     seconds: Mapping[str, Spread]
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as JSON has it: scores that need no matching stand beside the others."""
+        """Return the summary for JSON; scores that need no matching stand beside the others."""
         document = asdict(self)
         return document | document.pop("once")
 
 
 def summarize(rows: Sequence[Row]) -> Summary:
-    """Mean and spread over the seeds of one cell, of which there is at least one.
-
-    Args:
-        rows: Of one dataset, method and encoder, and as many old and new classes.
-
-    Raises:
-        ValueError: They are of several.
+    """Return mean and spread over the seeds of one dataset, method and encoder.
 
     Examples:
         >>> import nodenova as nova
@@ -85,7 +65,7 @@ def summarize(rows: Sequence[Row]) -> Summary:
         if _cell(row) != _cell(first):
             raise ValueError(
                 "a summary is over the seeds of one cell, "
-                f"these are of {_cell(first)} and {_cell(row)}"
+                f"but the rows are of {_cell(first)} and {_cell(row)}"
             )
     return Summary(
         *_cell(first),
@@ -111,16 +91,12 @@ def _cell(row: Row) -> tuple[str, str, str, int, int]:
 
 
 def scores_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of a summary.
-
-    Returns:
-        One row a score, one column a matching, the headline first.
-    """
+    """Return header and lines of a summary: one line per score, one column per matching."""
     matchings = list(summary.scores)
-    shown = [score for score in SCORES if score in summary.scores["block"]]
+    names = [score for score in SCORES if score in summary.scores["block"]]
     rows = [
         [SCORES[score].title, *(spread_text(summary.scores[m][score]) for m in matchings)]
-        for score in shown
+        for score in names
     ]
     rows += [
         [title.long, spread_text(summary.once[key]), *[""] * (len(matchings) - 1)]
@@ -130,7 +106,7 @@ def scores_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
 
 
 def describe(summary: Summary) -> str:
-    """What the numbers are about: nothing is reported without it."""
+    """Return a line on what the numbers are about."""
     seeds = summary.seeds
     over = (
         f"mean ± std over {len(seeds)} seeds ({', '.join(map(str, seeds))})"
@@ -144,7 +120,7 @@ def describe(summary: Summary) -> str:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
+    """Return a Markdown table.
 
     Examples:
         >>> print(markdown(["score", "mean"], [["New", "59.4"]]))
@@ -179,33 +155,33 @@ def value_text(cell: Cell) -> str:
 
 
 def failed_text(cell: Cell) -> str:
-    """ "2 failed", or nothing."""
+    """ "2 failed", or ""."""
     return f"{cell.failed} failed" if cell.failed else ""
 
 
 def sign(cell: Cell) -> str:
-    """▲ ▼ △ ▽, or nothing where nothing is tested or differs."""
+    """▲ ▼ △ ▽, or "" without a significant difference."""
     return cell.tests.sign if cell.tests else ""
 
 
 def labels(line: Line) -> list[str]:
-    """The line's labels; the last one carries the mark of methods that were given labels."""
+    """Return the labels of a line; the last one has the † of methods that were given labels."""
     return [*line.labels[:-1], line.labels[-1] + (" †" if line.given_labels else "")]
 
 
-def headed(table: Table) -> list[tuple[str, int]]:
-    """What stands over the columns, and over how many of them."""
+def column_groups(table: Table) -> list[tuple[str, int]]:
+    """Return the titles of the groups of columns, with their numbers of columns."""
     grouped = groupby(column.group for column in table.columns)
     return [(dataset_title(name), len(list(each))) for name, each in grouped]
 
 
 def blocks(table: Table) -> list[tuple[str, list[Line]]]:
-    """Lines by the block they stand in."""
+    """Return the lines by block."""
     return [(name, list(each)) for name, each in groupby(table.lines, key=lambda line: line.group)]
 
 
 def empty(tables: Sequence[Table]) -> bool:
-    """Is there no line in any of them?"""
+    """Return whether no table has a line."""
     return not any(table.lines for table in tables)
 
 
@@ -213,7 +189,7 @@ def empty(tables: Sequence[Table]) -> bool:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """One Markdown table a block of lines, with titles, captions and notes."""
+    """Return one Markdown table per block of lines, with titles, captions and notes."""
     if empty(tables):
         return "No runs of this table yet.\n"
     return "\n".join(_markdown(table) for table in tables)
@@ -232,15 +208,15 @@ def _markdown(table: Table) -> str:
 
 
 def _md_cell(cell: Cell) -> str:
-    shown = value_text(cell)
-    shown = {"best": f"**{shown}**", "second": f"<u>{shown}</u>"}.get(cell.mark, shown)
-    said = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
+    value = value_text(cell)
+    value = {"best": f"**{value}**", "second": f"<u>{value}</u>"}.get(cell.mark, value)
+    notes = ",".join(map(str, cell.notes)).translate(SUPERSCRIPT)
     printed = f"({number(cell.paper)})" if cell.paper is not None else ""
-    return " ".join(filter(None, [shown, sign(cell), printed, failed_text(cell)])) + said
+    return " ".join(filter(None, [value, sign(cell), printed, failed_text(cell)])) + notes
 
 
 def _md(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Escape a text for Markdown, on one line."""
     return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", " ".join(str(text).split()))
 
 
@@ -248,7 +224,7 @@ def _md(text: str) -> str:
 
 
 def to_latex(name: str, tables: Sequence[Table]) -> str:
-    """Floats to be included in a paper: our numbers, and under them, small, the paper's."""
+    """Return LaTeX floats: our numbers, and under them, small, the paper's."""
     shown = [_latex(f"tab:{name}-{i}", table) for i, table in enumerate(tables, 1) if table.lines]
     return PACKAGES + ("\n".join(shown) or "% no runs of this table yet\n")
 
@@ -258,7 +234,7 @@ def _latex(label: str, table: Table) -> str:
     over = ["" for _ in table.heads]
     rules = []
     start = n_labels + 1
-    for title, width in headed(table):
+    for title, width in column_groups(table):
         over.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(title)}}}")
         rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width
@@ -290,25 +266,23 @@ def _latex(label: str, table: Table) -> str:
 
 
 def _tex_cell(cell: Cell) -> str:
-    shown = tex(value_text(cell))
-    marked = {"best": rf"\textbf{{{shown}}}", "second": rf"\underline{{{shown}}}"}
-    shown = marked.get(cell.mark, shown)
-    said = ",".join(map(str, cell.notes)) if cell.paper is None else ""
-    parts = [shown, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
-    return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{said}}}" if said else "")
+    value = tex(value_text(cell))
+    marked = {"best": rf"\textbf{{{value}}}", "second": rf"\underline{{{value}}}"}
+    value = marked.get(cell.mark, value)
+    notes = ",".join(map(str, cell.notes)) if cell.paper is None else ""
+    parts = [value, tex(sign(cell)), rf"{{\scriptsize {failed_text(cell)}}}" if cell.failed else ""]
+    return " ".join(filter(None, parts)) + (rf"\textsuperscript{{{notes}}}" if notes else "")
 
 
 def _tex_paper(cell: Cell) -> str:
     if cell.paper is None:
         return ""
-    said = rf"\textsuperscript{{{','.join(map(str, cell.notes))}}}" if cell.notes else ""
-    return rf"{{\scriptsize {tex(number(cell.paper))}{said}}}"
+    notes = rf"\textsuperscript{{{','.join(map(str, cell.notes))}}}" if cell.notes else ""
+    return rf"{{\scriptsize {tex(number(cell.paper))}{notes}}}"
 
 
 def tex(text: str) -> str:
-    """Text as LaTeX: what it would read as a command is written out.
-
-    What it may have no letter for becomes plain.
+    """Escape a text for LaTeX; letters that it may not have become plain.
 
     Examples:
         >>> print(tex("50 % ± 1, naïve"))
@@ -330,7 +304,7 @@ def tex(text: str) -> str:
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """One line a cell and score, with everything: nothing is rounded, notes are in words."""
+    """Return CSV with one line per cell: nothing is rounded, notes are written out."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_HEAD)
@@ -349,7 +323,7 @@ def to_csv(tables: Sequence[Table]) -> str:
 
 
 def _csv_labels(table: Table, line: Line) -> list[str]:
-    """A line of ticks by the names of what is ticked, any other by its labels."""
+    """Return the names of what is ticked in a line of ticks, else the labels of the line."""
     if len(table.heads) == 1:
         return list(line.labels)
     return [head for head, tick in zip(table.heads, line.labels, strict=True) if tick]

@@ -1,4 +1,4 @@
-"""A row: everything that made a run, and what it said of the test nodes.
+"""A row: everything that made a run, and the confusion matrices of its test nodes.
 
 Rows are JSON objects on disk (`to_json`, `from_json`) and values everywhere else.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from json import loads
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from nodenova.errors import StorageError
 from nodenova.evaluation.graded import (
@@ -20,6 +20,10 @@ from nodenova.evaluation.graded import (
     read_ints,
     read_names,
 )
+from nodenova.evaluation.provenance import commit, versions
+
+if TYPE_CHECKING:
+    from nodenova.bench.plan import Plan
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 Settings: TypeAlias = "Mapping[str, Value]"
@@ -27,18 +31,18 @@ Settings: TypeAlias = "Mapping[str, Value]"
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """How many nodes phase 2 and the exam were about."""
+    """Numbers of unlabelled nodes in phase 2 and of graded nodes."""
 
     unlabelled_new: int = 0
     test: int = 0
 
 
 def frozen(value: Any) -> Value:
-    """A value with tuples for lists, as rows have them."""
+    """Return a value with tuples for lists."""
     return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
 
 
-# What rows said before: settings and values by the names they have now.
+# Names in rows of earlier versions, and the names they have now.
 RENAMED = {
     "joint": "new_rows",
     "neighbours": "neighbors",
@@ -53,7 +57,7 @@ OLD_VISIBILITIES = {"induced": "inductive"}
 
 
 def frozen_settings(settings: Mapping[str, Any]) -> Settings:
-    """Settings with tuples for lists, by the names they have now.
+    """Return settings with tuples for lists, by the names they have now.
 
     Examples:
         >>> frozen_settings({"neighbours": [1, 2]})
@@ -65,38 +69,38 @@ def frozen_settings(settings: Mapping[str, Any]) -> Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Row(GradedRun):
-    """One run for one seed. A failed one has no confusion matrix, and an error instead.
+    """One run of one seed; a failed run has an error instead of a confusion matrix.
 
-    What it said of the test nodes, and the scores, are those of a `GradedRun`.
+    Confusion matrices and scores are those of a `GradedRun`.
 
     Attributes:
-        dataset: The name of the graph.
-        method: What tables know the method by.
-        encoder: Of phase 1.
-        num_new: How many classes phase 2 was told to find.
-        key: A hash of everything that decides the result; "" outside a row file.
+        dataset: Name of the graph.
+        method: Name of the method.
+        encoder: Name of the encoder of phase 1.
+        num_new: Number of classes that phase 2 had to find.
+        key: Hash of everything that decides the result; "" outside a row file.
         status: "done" or "failed".
-        error: What went wrong; "" if nothing did.
+        error: Error message; "" if there is none.
         old_classes: Ids of the classes that were labelled.
-        class_split: The number of a random choice of these; None for the paper's.
-        draw: Of training nodes: "published", "balanced", "as-it-comes", or "protocol".
-        split: Where the split comes from, in words.
+        class_split: Number of a random choice of these; None for the paper's.
+        draw: Draw of training nodes: "published", "balanced", "as-it-comes", or "protocol".
+        split: Origin of the split, in words.
         visibility: "transductive" or "inductive".
-        protocol: Of the league: "pown", "openima", "mixed-95", ...; "" for the paper's.
-        handed: In the league, how unlabelled nodes were handed over.
-        nodes: How many nodes there were.
-        settings: Of the method, resolved.
-        changed: Those that are not as they are by default.
-        fit_settings: Of phase 1, resolved.
-        fit_changed: Those that were asked for.
-        sees: What phase 2 was shown.
-        sessions: Of many stages, the confusion matrix of the joint head after each phase.
-        measured: What is read off no matrix.
-        device: On which it ran.
-        versions: Of the packages that decide the result.
-        commit: Of the code; None if it is not known.
-        data: The fingerprint of the graph.
-        map: The file with the embeddings of some test nodes; None if they were not kept.
+        protocol: Open-world protocol: "pown", "openima", "mixed-95", ...; "" for the paper's.
+        handed: How an open-world protocol gave unlabelled nodes to the method.
+        nodes: Numbers of nodes.
+        settings: Settings of the method, resolved.
+        changed: Settings of the method that differ from the defaults.
+        fit_settings: Settings of phase 1, resolved.
+        fit_changed: Settings of phase 1 that were set explicitly.
+        sees: What phase 2 was given.
+        sessions: Confusion matrix of the joint head after each phase, where there are many stages.
+        measured: Scores that cannot be computed from a matrix.
+        device: Device of the run.
+        versions: Versions of the packages that decide the result.
+        commit: Commit of the code; None if it is not known.
+        data: Fingerprint of the graph.
+        map: File with the embeddings of some test nodes; None if they were not stored.
 
     Examples:
         >>> row = Row(dataset="cora", method="sword", encoder="gcn", seed=0, num_old=3, num_new=4,
@@ -167,6 +171,30 @@ class Row(GradedRun):
         "map": str,
     }
 
+    @classmethod
+    def of(cls, plan: Plan, seed: int, data: str, **results: Any) -> Row:
+        """Return the row of a run: what the plan says, and its results by the names of fields."""
+        return cls(
+            dataset=plan.dataset,
+            method=plan.method_name,
+            encoder=plan.encoder,
+            seed=seed,
+            num_old=len(plan.old),
+            num_new=plan.num_new,
+            old_classes=plan.old,
+            class_split=plan.class_split,
+            draw="protocol" if plan.protocol else plan.draw,
+            visibility=plan.visibility,
+            protocol=plan.protocol,
+            handed=plan.handed,
+            changed=frozen_settings(plan.changed),
+            fit_changed=frozen_settings(dict(plan.fit_settings)),
+            versions=versions(),
+            commit=commit(),
+            data=data,
+            **results,
+        )
+
     @property
     def is_done(self) -> bool:
         """Whether there is a result."""
@@ -178,12 +206,12 @@ class Row(GradedRun):
         return self.status == "failed"
 
     def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it. What a failed run does not know is left out."""
+        """Return the row for JSON; a failed run has no fields of results."""
         document = asdict(self)
-        out = {name for name in ("key", "error", "stored", *_LEAGUE) if not document[name]}
+        absent = {name for name in _OPTIONAL if not document[name]}
         if self.is_failed:
-            out |= _FINISHED
-        return {"schema": SCHEMA} | {name: document[name] for name in _ORDER if name not in out}
+            absent |= _FINISHED
+        return {"schema": SCHEMA} | {name: document[name] for name in _ORDER if name not in absent}
 
     def _check_shapes(self) -> None:
         super()._check_shapes()
@@ -191,12 +219,12 @@ class Row(GradedRun):
             lines, columns = sum(self.sizes[:i]), sum(self.predicted_sizes[:i])
             if [len(line) for line in counts] != [columns] * lines:
                 raise StorageError(
-                    f"a damaged result row: session {i} is not of its classes, {lines} × {columns}"
+                    f"a damaged result row: the matrix of session {i} is not {lines} × {columns}"
                 )
 
     @classmethod
     def _of_schema_1(cls, document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of failed runs were text."""
+        """Convert the settings of failed runs, which were text."""
         found = super()._of_schema_1(document, values)
         if values.get("status") == "failed":
             changed = values.get("changed", {}).items()
@@ -211,7 +239,7 @@ def _from_text(value: Value) -> Value:
         return value
 
 
-# In which order a row is written, and what only a finished run has.
+# Order of the fields on disk, and the fields that only a finished run has.
 _ORDER = (
     "key", "status", "error", "dataset", "method", "encoder", "seed", "num_old", "num_new",
     "old_classes", "class_names", "class_split", "draw", "split", "visibility", "protocol",
@@ -224,4 +252,4 @@ _FINISHED = {
     "confusion_fit", "confusion_old", "confusion_new", "sizes", "predicted_sizes", "seconds",
     "device", "map",
 }  # fmt: skip
-_LEAGUE = ("protocol", "handed", "sessions", "measured")  # what only rows of the league have
+_OPTIONAL = ("key", "error", "stored", "protocol", "handed", "sessions", "measured")

@@ -1,4 +1,4 @@
-"""Result rows on disk: one JSON object a line, appended and never edited."""
+"""Result rows on disk: one JSON object per line, appended and never edited; no run twice."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from nodenova.bench.plan import key_of_row
 from nodenova.bench.row import Row
 from nodenova.errors import StorageError
 from nodenova.files import to_json
@@ -22,12 +24,13 @@ BINARY = getattr(os, "O_BINARY", 0)  # Windows would write another end of line
 
 
 class RowFile:
-    """An append-only JSONL file.
+    """An append-only JSONL file with at most one finished row per run.
 
-    A line is there whole or not at all: a torn last line is cut off when writing goes on.
+    A line is written whole or not at all: a torn last line is cut off before the next row. The row
+    of a failed run may be followed by another row of the same run.
 
     Attributes:
-        path: Where it is; a name that ends in .gz is read only.
+        path: Path of the file; a file whose name ends in .gz is read only.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -43,26 +46,48 @@ class RowFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._finished: set[str] | None = None  # keys of finished runs, once they are known
 
     def read(self) -> list[Row]:
-        """All rows; none if there is no file.
+        """Return all rows, each with the key that its run has today; [] if there is no file.
 
-        A last line without its end is a run that was under way, and is left out.
+        A last line without its end is a run in progress and is skipped. Where earlier versions
+        wrote one run under two keys, the row under today's key counts, or else the later one.
 
         Raises:
-            StorageError: A line is damaged, or is no row.
+            StorageError: If a line is damaged, is not a row, or repeats a finished run.
         """
+        rows: list[Row] = []
+        finished: dict[str, tuple[int, str]] = {}  # {key: (place in rows, stored key)}
+        lines: dict[str, int] = {}  # {stored key of a finished run: line}
+        repeated = set[int]()
+        for number, row in self._stored():
+            key = key_of_row(row)
+            if row.key in lines:
+                raise StorageError(
+                    f"{self.path}: line {number} repeats the finished run of line {lines[row.key]} "
+                    f"(key {row.key}); delete one of the two lines"
+                )
+            if row.is_done:
+                lines[row.key] = number
+                if key in finished:
+                    place, stored = finished[key]
+                    repeated.add(len(rows) if stored == key else place)
+                if key not in finished or finished[key][1] != key:
+                    finished[key] = (len(rows), row.key)
+            rows.append(replace(row, key=key))
+        return [row for place, row in enumerate(rows) if place not in repeated]
+
+    def _stored(self) -> Iterator[tuple[int, Row]]:
+        """Yield rows as they are stored, each with the number of its line."""
         if not self.path.is_file():
-            return []
+            return
         content = self.path.read_bytes()
         try:
-            lines = (gzip.decompress(content) if self.path.suffix == ".gz" else content).split(
-                b"\n"
-            )[:-1]
+            content = gzip.decompress(content) if self.path.suffix == ".gz" else content
         except (OSError, EOFError) as error:
             raise StorageError(f"{self.path}: damaged, not readable as gzip ({error})") from error
-        rows = []
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
             try:
                 document = json.loads(line)
             except ValueError as error:
@@ -72,20 +97,19 @@ class RowFile:
             if not isinstance(document, dict) or not document.get("key"):
                 raise StorageError(f"{self.path}: line {number} is not a result row, it has no key")
             try:
-                rows.append(Row.from_json(document))
+                yield number, Row.from_json(document)
             except StorageError as error:
                 raise StorageError(f"{self.path}: line {number} is {error}") from error
-        return rows
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Within this block nobody else writes: a second is refused.
+        """Lock the file: within this block a second writer is refused.
 
-        The lock goes with the process, however it ends. Where the system has no such lock (Windows)
-        a file beside stands for it. A process that is killed leaves it behind.
+        The lock ends with the process. Where the system has no such lock (Windows), a file beside
+        it is used, which a killed process leaves behind.
 
         Raises:
-            StorageError: Another process is writing, or the file is damaged.
+            StorageError: If another process is writing, or the file is damaged.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
@@ -93,17 +117,33 @@ class RowFile:
             with _locked(handle, self.path):
                 content = self.path.read_bytes()
                 os.ftruncate(handle, content.rfind(b"\n") + 1)
-                self.read()
+                self._finished = self._finished_keys()
                 yield
         finally:
+            self._finished = None
             os.close(handle)
 
     def append(self, row: Row) -> None:
         """Add one row; it is on the disk when this returns.
 
-        A disk that fills up leaves no half line behind.
+        Raises:
+            StorageError: If the file has a finished row of the same run.
         """
-        line = as_line(row)
+        finished = self._finished_keys() if self._finished is None else self._finished
+        if row.key in finished:
+            raise StorageError(
+                f"{self.path}: the run {row.key} ({row.dataset}, {row.method} on {row.encoder}, "
+                f"seed {row.seed}) is already there; nothing was written"
+            )
+        self._append_line(as_line(row))
+        if row.is_done:
+            finished.add(row.key)
+
+    def _finished_keys(self) -> set[str]:
+        return {row.key for row in self.read() if row.is_done}
+
+    def _append_line(self, line: bytes) -> None:
+        """Write a line; a full disk leaves no half line behind."""
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
         try:
             before = os.fstat(handle).st_size
@@ -121,13 +161,13 @@ class RowFile:
 
 @contextmanager
 def _locked(handle: int, path: Path) -> Iterator[None]:
-    busy = f"{path}: another bench is writing there; wait for it, or give another --out"
+    busy = f"{path}: another bench is writing there; wait for it, or choose another --out"
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StorageError(busy) from None
-        yield  # closing the file ends it
+        yield  # closing the file ends the lock
         return
     lock = path.with_name(f"{path.name}.lock")
     try:
@@ -141,5 +181,5 @@ def _locked(handle: int, path: Path) -> Iterator[None]:
 
 
 def as_line(row: Row) -> bytes:
-    """A row as its line in a file."""
+    """Return a row as its line in a file."""
     return json.dumps(json.loads(to_json(row.to_json())), separators=(",", ":")).encode() + b"\n"

@@ -1,36 +1,43 @@
-"""One run: fit, discover, grade, for one seed. Its row carries everything that made it."""
+"""One run of one seed under any protocol: fit, discover, grade; its row records everything."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from nodenova.bench import schedules
+import numpy as np
+
+from nodenova.bench.baselines import Baseline, CountingRule
 from nodenova.bench.plan import Plan
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
 from nodenova.data.labels import Exam, LabelledGraph, OldTask
-from nodenova.data.splits import labelled_new_task, resample_training_nodes, split, with_split
-from nodenova.discovery import discover
-from nodenova.evaluation.grade import grade
-from nodenova.evaluation.graded import Seconds, counts_of
-from nodenova.evaluation.provenance import commit, versions
+from nodenova.data.mixed_splits import OpenWorld
+from nodenova.data.protocols import PaperSplit
+from nodenova.discovery import SEES, discover
+from nodenova.evaluation import metrics
+from nodenova.evaluation.grade import Grade, grade
+from nodenova.evaluation.graded import Counts, Seconds, counts_of
+from nodenova.evaluation.metrics import detection_scores
 from nodenova.fitting import fit
+from nodenova.methods.prism import Prism
 from nodenova.methods.registry import Method, settings_of
 from nodenova.model.model import Model
 from nodenova.nn.encode_cache import shared_passes
+from nodenova.nn.seeding import repeatable
 from nodenova.progress import Progress, no_progress
+from nodenova.supervised import LabelledMethod
 from nodenova.supervised.entrance import discover_supervised
+
+WHICH_NEW = "which_new"  # in `sees`: which unlabelled nodes are of new classes
 
 
 @dataclass(frozen=True, eq=False)
 class Phase1Result:
-    """Phase 1 of a plan for one seed.
-
-    Every method of that seed can start from it: a model cannot be damaged.
+    """Phase 1 of a plan for one seed; every method of that seed can start from it.
 
     Attributes:
-        model: Of the old classes.
-        seconds: How long it took.
+        model: Model of the old classes.
+        seconds: Seconds of training.
     """
 
     model: Model
@@ -39,12 +46,12 @@ class Phase1Result:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run leaves.
+    """Result of a run.
 
     Attributes:
-        model: After both phases.
-        exam: What it was graded on.
-        row: What was run, and what it said of the test nodes.
+        model: Model after both phases (after phase 1 where a baseline makes no model).
+        exam: Exam of the last session.
+        row: Settings, confusion matrices and provenance of the run.
     """
 
     model: Model
@@ -52,26 +59,26 @@ class Outcome:
     row: Row
 
 
-def drawn(labelled: LabelledGraph, plan: Plan, seed: int) -> LabelledGraph:
-    """The graph with the training nodes that a plan asks for."""
-    if plan.draw == "published":
-        return with_split(labelled, plan.per_class, seed)
-    return resample_training_nodes(
-        labelled, plan.old, plan.per_class, seed, balanced=plan.draw == "balanced"
-    )
+@dataclass
+class _Phase2Result:
+    """A grade after each phase, scores that no matrix has, and the last model if there is one."""
+
+    grades: list[Grade] = field(default_factory=list)
+    confusion_fit: Counts = ()
+    measured: dict[str, float] = field(default_factory=dict)
+    sees: tuple[str, ...] = SEES
+    model: Model | None = None
+    seconds: float = 0.0
 
 
-def learn(
+def fit_phase1(
     labelled: LabelledGraph, plan: Plan, seed: int, progress: Progress = no_progress
 ) -> Phase1Result:
-    """Phase 1 alone. It does not depend on the plan's method."""
-    ready = drawn(labelled, plan, seed)
-    old, _, _ = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    return fit_plan(old, plan, seed, progress)
+    """Fit phase 1 alone; it depends on the encoder, not on the method."""
+    return _fit(plan.world_protocol.world(labelled, seed).old, plan, seed, progress)
 
 
-def fit_plan(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1Result:
-    """Phase 1 as a plan has it, on labelled nodes that were chosen already."""
+def _fit(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1Result:
     clock = time.perf_counter()
     model = fit(
         old,
@@ -79,7 +86,7 @@ def fit_plan(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1R
         seed=seed,
         device=plan.device,
         progress=progress,
-        **schedules.fit_settings(plan),
+        **plan.phase1_settings,
     )
     return Phase1Result(model, time.perf_counter() - clock)
 
@@ -91,14 +98,17 @@ def run_one(
     progress: Progress = no_progress,
     fitted: Phase1Result | None = None,
 ) -> Outcome:
-    """Both phases and the exam for one seed.
+    """Run both phases and the exams of a plan's protocol for one seed.
 
     Args:
-        labelled: The graph, with all its labels.
+        labelled: Graph with all its labels.
         plan: What to run.
-        seed: Of both phases, and of a split that is drawn.
+        seed: Seed of both phases, and of a split that is drawn.
         progress: Called as each phase advances.
-        fitted: Phase 1 of the same plan and seed, if it was done before.
+        fitted: Phase 1 of the same plan and seed, if it was fitted before.
+
+    Returns:
+        The model, the exam and the row, which has no key.
 
     Examples:
         >>> import nodenova as nova
@@ -108,54 +118,166 @@ def run_one(
         >>> outcome.row.num_old, outcome.row.scores("block")["new"]
         (2, 0.0)
     """
-    method = plan.method
-    ready = drawn(labelled, plan, seed)
-    old, new, exam = split(ready, plan.old, num_new=plan.num_new, setting=plan.visibility)
-    fitted = fitted or fit_plan(old, plan, seed, progress)
-    before = fitted.model
-    with shared_passes():  # phase 2 and both exams read the same z where the encoder stays
+    world = plan.world_protocol.world(labelled, seed)
+    fitted = fitted or _fit(world.old, plan, seed, progress)
+    if not plan.protocol:
+        result = _run_paper(labelled, world, plan, seed, progress, fitted.model)
+    else:
         clock = time.perf_counter()
-        if isinstance(method, Method):
-            # As methods were compared from the first: what phase 1 has learned stays.
-            after = discover(before, new, method, refresh=False, seed=seed, progress=progress)
+        if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
+            result = _count(world, plan, seed, fitted.model)
+        elif isinstance(plan.method, Baseline):
+            result = _assign(world, plan.method, seed, fitted.model)
         else:
-            given = labelled_new_task(
-                ready, plan.old, num_new=plan.num_new, setting=plan.visibility
-            )
-            after = discover_supervised(before, given, method, seed=seed, progress=progress)
-        discover_seconds = time.perf_counter() - clock
-        last, first = grade(after, exam), grade(before, exam)
-    row = Row(
-        dataset=plan.dataset,
-        method=plan.method_name,
-        encoder=plan.encoder,
-        seed=seed,
-        num_old=len(plan.old),
-        num_new=plan.num_new,
-        old_classes=plan.old,
+            result = _discover(world, plan, seed, progress, fitted.model)
+        result.seconds = time.perf_counter() - clock
+        if result.model is not None:
+            result.measured |= _measured(labelled, world, plan, result.model)
+    model = result.model or fitted.model
+    row = _row(labelled, world, plan, seed, fitted, result)
+    return Outcome(model, world.exams[-1], row)
+
+
+def _row(
+    labelled: LabelledGraph,
+    world: OpenWorld,
+    plan: Plan,
+    seed: int,
+    fitted: Phase1Result,
+    result: _Phase2Result,
+) -> Row:
+    last, exam, model = result.grades[-1], world.exams[-1], result.model or fitted.model
+    split = (
+        "published" if labelled.has_split else f"seeded, {plan.per_class} training nodes a class"
+    )
+    many = len(world.tasks) > 1
+    return Row.of(
+        plan,
+        seed,
+        labelled.fingerprint(),
         class_names=tuple(exam.class_names),
-        class_split=plan.class_split,
-        draw=plan.draw,
-        split="published"
-        if labelled.has_split
-        else f"seeded, {plan.per_class} training nodes a class",
-        visibility=plan.visibility,
-        nodes=NodeCounts(unlabelled_new=len(new.ids), test=len(exam.ids)),
-        settings=frozen_settings(settings_of(method)),
-        changed=frozen_settings(schedules.changed(plan)),
-        fit_settings=frozen_settings(after.stages[0].settings),
-        fit_changed=frozen_settings(dict(plan.fit_settings)),
-        sees=tuple(after.stages[-1].sees),
+        split=plan.protocol or split,
+        nodes=NodeCounts(sum(len(task.ids) for task in world.tasks), len(exam.ids)),
+        settings=frozen_settings(settings_of(plan.method)),
+        fit_settings=frozen_settings(model.stages[0].settings),
+        sees=(*result.sees, *([WHICH_NEW] if plan.handed == "told" else [])),
         confusion=counts_of(last.confusion),
-        confusion_fit=counts_of(first.confusion),
+        confusion_fit=result.confusion_fit,
         confusion_old=None if last.confusion_old is None else counts_of(last.confusion_old),
         confusion_new=None if last.confusion_new is None else counts_of(last.confusion_new),
+        sessions=tuple(counts_of(each.confusion) for each in result.grades) if many else (),
+        measured=result.measured,
         sizes=last.sizes,
         predicted_sizes=last.predicted,
-        seconds=Seconds(fit=fitted.seconds, discover=discover_seconds),
-        device=str(after.device),
-        versions=versions(),
-        commit=commit(),
-        data=labelled.fingerprint(),
+        seconds=Seconds(fit=fitted.seconds, discover=result.seconds),
+        device=str(model.device),
     )
-    return Outcome(after, exam, row)
+
+
+def _run_paper(
+    labelled: LabelledGraph,
+    world: OpenWorld,
+    plan: Plan,
+    seed: int,
+    progress: Progress,
+    before: Model,
+) -> _Phase2Result:
+    """Phase 2 of the paper's split; supervised methods are given the labels."""
+    protocol, (new,), (exam,) = plan.world_protocol, world.tasks, world.exams
+    assert isinstance(protocol, PaperSplit)
+    with shared_passes():  # phase 2 and both exams read the same z where the encoder stays
+        clock = time.perf_counter()
+        method = plan.method
+        if isinstance(method, Method):
+            # Without a refresh, so that all methods start from the same phase 1.
+            model = discover(before, new, method, refresh=False, seed=seed, progress=progress)
+        else:
+            assert isinstance(method, LabelledMethod)
+            task = protocol.labelled_task(labelled, seed)
+            model = discover_supervised(before, task, method, seed=seed, progress=progress)
+        seconds = time.perf_counter() - clock
+        last, first = grade(model, exam), grade(before, exam)
+    return _Phase2Result(
+        [last], counts_of(first.confusion), {}, tuple(model.stages[-1].sees), model, seconds
+    )
+
+
+def _discover(
+    world: OpenWorld, plan: Plan, seed: int, progress: Progress, model: Model
+) -> _Phase2Result:
+    """Discover and grade session by session."""
+    assert isinstance(plan.method, Method)
+    # After phase 1 too: forgetting is measured against it.
+    first = [_grade_old(model, world)] if len(world.tasks) > 1 else []
+    result = _Phase2Result(first, model=model)
+    before, refreshes = world.old.graph, 0
+    for session, exam in enumerate(world.exams):
+        task = world.handed(session, plan.handed)
+        model = discover(model, task, plan.method, before=before, seed=seed, progress=progress)
+        before, refreshes = task.graph, refreshes + (model.stages[-1].refresh is not None)
+        result.grades.append(grade(model, exam))
+        result.model, result.sees = model, tuple(model.stages[-1].sees)
+    if plan.visibility == "inductive":
+        result.measured["refreshes"] = float(refreshes)
+    return result
+
+
+def _grade_old(model: Model, world: OpenWorld) -> Grade:
+    """Grade of the model of phase 1 on the old classes of the first exam."""
+    exam, n_old = world.exams[0], world.exams[0].sizes[0]
+    old, names = exam.y < n_old, exam.class_names[:n_old]
+    return grade(model, Exam(exam.graph, exam.ids[old], exam.y[old], (n_old,), names))
+
+
+def _assign(world: OpenWorld, method: Baseline, seed: int, model: Model) -> _Phase2Result:
+    """Let a baseline assign every node to a class."""
+    (task,), (exam,) = world.tasks, world.exams
+    place = {node: i for i, node in enumerate(task.graph.node_ids.tolist())}
+    ids = [place[node] for node in world.old.graph.node_ids[world.old.train_ids].tolist()]
+    old = replace(world.old, graph=task.graph, train_ids=np.array(ids))
+    with repeatable(seed, "rival"):
+        predicted = method.assign(model, old, task)[exam.ids]
+    sizes = (exam.sizes[0], task.num_new or 0)
+    confusion = metrics.confusion_matrix(exam.y, predicted, sum(exam.sizes), sum(sizes))
+    return _Phase2Result([Grade(confusion, None, exam.sizes, sizes)], sees=method.sees)
+
+
+def _count(world: OpenWorld, plan: Plan, seed: int, model: Model) -> _Phase2Result:
+    """Count new classes (without a rule: the true number), then let Prism find as many."""
+    (exam,), true = world.exams, len(world.classes[1])
+    task, result = world.handed(0, plan.handed), _Phase2Result()
+    number, clock = true, time.perf_counter()
+    if isinstance(plan.method, CountingRule):
+        with repeatable(seed, "count"):
+            counted = plan.method.count_classes(model, replace(task, num_new=None))
+        number = counted.number
+        result.measured["seconds_count"] = time.perf_counter() - clock
+        if counted.likely:
+            result.measured |= {
+                "holds": 100.0 * (true in counted.likely),
+                "likely": float(len(counted.likely)),
+            }
+    result.measured |= {"true": float(true), "counted": float(number)}
+    if number:
+        method = plan.method if isinstance(plan.method, Method) else Prism()
+        limited = replace(task, num_new=min(number, len(task.ids)))
+        model = discover(model, limited, method, seed=seed)
+    result.grades.append(grade(model, exam))
+    result.model = model
+    return result
+
+
+def _measured(
+    labelled: LabelledGraph, world: OpenWorld, plan: Plan, model: Model
+) -> dict[str, float]:
+    """Scores of a protocol that cannot be computed from a confusion matrix."""
+    if plan.protocol.startswith("count"):
+        known, n_true = labelled.y >= 0, labelled.num_classes
+        ids, predicted = np.unique(model.predict(labelled.graph)[known], return_inverse=True)
+        confusion = metrics.confusion_matrix(labelled.y[known], predicted, n_true, len(ids))
+        return {"nmi_all": metrics.nmi(confusion)}
+    if plan.protocol == "gnnsafe":
+        (exam,), n_old = world.exams, len(plan.old)
+        p = model.predict_proba(exam.graph)[exam.ids]  # (graded nodes, classes)
+        return dict(detection_scores(p[:, n_old:].sum(axis=1), exam.y >= n_old))
+    return {}

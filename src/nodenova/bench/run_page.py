@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else, not even a network."""
+"""The report of a run: one HTML file that opens offline."""
 
 from __future__ import annotations
 
@@ -28,22 +28,15 @@ SEEN = {
 
 
 def write_report(folder: RunFolder) -> Path:
-    """Write report.html into the run's folder. Equal folders give equal pages, byte for byte.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        StorageError: The run has no finished seed yet.
-    """
+    """Write report.html into the run's folder and return its path; equal runs give equal bytes."""
     rows = folder.rows()
     if not rows:
         raise StorageError(
             f"{folder.path}: this run has no finished seed yet, so there is nothing to report"
         )
-    path, kept = folder.path / "report.html", folder.map()
-    xy = None if kept is None else layout_of(folder.path / MAP, kept["z"], "z")
-    write_atomically(path, page(rows, folder.model().stages, kept, xy).encode())
+    path, node_map = folder.path / "report.html", folder.map()
+    xy = None if node_map is None else layout_of(folder.path / MAP, node_map["z"], "z")
+    write_atomically(path, page(rows, folder.model().stages, node_map, xy).encode())
     return path
 
 
@@ -53,13 +46,9 @@ def page(
     node_map: Mapping[str, np.ndarray] | None,
     xy: np.ndarray | None = None,
 ) -> str:
-    """The page of one run.
+    """Return the page of one run: a row per seed, the phases of the first seed, and its map.
 
-    Args:
-        rows: One a seed.
-        stages: The phases of the first of them.
-        node_map: The embeddings of some nodes, if they were kept.
-        xy: (n, 2) their places on the map, where these are known already.
+    `xy` is (n, 2) the places of the nodes of `node_map`, if they are known already.
     """
     first = rows[0]
     counts, names, n_old = np.array(first.confusion), list(first.class_names), first.num_old
@@ -73,7 +62,7 @@ def page(
         data=data,
         lead=_lead(rows),
         labels_given=[what for what in first.sees if "label" in what],
-        asked=_asked(rows),
+        asked=_options(rows),
         scores=score_tables(rows),
         seed=first.seed,
         losses=[
@@ -104,23 +93,23 @@ def _lead(rows: Sequence[Row]) -> str:
     first = rows[0]
     n_old = first.num_old
     n_true = first.sizes[-1]
-    told = first.num_new
+    num_new = first.num_new
     nodes = first.nodes
     found = any(np.array(row.confusion)[:, n_old:].any() for row in rows)
     among = f"among {plural(nodes.unlabelled_new, 'unlabelled node')}"
-    new = f"{told} new {'one' if told == 1 else 'ones'} {_was(told)}"
-    lead = f"{plural(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learnt, "
+    new = f"{num_new} new {'one' if num_new == 1 else 'ones'} {_was(num_new)}"
+    lead = f"{plural(n_old, 'labelled class', 'labelled classes')} {_was(n_old)} learned, "
     if found:
         lead += f"{new} discovered {among}, "
     else:
-        lead += f"{new} looked for {among} but no test node was put into one, "
+        lead += f"{new} looked for {among} but no test node was assigned to one, "
     lead += f"graded on {plural(nodes.test, 'test node')}."
-    if told == n_true:
+    if num_new == n_true:
         return lead
-    return f"{lead} In truth there {_was(n_true)} {plural(n_true, 'new class', 'new classes')}."
+    return f"{lead} There {_was(n_true)} truly {plural(n_true, 'new class', 'new classes')}."
 
 
-def _asked(rows: Sequence[Row]) -> dict[str, str]:
+def _options(rows: Sequence[Row]) -> dict[str, str]:
     first = rows[0]
     n_old, names = first.num_old, first.class_names
     return {
@@ -128,7 +117,7 @@ def _asked(rows: Sequence[Row]) -> dict[str, str]:
         "Method": first.method,
         "Encoder": first.encoder,
         "Old classes": ", ".join(names[:n_old]),
-        "New classes": f"{', '.join(names[n_old:])} (phase 2 was told to find {first.num_new})",
+        "New classes": f"{', '.join(names[n_old:])} (phase 2 had to find {first.num_new})",
         "Split": first.split,
         "Setting": first.visibility,
         "Seeds": ", ".join(str(row.seed) for row in rows),
@@ -136,44 +125,44 @@ def _asked(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _map(
-    rows: Sequence[Row], kept: Mapping[str, np.ndarray] | None, xy: np.ndarray | None
+    rows: Sequence[Row], node_map: Mapping[str, np.ndarray] | None, xy: np.ndarray | None
 ) -> tuple[dict[str, object] | None, str]:
-    """What the scripts read, if there is a map, and what to say of it."""
-    if kept is None:
-        return None, "No embeddings were kept with this run (map.npz), so there is no map."
-    if not differ(kept["z"]):
+    """Return the data of the map's scripts, if there is a map, and a note on it."""
+    if node_map is None:
+        return None, "There is no map: this run has no stored embeddings (map.npz)."
+    if not differ(node_map["z"]):
         return None, "There is no map: too few nodes, or their embeddings do not differ."
     first = rows[0]
-    y, predicted = kept["y"], kept["predicted"]
-    seed = int(kept["seed"])
+    y, predicted = node_map["y"], node_map["predicted"]
+    seed = int(node_map["seed"])
     names = first.class_names
     n_old, n_predicted = first.num_old, first.num_old + first.num_new
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
-    # All test nodes, where they are known, say better than some which class stands for which.
+    # All test nodes of the row match classes better than the nodes of the map alone.
     for row in rows:
         if row.seed == seed:
             counts = np.array(row.confusion)
     matched = metrics.match_block(counts, first.sizes, first.predicted_sizes)
     true_as = np.full(len(names), -1)
     true_as[matched[matched >= 0]] = np.flatnonzero(matched >= 0)
-    found = predicted_names(names, n_old, n_predicted)
-    said = [
+    predicted_titles = predicted_names(names, n_old, n_predicted)
+    class_titles = [
         name if c < n_old else f"{name} = {names[t]}" if t >= 0 else f"{name} (no partner)"
-        for c, (name, t) in enumerate(zip(found, matched, strict=True))
+        for c, (name, t) in enumerate(zip(predicted_titles, matched, strict=True))
     ]
     members = np.bincount(predicted, minlength=n_predicted).tolist()
     data = map_data(
-        [str(node) for node in kept["node_ids"].tolist()],
-        positions(kept["z"]) if xy is None else xy,
-        [(c, name, c >= n_old, members[c]) for c, name in enumerate(said)],
+        [str(node) for node in node_map["node_ids"].tolist()],
+        positions(node_map["z"]) if xy is None else xy,
+        [(c, name, c >= n_old, members[c]) for c, name in enumerate(class_titles)],
         predicted[:, None],
         true=y,
         true_names=names,
         true_as=true_as.tolist(),
     )
     return data, (
-        f"{plural(len(y), 'test node')} of seed {seed}. A true class has the colour of the class "
-        "that stands for it; one that none stands for is drawn with crosses."
+        f"{plural(len(y), 'test node')} of seed {seed}. A true class has the color of its matched "
+        "class; one without a match is drawn with crosses."
     )
 
 
@@ -185,7 +174,7 @@ def _settings(rows: Sequence[Row], key: str) -> list[tuple[str, str]]:
 
 
 def _shared(rows: Sequence[Row], values: Sequence[object]) -> str:
-    """The value, or, where seeds differ, each value with its seeds."""
+    """Return the value, or, where seeds differ, each value with its seeds."""
     seeds: dict[str, list[str]] = {}
     for row, value in zip(rows, values, strict=True):
         seeds.setdefault(str(value), []).append(str(row.seed))

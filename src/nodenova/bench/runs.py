@@ -1,22 +1,37 @@
-"""A table of the paper is a function that returns its runs."""
+"""The runs of each table of the bench: the paper's tables and the open-world benches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodenova.bench import schedules
-from nodenova.bench.plan import Plan
-from nodenova.bench.registry import NCD, AnyMethod, name_of
-from nodenova.bench.run_key import first_settings, first_words, key_of
+from nodenova.bench.baselines import CountingRule
+from nodenova.bench.plan import (
+    HIDDEN,
+    RELEASED_FIT,
+    Plan,
+    RunSpec,
+    hidden_size,
+    schedule_for,
+    scheduled,
+)
+from nodenova.bench.registry import NCD, AnyMethod, get_baseline, name_of
 from nodenova.data.labels import LabelledGraph
+from nodenova.data.protocols import (
+    OPENIMA_SEEDS,
+    POWN_FOLDS,
+    SHARES_COUNTED,
+    SHARES_MIXED,
+    num_folds,
+    protocol_of,
+)
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError
 from nodenova.fitting import LDA
-from nodenova.methods._plugin import origin_of
+from nodenova.methods._plugin import is_path
 from nodenova.methods._two_heads import JOINTS
 from nodenova.methods.registry import preferred_encoder, with_settings
 from nodenova.methods.sword import Sword
@@ -26,8 +41,7 @@ ABLATION: tuple[tuple[str, ...], ...] = (
     (), ("omega",), ("replay",), ("replay", "omega"),
     ("alpha1",), ("alpha1", "replay", "omega"), ("alpha2",), ("pseudo",),
 )  # fmt: skip
-# The paper's figure shows alpha1, alpha2, eta and lambda without their values in print;
-# k is ours to add.
+# The paper's figure shows alpha1, alpha2, eta and lambda without printed values; k is added here.
 SENSITIVITY: dict[str, tuple[float, ...]] = {
     "alpha1": (0.02, 0.05, 0.08, 0.1, 0.2),
     "alpha2": (1.0, 3.0, 4.0, 5.0, 7.0),
@@ -39,75 +53,19 @@ LAYERS = (2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
-class RunSpec:
-    """One run of a table.
-
-    Attributes:
-        plan: What to run.
-        seed: Of both phases.
-        data: The fingerprint of the graph.
-        keep_map: Whether the embeddings of test nodes are kept for a figure.
-    """
-
-    plan: Plan
-    seed: int
-    data: str
-    keep_map: bool = False
-
-    @property
-    def key(self) -> str:
-        """The same for the same run, whichever table asks for it.
-
-        Settings of both phases count as they are resolved.
-        """
-        p = self.plan
-        what: dict[str, object] = {
-            "dataset": p.dataset,
-            "method": first_words(p.method_name),
-            "method_settings": first_settings(p.method, schedules.fit_settings(p)),
-            "encoder": p.encoder,
-            "old": p.old,
-            "num_new": p.num_new,
-            "fit_settings": schedules.resolved(p),
-            "schedule": schedules.schedule_of(p),
-            "visibility": first_words(p.visibility),
-            "per_class": p.per_class,
-            "device": p.device,
-            "class_split": p.class_split,
-            "draw": p.draw,
-            "seed": self.seed,
-            "data": self.data,
-            "map": self.keep_map,
-        }
-        if (origin := origin_of(p.method)) is not None:
-            what["source"] = origin.digest
-        if p.protocol:
-            what |= {"protocol": p.protocol, "handed": p.handed}
-        return key_of(what)
-
-    @property
-    def phase_1(self) -> tuple[object, ...]:
-        """Runs that are equal in this start from the same model of the old classes."""
-        p = self.plan
-        asked = (p.dataset, p.encoder, p.old, p.fit_settings, p.visibility, p.per_class, p.device)
-        return (*asked, p.class_split, p.draw, p.protocol, self.seed, self.data)
-
-
-@dataclass(frozen=True)
 class BenchConfig:
-    """What a bench was asked for.
+    """Options of a bench of the paper's tables.
 
     Attributes:
-        datasets: Graphs, each with how many of its classes are old: the first so many.
+        datasets: Graphs, each with its number of old classes (the first ones).
         encoders: Names of trained encoders.
-        methods: With their settings.
-        seeds: Each a run of its own.
-        fit_settings: Settings of phase 1 that were asked for.
-        given: Names of the method's settings that were asked for: no schedule and no variant of a
-            table changes them.
-        hidden: Size of the representation; None is the paper's.
-        schedule: "paper" or "released": how long both phases take.
-        visibility: "transductive" or "inductive": what a phase sees of the graph.
+        methods: Methods with their settings.
+        seeds: Seeds; each is a run of its own.
+        fit_settings: Settings of phase 1.
+        fixed: Names of method settings that no schedule and no variant of a table changes.
+        hidden: Size of the representation; None for the paper's.
+        schedule: Length of both phases: "paper" or "released".
+        visibility: What a phase sees of the graph: "transductive" or "inductive".
     """
 
     datasets: Sequence[tuple[LabelledGraph, int]]
@@ -115,33 +73,30 @@ class BenchConfig:
     methods: Sequence[AnyMethod]
     seeds: Sequence[int]
     fit_settings: tuple[tuple[str, Any], ...] = ()
-    given: Collection[str] = ()
+    fixed: Collection[str] = ()
     hidden: int | None = None
     schedule: str = "paper"
     visibility: str = "transductive"
 
 
 def plain(config: BenchConfig) -> list[RunSpec]:
-    """Every method on every encoder and dataset.
-
-    A method with a closed-form encoder of its own runs on that, once.
-    """
+    """Every method on every encoder and dataset; on its own encoder only, if that is computed."""
     return _specs(config, [(m, e) for m in config.methods for e in _encoders(m, config)])
 
 
 def comparison(config: BenchConfig) -> list[RunSpec]:
-    """Every method as it is; and those that join two heads, with the other way of joining them."""
+    """Every method; those that join two heads also with the other way of joining them."""
     found = plain(config)
-    for other in () if config.given else JOINTS:
+    for other in () if config.fixed else JOINTS:
         joined = [m for m in config.methods if getattr(m, "new_rows", other) != other]
         if joined:
             methods = [with_settings(m, new_rows=other) for m in joined]
-            found += plain(replace(config, methods=methods, given=("new_rows",)))
+            found += plain(replace(config, methods=methods, fixed=("new_rows",)))
     return found
 
 
 def heads(config: BenchConfig) -> list[RunSpec]:
-    """New nodes by the head for new classes alone (New-N)."""
+    """Methods whose head for new classes can be graded alone (New-N)."""
     wanted = [m for m in config.methods if name_of(m) not in ("never_new", "oracle")]
     return plain(replace(config, methods=wanted))
 
@@ -165,16 +120,13 @@ def layers(config: BenchConfig) -> list[RunSpec]:
 
 
 def tsne(config: BenchConfig) -> list[RunSpec]:
-    """One seed of each method with the embeddings of its test nodes kept."""
+    """One seed of each method, with the embeddings of its test nodes stored."""
     first = plain(replace(config, seeds=config.seeds[:1]))
     return [replace(spec, keep_map=True) for spec in first]
 
 
 def class_splits(config: BenchConfig) -> list[RunSpec]:
-    """Old classes drawn at random: one draw a seed.
-
-    Unlabelled nodes evenly of all new classes, and as they come.
-    """
+    """Old classes drawn at random by the seed; unlabelled nodes balanced, and as they come."""
     found = []
     for spec in plain(config):
         labelled = next(graph for graph, _ in config.datasets if graph.name == spec.plan.dataset)
@@ -199,19 +151,19 @@ TABLES: dict[str, Callable[[BenchConfig], list[RunSpec]]] = {
     "collapse": comparison,
     "settings": plain,
 }
-# Tables of SWORD, whichever methods were asked for.
+# Tables that show SWORD alone.
 SWORD_ALONE = ("ablation", "sensitivity", "layers")
 
 
 def runs_of(table: str, config: BenchConfig) -> list[RunSpec]:
-    """The runs a table is made of, each once.
+    """Return the runs of a table of the paper, each once.
 
     Args:
-        table: One of `TABLES`; "all" is every table's.
-        config: What was asked for.
+        table: Name of the table; "all" for every table.
+        config: Datasets, encoders, methods and seeds.
 
     Raises:
-        SettingError: None of the methods is in that table.
+        SettingError: If the table shows none of the methods.
 
     Examples:
         >>> import nodenova as nova
@@ -222,16 +174,16 @@ def runs_of(table: str, config: BenchConfig) -> list[RunSpec]:
         >>> len(runs_of("ablation", config))
         16
     """
-    wanted = TABLES if table == "all" else [table]
-    specs = [spec for name in wanted for spec in TABLES[name](_shown_in(name, config))]
+    names = TABLES if table == "all" else [table]
+    specs = [spec for name in names for spec in TABLES[name](_shown_in(name, config))]
     if config.methods and config.datasets and not specs:
-        names = ", ".join(name_of(method) for method in config.methods)
-        raise SettingError(f"the table {table} does not show {names}; the table settings does")
+        methods = ", ".join(name_of(method) for method in config.methods)
+        raise SettingError(f"the table {table} does not show {methods}; the table settings does")
     return list({spec.key: spec for spec in specs}.values())
 
 
 def _shown_in(table: str, config: BenchConfig) -> BenchConfig:
-    """Without the methods that a table does not show: what nobody can read is not run."""
+    """Drop the methods that a table does not show."""
     if table == "settings":
         return config
     return replace(config, methods=[m for m in config.methods if name_of(m) not in NCD])
@@ -243,26 +195,23 @@ def _encoders(method: AnyMethod, config: BenchConfig) -> Sequence[str]:
 
 
 def _sword(config: BenchConfig, settings: Mapping[str, float]) -> list[RunSpec]:
-    """SWORD with these settings, on top of those that were asked for."""
-    asked = next((method for method in config.methods if isinstance(method, Sword)), Sword())
-    method = with_settings(asked, **settings)
+    """SWORD with these settings on top of the configured ones."""
+    base = next((method for method in config.methods if isinstance(method, Sword)), Sword())
+    method = with_settings(base, **settings)
     return _specs(config, [(method, encoder) for encoder in config.encoders])
 
 
 def _fit_settings(
     config: BenchConfig, method: AnyMethod, dataset: str, encoder: str
 ) -> tuple[tuple[str, Any], ...]:
-    """Settings of phase 1; what `fit` has by default is not named.
-
-    An encoder that is computed has none of training.
-    """
+    """Settings of phase 1 that differ from the defaults of `fit`."""
     if not encoder_kind(encoder).trainable:
         return tuple((name, value) for name, value in config.fit_settings if name in LDA)
-    hidden = schedules.hidden_size(dataset) if config.hidden is None else config.hidden
-    schedule = schedules.schedule_for(name_of(method), dataset, encoder, config.schedule)
-    released = schedules.RELEASED_FIT[dataset, encoder] if schedule == "released" else {}
+    hidden = hidden_size(dataset) if config.hidden is None else config.hidden
+    schedule = schedule_for(name_of(method), dataset, encoder, config.schedule)
+    released = RELEASED_FIT[dataset, encoder] if schedule == "released" else {}
     found = list(config.fit_settings)
-    if hidden != schedules.HIDDEN or hidden != released.get("hidden", hidden):
+    if hidden != HIDDEN or hidden != released.get("hidden", hidden):
         found.append(("hidden", hidden))
     if schedule != "paper":
         found.append(("schedule", schedule))
@@ -270,7 +219,7 @@ def _fit_settings(
 
 
 def _specs(config: BenchConfig, pairs: Sequence[tuple[AnyMethod, str]]) -> list[RunSpec]:
-    """Phase 1 is shared by runs that stand side by side: of one dataset, encoder and seed."""
+    """Runs of one dataset, encoder and seed stand side by side: they share phase 1."""
     found = []
     for labelled, num_old in config.datasets:
         name = labelled.name
@@ -282,7 +231,7 @@ def _specs(config: BenchConfig, pairs: Sequence[tuple[AnyMethod, str]]) -> list[
                     schedule = dict(fit_settings).get("schedule", "paper")
                     plan = Plan(
                         dataset=name,
-                        method=schedules.scheduled(method, name, encoder, schedule, config.given),
+                        method=scheduled(method, name, encoder, schedule, config.fixed),
                         encoder=encoder,
                         old=tuple(range(num_old)),
                         num_new=labelled.num_classes - num_old,
@@ -291,3 +240,137 @@ def _specs(config: BenchConfig, pairs: Sequence[tuple[AnyMethod, str]]) -> list[
                     )
                     found.append(RunSpec(plan, seed, data))
     return found
+
+
+# Open-world benches
+
+# Entrants: a method by its name, and how the unlabelled nodes are given to it.
+ENTRANTS: dict[str, tuple[str, str]] = {
+    "prism": ("prism", "mixed"),
+    "told": ("prism", "told"),
+    "all-new": ("prism", "all-new"),
+    "gcd": ("gcd", "mixed"),
+    "sword": ("sword", "told"),
+    "count": ("count", "mixed"),
+    "silhouette": ("silhouette", "mixed"),
+    "hdbscan": ("hdbscan", "mixed"),
+    "scatter": ("scatter", "mixed"),
+}
+SYNTHETIC = "synthetic:nodes=8000,classes=40,words=2000"  # of many stages
+AT_HAND = ("cora", "citeseer", "pubmed", "wordnet")
+# Protocols of a graph and a seed, each with the number of its fold, split or draw of classes.
+Numbered: TypeAlias = "Callable[[LabelledGraph, int], list[tuple[str, int]]]"
+
+
+@dataclass(frozen=True)
+class OpenWorldBench:
+    """Protocols of an open-world bench, and its default entrants, number of seeds and datasets."""
+
+    protocols: Numbered
+    entrants: tuple[str, ...]
+    seeds: int
+    datasets: tuple[str, ...]
+
+
+OPEN_WORLD: dict[str, OpenWorldBench] = {
+    "mixed": OpenWorldBench(
+        lambda graph, seed: [(f"mixed-{share}", seed) for share in SHARES_MIXED],
+        ("prism", "told", "gcd", "all-new"),
+        10,
+        AT_HAND,
+    ),
+    "count": OpenWorldBench(
+        lambda graph, seed: [(f"count-{share}", seed) for share in SHARES_COUNTED],
+        ("count", "silhouette", "hdbscan", "scatter", "prism"),
+        20,
+        AT_HAND,
+    ),
+    "stages": OpenWorldBench(
+        lambda graph, seed: [("stages", seed)],
+        ("prism", "told", "sword"),
+        5,
+        ("cora", "citeseer", "wordnet", SYNTHETIC),
+    ),
+    "pown": OpenWorldBench(
+        lambda graph, seed: [("pown", fold) for fold in range(num_folds(graph.name))],
+        ("prism", "gcd", "all-new"),
+        5,
+        tuple(POWN_FOLDS),
+    ),
+    "openima": OpenWorldBench(
+        lambda graph, seed: [("openima", seed)],
+        ("prism", "gcd", "all-new"),
+        len(OPENIMA_SEEDS),
+        ("cora", "citeseer", "photo", "computers", "cs", "physics"),
+    ),
+    "gnnsafe": OpenWorldBench(lambda graph, seed: [("gnnsafe", 0)], ("prism",), 5, ("cora",)),
+}
+
+
+def open_world_runs(
+    bench: str,
+    graphs: Sequence[LabelledGraph],
+    entrants: Sequence[str],
+    seeds: Sequence[int],
+    setting: str = "transductive",
+) -> list[RunSpec]:
+    """Return the runs of an open-world bench; those that share phase 1 stand side by side.
+
+    An entrant is one of `ENTRANTS`, or a user's own method, path/to/mine.py:Mine, which gets the
+    mixture. For `openima` the seeds are the numbers of its splits.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> graph = nova.synthetic(nodes=400, classes=4, seed=0)
+        >>> [run.plan.protocol for run in open_world_runs("mixed", [graph], ["prism"], seeds=[0])]
+        ['mixed-30', 'mixed-50', 'mixed-70', 'mixed-95']
+    """
+    methods = [_entrant(bench, name) for name in entrants]
+    specs = []
+    for labelled in graphs:
+        data = labelled.fingerprint()
+        for seed in seeds:
+            for protocol, number in OPEN_WORLD[bench].protocols(labelled, seed):
+                world = protocol_of(protocol, number, setting).world(labelled, seed)
+                for method, handed in methods:
+                    if protocol == "count-100" and not isinstance(method, CountingRule):
+                        continue  # nothing is new, so there is no number to be given
+                    encoder = preferred_encoder(method)
+                    plan = Plan(
+                        dataset=labelled.name,
+                        method=method,
+                        encoder=encoder,
+                        old=world.classes[0],
+                        num_new=sum(task.num_new or 0 for task in world.tasks),
+                        fit_settings=_hidden_setting(labelled.name, encoder),
+                        visibility=setting,
+                        class_split=number,
+                        protocol=protocol,
+                        handed="all-new" if protocol == "count-0" else handed,
+                    )
+                    specs.append(RunSpec(plan, seed, data))
+    return list({spec.key: spec for spec in specs}.values())
+
+
+def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
+    """Return the method of an entrant and how unlabelled nodes are given to it."""
+    method_name, handed = ENTRANTS.get(name, (name, "mixed"))
+    if name not in ENTRANTS and not is_path(name):
+        known = ", ".join(ENTRANTS)
+        raise SettingError(
+            f"unknown entrant {name!r} of {bench}; known: {known}, or path/to/mine.py:Mine"
+        )
+    method = get_baseline(method_name)
+    counts = isinstance(method, CountingRule)
+    if counts != (bench == "count") and not (bench == "count" and name == "prism"):
+        what = "counts classes" if counts else "does not count classes"
+        raise SettingError(f"{name} {what}, so it cannot take part in {bench}")
+    if bench == "stages" and name == "gcd":
+        raise SettingError("gcd keeps labelled nodes in phase 2, so it cannot take part in stages")
+    return method, handed
+
+
+def _hidden_setting(dataset: str, encoder: str) -> tuple[tuple[str, int], ...]:
+    hidden = hidden_size(dataset)
+    trained = encoder_kind(encoder).trainable
+    return (("hidden", hidden),) if trained and hidden != HIDDEN else ()

@@ -1,7 +1,4 @@
-"""Many runs on a few processes, into one row file.
-
-Whatever dies, at most the run under way is lost.
-"""
+"""Many runs in a few processes, into one row file; a crash loses at most the run in progress."""
 
 from __future__ import annotations
 
@@ -10,29 +7,106 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from nodenova.bench.embeddings import map_content
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
-from nodenova.bench.runs import RunSpec
-from nodenova.bench.worker import Runner, Source, failed_row, kept
+from nodenova.bench.run import Phase1Result, fit_phase1, run_one
+from nodenova.data.labels import LabelledGraph
+from nodenova.files import write_atomically
+from nodenova.io.datasets import load_dataset
+from nodenova.io.load import load_graph
 from nodenova.nn.seeding import fixed_threads
+from nodenova.progress import Progress, no_progress
 
 MAX_CRASHES = 2  # a run whose process dies this often has failed; once may have been an accident
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a process finds a dataset by its name.
+
+    Attributes:
+        data_root: Folder with raw dataset files; None for the environment variable NODENOVA_DATA.
+        split: Number of the published split, where there are several.
+
+    Examples:
+        >>> Source().load("synthetic:nodes=200,classes=4").graph.num_nodes
+        200
+    """
+
+    data_root: str | None = None
+    split: int = 0
+
+    def load(self, name: str) -> LabelledGraph:
+        """Load a file by its path, or a dataset by its name."""
+        if Path(name).exists():
+            return load_graph(name)
+        return load_dataset(name, self.data_root, split=self.split)
+
+
+@dataclass(frozen=True, eq=False)
+class RunOutcome:
+    """Row of a run, phase 1 for the next run that shares it, and the content of its map file."""
+
+    row: Row
+    fitted: Phase1Result | None
+    map: bytes | None = None
+
+
+class Runner:
+    """Does runs one after the other, and keeps the graphs they are on."""
+
+    def __init__(self, source: Source, progress: Progress = no_progress) -> None:
+        self.source = source
+        self.progress = progress
+        self.graphs: dict[str, LabelledGraph] = {}
+
+    def attempt(self, spec: RunSpec, fitted: Phase1Result | None = None) -> RunOutcome:
+        """Do one run; `fitted` is its phase 1 if it was fitted before. An error is its result."""
+        name, plan, seed = spec.plan.dataset, spec.plan, spec.seed
+        try:
+            if name not in self.graphs:
+                self.graphs[name] = self.source.load(name)
+            graph = self.graphs[name]
+            fitted = fitted or fit_phase1(graph, plan, seed, self.progress)
+            outcome = run_one(graph, plan, seed, self.progress, fitted)
+            content = map_content(outcome) if spec.keep_map else None
+            file_name = f"{spec.key}.npz" if spec.keep_map else None
+            return RunOutcome(replace(outcome.row, key=spec.key, map=file_name), fitted, content)
+        except Exception as error:  # the other runs go on
+            return RunOutcome(failed_row(spec, f"{type(error).__name__}: {error}"), fitted)
+
+
+def store_map(spec: RunSpec, outcome: RunOutcome, maps: Path) -> Row:
+    """Write the map of a run into the folder `maps` and return its row, failed if that fails."""
+    if outcome.map is not None:
+        try:
+            write_atomically(maps / str(outcome.row.map), outcome.map)
+        except OSError as error:
+            return failed_row(spec, f"{type(error).__name__}: {error}")
+    return outcome.row
+
+
+def failed_row(spec: RunSpec, error: str) -> Row:
+    """Return the row of a run without a result."""
+    return Row.of(spec.plan, spec.seed, spec.data, key=spec.key, status="failed", error=error)
+
+
+@dataclass(frozen=True)
 class Started:
-    """A run is under way."""
+    """A run has started."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """So far is a phase, "fit" or "discover", of the run under way."""
+    """Progress of a phase of the run in progress."""
 
     phase: str
     epoch: int
@@ -41,13 +115,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to a run.
-
-    Attributes:
-        spec: The run.
-        worker: The number of the process it is in.
-        what: A row ends it.
-    """
+    """What happened to a run in the process with number `worker`; a row ends the run."""
 
     spec: RunSpec
     worker: int
@@ -55,12 +123,12 @@ class Event:
 
 
 def unfinished(specs: Iterable[RunSpec], rows: Iterable[Row], retry: bool = False) -> list[RunSpec]:
-    """The runs without a row.
+    """Return the runs without a row.
 
     Args:
-        specs: The runs that are wanted.
-        rows: Those there are; of two with one key the later counts.
-        retry: Whether a run that failed is to be tried again; else it counts as finished.
+        specs: Runs of a bench.
+        rows: Rows that exist; of two with one key the later counts.
+        retry: Whether to repeat failed runs; otherwise they count as finished.
     """
     last = {row.key: row for row in rows}
     ended = {key for key, row in last.items() if row.is_done or not retry}
@@ -68,7 +136,7 @@ def unfinished(specs: Iterable[RunSpec], rows: Iterable[Row], retry: bool = Fals
 
 
 def by_phase_1(specs: Iterable[RunSpec]) -> list[list[RunSpec]]:
-    """Runs that share phase 1, together."""
+    """Group the runs that share phase 1."""
     groups: dict[tuple[object, ...], list[RunSpec]] = {}
     for spec in specs:
         groups.setdefault(spec.phase_1, []).append(spec)
@@ -84,14 +152,14 @@ def sweep(
 ) -> None:
     """Run all of `specs` and append a row for each, failures too.
 
-    Phase 1 is done once for runs that share it. A process that dies is replaced.
+    Phase 1 is fitted once for runs that share it. A process that dies is replaced.
 
     Args:
-        specs: The runs.
-        source: Where their datasets are.
-        rows: Where the rows go; maps that are kept go into the folder maps beside it.
-        jobs: How many processes at the same time.
-        on_event: Called with whatever happens to a run.
+        specs: Runs to do.
+        source: Place of their datasets.
+        rows: File for the rows; maps are written into the folder maps beside it.
+        jobs: Number of processes.
+        on_event: Called with every event of a run.
     """
     groups = by_phase_1(specs)
     waiting = deque(groups)
@@ -100,19 +168,19 @@ def sweep(
     try:
         while waiting or workers:
             while waiting and len(workers) < min(jobs, len(groups)):
-                taken = {worker.number for worker in workers}
-                number = next(n for n in range(jobs) if n not in taken)
+                busy = {worker.number for worker in workers}
+                number = next(n for n in range(jobs) if n not in busy)
                 workers.append(_Worker(number, source, rows.path.parent / "maps"))
-                workers[-1].give(waiting.popleft())
+                workers[-1].start(waiting.popleft())
             for pipe in wait([worker.pipe for worker in workers]):
                 worker = next(worker for worker in workers if worker.pipe is pipe)
-                if not _listen(worker, rows, on_event):
-                    _bury(worker, deaths, rows, on_event)
+                if not _receive(worker, rows, on_event):
+                    _handle_crash(worker, deaths, rows, on_event)
                     workers.remove(worker)
                     if worker.specs:
                         waiting.appendleft(worker.specs)
                 elif not worker.specs and waiting:
-                    worker.give(waiting.popleft())
+                    worker.start(waiting.popleft())
                 elif not worker.specs:
                     workers.remove(worker)
                     worker.stop()
@@ -122,7 +190,7 @@ def sweep(
 
 
 class _Worker:
-    """A process, the pipe to it, and the runs it has still to do, the one under way first."""
+    """A process, the pipe to it, and its remaining runs, the one in progress first."""
 
     def __init__(self, number: int, source: Source, maps: Path) -> None:
         context = get_context("spawn")
@@ -135,9 +203,9 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def give(self, specs: list[RunSpec]) -> None:
+    def start(self, specs: list[RunSpec]) -> None:
         self.specs = list(specs)
-        # A process that is dead already is found so when it is listened to.
+        # A process that is already dead is noticed when its pipe is read.
         with suppress(BrokenPipeError):
             self.pipe.send(specs)
 
@@ -147,8 +215,8 @@ class _Worker:
         self.pipe.close()
 
 
-def _listen(worker: _Worker, rows: RowFile, on_event: Callable[[Event], None]) -> bool:
-    """Take what a worker sent; False when it is dead, for then its end of the pipe is closed."""
+def _receive(worker: _Worker, rows: RowFile, on_event: Callable[[Event], None]) -> bool:
+    """Handle a message of a worker; return False when its end of the pipe is closed: it died."""
     try:
         what: Started | Epoch | Row = worker.pipe.recv()
     except (EOFError, ConnectionResetError):
@@ -161,13 +229,10 @@ def _listen(worker: _Worker, rows: RowFile, on_event: Callable[[Event], None]) -
     return True
 
 
-def _bury(
+def _handle_crash(
     worker: _Worker, deaths: Counter[str], rows: RowFile, on_event: Callable[[Event], None]
 ) -> None:
-    """A process died. Its run is tried again, and after that has failed.
-
-    The others it had to do go on elsewhere.
-    """
+    """Stop a dead process; its run has failed after two crashes, the others go to a new process."""
     worker.stop()
     spec = worker.specs[0]
     code = worker.process.exitcode or 0
@@ -184,11 +249,8 @@ def _bury(
 
 @fixed_threads(1)  # the others have cores of their own
 def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
-    """A worker's life: take a group of runs, do one after the other, send what happens.
-
-    Ends when the parent is gone.
-    """
-    # Ctrl-C goes to everybody in the terminal; the parent ends us.
+    """Do groups of runs and send what happens, until the parent is gone."""
+    # Ctrl-C goes to every process of the terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def send_progress(phase: str, done: float, total: float = 1.0, /, **losses: float) -> None:
@@ -203,6 +265,6 @@ def work(pipe: Connection, parent: int, source: Source, maps: Path) -> None:
             fitted = None
             for spec in pipe.recv():
                 pipe.send(Started())
-                made = runner.attempt(spec, fitted)
-                fitted = made.fitted
-                pipe.send(kept(spec, made, maps))
+                outcome = runner.attempt(spec, fitted)
+                fitted = outcome.fitted
+                pipe.send(store_map(spec, outcome, maps))

@@ -1,35 +1,90 @@
-"""A table of results as a value: cells measured from rows, marked, tested and annotated.
-
-How it looks is said elsewhere.
-"""
+"""Tables of results as values: measures of rows, marked, tested and annotated; see `render`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
+from typing import TypeAlias
 
 from nodenova.bench import paper
 from nodenova.bench.row import Row
-from nodenova.bench.titles import DATASETS, in_order
+from nodenova.bench.titles import DATASETS, MIN_PAIRS, in_order
 from nodenova.evaluation.scores import SHARES, mean_std, score_title
 from nodenova.evaluation.significance import holm, paired_t, signed_rank
 
-# Shown any of these, phase 2 is marked † and never best.
+# A method that phase 2 gives any of these is marked † and never best.
 GIVEN = {"new_labels", "old_nodes", "old_labels", "which_new"}
-MIN_PAIRS = 5  # with fewer common seeds nothing is claimed
+PUBLISHED = "published"
+# What a mean is over: a number for each row, and the fields in which the rows of a cell must agree.
+UNITS: Mapping[str, tuple[Callable[[Row], int | None], tuple[str, ...]]] = {
+    "seeds": (lambda row: row.seed, ("settings", "fit_settings", "num_new", "data")),
+    "class splits": (lambda row: row.class_split, ("settings", "fit_settings", "num_new")),
+    "runs": (lambda row: 1000 * (row.class_split or 0) + row.seed, ()),
+}
+Values: TypeAlias = "dict[tuple[str, str], dict[int, float]]"  # {(dataset, measure): {unit: value}}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of a table for each dataset.
+
+    Attributes:
+        title: Title of the column.
+        read: Value of a row; None where there is nothing to measure.
+        is_share: Whether it is a share of the runs, which has no spread.
+        marked: Whether differences to the reference are tested, and the best marked.
+    """
+
+    title: str
+    read: Callable[[Row], float | None]
+    is_share: bool = False
+    marked: bool = False
+
+
+def score_measures(
+    names: Sequence[str], marked: Sequence[str] = (), matching: str = "block"
+) -> dict[str, Measure]:
+    """Return the measures of scores by their names."""
+
+    def reader(name: str) -> Callable[[Row], float | None]:
+        return lambda row: row.score(name, matching)
+
+    return {n: Measure(score_title(n), reader(n), n in SHARES, n in marked) for n in names}
+
+
+@dataclass(frozen=True)
+class TableText:
+    """Everything about a table but its lines and columns.
+
+    Attributes:
+        title: Title of the table.
+        caption: Sentences under the title.
+        heads: Titles over the labels of the lines.
+        paper: Name of the paper's table whose numbers stand beside ours.
+        matching: How discovered classes are matched to true ones.
+        unit: What a mean is over: "seeds", "class splits" or "runs".
+        average: Whether several datasets get an average.
+        mark_best: Whether best and runner-up are marked.
+        published: Lines published by others: {name: {(dataset, measure): number}}.
+        source: Note at each published number.
+    """
+
+    title: str
+    caption: Sequence[str]
+    heads: tuple[str, ...] = ("Method",)
+    paper: str = ""
+    matching: str = "block"
+    unit: str = "seeds"
+    average: bool = False
+    mark_best: bool = True
+    published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one column of a table shows.
-
-    Attributes:
-        group: What it is about together with its neighbors: a dataset, or "average".
-        score: Its name.
-        title: Over the column.
-        marked: Best and runner-up are marked here, and differences to the reference tested.
-    """
+    """A column: its dataset (or "average"), the name of its measure, and its title."""
 
     group: str
     score: str
@@ -39,10 +94,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Tests:
-    """p-values of the paired difference to the reference: as they are, and Holm-corrected.
-
-    The correction is over the table.
-    """
+    """p-values of the paired difference to the reference, plain and Holm-corrected in the table."""
 
     pairs: int
     difference: float
@@ -53,10 +105,7 @@ class Tests:
 
     @property
     def sign(self) -> str:
-        """▲ ▼ better or worse by both tests, △ ▽ by the t-test alone.
-
-        Nothing unless the corrected p of the t-test is below 0.05.
-        """
+        """▲ ▼ better or worse by both tests, △ ▽ by the t-test alone, "" without significance."""
         if self.t_holm >= 0.05:
             return ""
         better, worse = "▲▼" if self.wilcoxon < 0.05 else "△▽"
@@ -65,7 +114,7 @@ class Tests:
 
 @dataclass(frozen=True)
 class Cell:
-    """One score of one line: mean and spread, and what stands beside them."""
+    """One measure of one line: mean, spread, and annotations."""
 
     mean: float | None = None
     std: float | None = None
@@ -81,7 +130,7 @@ class Cell:
 class Line:
     """A line of a table: one method, or one variant of it."""
 
-    group: str  # the block of lines it stands in: an encoder, a parameter
+    group: str  # block of lines: an encoder, a parameter, ...
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     sees: tuple[str, ...] = ()
@@ -89,22 +138,19 @@ class Line:
 
     @property
     def given_labels(self) -> bool:
-        """Was phase 2 shown more than the graph and which nodes are unlabelled?
-
-        Then it is marked † and never best.
-        """
+        """Whether phase 2 got labels, old nodes or which nodes are new; then it is never best."""
         return bool(GIVEN & set(self.sees))
 
     @property
     def n(self) -> str:
-        """Runs behind each of its cells: "10", or "5–10" where they differ."""
+        """Number of runs behind each of its cells: "10", or "5–10" where they differ."""
         counts = sorted({cell.n for cell in self.cells if cell.n})
         return "–".join(map(str, [counts[0], counts[-1]] if len(counts) > 1 else counts)) or "–"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of results, measured and annotated."""
+    """A table of results."""
 
     title: str
     caption: tuple[str, ...]  # sentences
@@ -118,99 +164,98 @@ class Table:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line to be measured: its rows, and what the paper calls it."""
+    """A line to be measured: its rows, and its name in the paper's table."""
 
     group: str
     labels: tuple[str, ...]
     rows: Sequence[Row]
     encoder: str = ""
     paper_line: str = ""
-    reference: bool = False  # the one the others of its group are tested against
+    reference: bool = False  # the other lines of its group are tested against it
 
 
-def values(rows: Sequence[Row], score: str, matching: str, by: str) -> dict[int, float]:
-    """The score of each seed, or class split (mean over its seeds), where it could be measured."""
+def table(text: TableText, entries: Sequence[Entry], measures: Mapping[str, Measure]) -> Table:
+    """Measure the entries on every dataset they have."""
+    datasets = in_order({row.dataset for entry in entries for row in entry.rows}, DATASETS)
+    groups = [*datasets, *(["average"] if text.average and len(datasets) > 1 else [])]
+    columns = tuple(
+        Column(group, name, measure.title, measure.marked)
+        for group in groups
+        for name, measure in measures.items()
+    )
+    measured, lines, notes = list[Values](), list[Line](), dict[str, int]()
+    for entry in entries:
+        rows = {d: [row for row in entry.rows if row.dataset == d] for d in datasets}
+        found = {
+            (d, name): _values(rows[d], measure, text.unit)
+            for d in datasets
+            for name, measure in measures.items()
+        }
+        cells = {
+            (d, name): _cell(text, entry, rows[d], d, name, values, measures[name], notes)
+            for (d, name), values in found.items()
+        }
+        for name in measures:
+            cells["average", name] = _average([cells[d, name] for d in datasets])
+        sees = sorted({what for row in entry.rows for what in row.sees})
+        in_columns = tuple(cells[c.group, c.score] for c in columns)
+        measured.append(found)
+        lines.append(Line(entry.group, entry.labels, in_columns, tuple(sees), entry.reference))
+    if text.mark_best:
+        lines = _with_marks(lines, columns)
+    lines = _with_tests(lines, columns, measured) + _published(text, columns, notes)
+    return Table(
+        text.title, tuple(text.caption), text.heads, columns, tuple(lines), tuple(notes),
+        text.matching, text.unit,
+    )  # fmt: skip
+
+
+def _values(rows: Sequence[Row], measure: Measure, unit: str) -> dict[int, float]:
+    """{seed, class split or run: value}, where it could be measured; seeds of one are averaged."""
+    number_of, _ = UNITS[unit]
     found: dict[int, list[float | None]] = {}
     for row in rows:
-        if row.is_done and (number := getattr(row, by)) is not None:
-            found.setdefault(number, []).append(row.score(score, matching))
+        if row.is_done and (number := number_of(row)) is not None:
+            found.setdefault(number, []).append(measure.read(row))
     means = {key: mean_std(each).mean for key, each in sorted(found.items())}
     return {key: mean for key, mean in means.items() if mean is not None}
 
 
-def table(
+def _cell(
+    text: TableText,
+    entry: Entry,
+    rows: Sequence[Row],
+    dataset: str,
     name: str,
-    title: str,
-    caption: Sequence[str],
-    heads: tuple[str, ...],
-    entries: Sequence[Entry],
-    scores: Sequence[str],
-    *,
-    marked: Sequence[str] = (),
-    matching: str = "block",
-    average: bool = False,
-    by: str = "seed",
-) -> Table:
-    """Measure the entries on every dataset they have.
-
-    Args:
-        name: Finds the paper's table.
-        title: Over the table.
-        caption: Sentences under it.
-        heads: Over the labels of the lines.
-        entries: The lines.
-        scores: The columns of each dataset.
-        marked: Scores whose best and runner-up are marked, and whose differences are tested.
-        matching: How discovered classes are matched to true ones.
-        average: Whether the datasets, if several, get an average.
-        by: What a mean is over: "seed", or "class_split".
-    """
-    datasets = in_order({row.dataset for entry in entries for row in entry.rows}, DATASETS)
-    groups = [*datasets, *(["average"] if average and len(datasets) > 1 else [])]
-    columns = tuple(
-        Column(group, s, score_title(s), s in marked) for group in groups for s in scores
+    values: Mapping[int, float],
+    measure: Measure,
+    notes: dict[str, int],
+) -> Cell:
+    """Return a cell; its notes are added to the numbered `notes` of the table."""
+    place = (text.paper, entry.encoder, entry.paper_line, dataset, name)
+    remarks = [*_row_remarks(rows, text.unit), *paper.remarks(*place)]
+    spread = mean_std(list(values.values()))
+    return Cell(
+        mean=spread.mean,
+        std=None if measure.is_share else spread.std,
+        n=len(values),
+        failed=sum(row.is_failed for row in rows),
+        paper=paper.printed(*place),
+        notes=tuple(notes.setdefault(remark, len(notes) + 1) for remark in remarks),
     )
-    measured: list[dict[tuple[str, str], dict[int, float]]] = []
-    notes: dict[str, int] = {}
-    lines = []
-    for entry in entries:
-        rows = {d: [row for row in entry.rows if row.dataset == d] for d in datasets}
-        found = {(d, s): values(rows[d], s, matching, by) for d in datasets for s in scores}
-        measured.append(found)
-        cells: dict[tuple[str, str], Cell] = {}
-        for d in datasets:
-            said = _about(rows[d], by)
-            for s in scores:
-                remarks = [*said, *paper.remarks(name, entry.encoder, entry.paper_line, d, s)]
-                spread = mean_std(list(found[d, s].values()))
-                cells[d, s] = Cell(
-                    mean=spread.mean,
-                    std=None if s in SHARES else spread.std,
-                    n=len(found[d, s]),
-                    failed=sum(row.is_failed for row in rows[d]),
-                    paper=paper.printed(name, entry.encoder, entry.paper_line, d, s),
-                    notes=tuple(notes.setdefault(remark, len(notes) + 1) for remark in remarks),
-                )
-        for s in scores:
-            cells["average", s] = _average([cells[d, s] for d in datasets])
-        sees = sorted({what for row in entry.rows for what in row.sees})
-        shown = tuple(cells[c.group, c.score] for c in columns)
-        lines.append(Line(entry.group, entry.labels, shown, tuple(sees), entry.reference))
-    lines = tested(_marked(lines, columns), columns, measured)
-    unit = "seeds" if by == "seed" else "class splits"
-    return Table(title, tuple(caption), heads, columns, tuple(lines), tuple(notes), matching, unit)
 
 
-def _about(rows: Sequence[Row], by: str) -> list[str]:
-    """What a reader has to know of the rows of a cell: which failed, whether of one kind."""
+def _row_remarks(rows: Sequence[Row], unit: str) -> list[str]:
+    """Notes on the rows of a cell: which failed, and whether they are runs of one kind."""
     found = []
     for row in rows:
         if row.is_failed:
             error = (row.error.strip().splitlines() or ["no message"])[-1]
-            where = f"{row.dataset}, {row.method} on {row.encoder}, seed {row.seed}"
-            found.append(f"Failed: {where}: {error[:200]}")
+            where = f"{row.dataset}, {row.method} on {row.encoder}"
+            where += f", {row.protocol} {row.class_split}" if row.protocol else ""
+            found.append(f"Failed: {where}, seed {row.seed}: {error[:200]}")
     done = [row for row in rows if row.is_done]
-    for name in ("settings", "fit_settings", "num_new", *(["data"] if by == "seed" else [])):
+    for name in UNITS[unit][1]:
         if any(getattr(row, name) != getattr(done[0], name) for row in done):
             found.append(
                 f"The runs of this cell differ in {name.replace('_', ' ')}: "
@@ -219,24 +264,33 @@ def _about(rows: Sequence[Row], by: str) -> list[str]:
     return found
 
 
+def _published(text: TableText, columns: Sequence[Column], notes: dict[str, int]) -> list[Line]:
+    """Return the lines of others, each number with the note of its source."""
+    lines = []
+    for name, numbers in text.published.items():
+        theirs = [numbers.get((column.group, column.score)) for column in columns]
+        if any(number is not None for number in theirs):
+            note = notes.setdefault(text.source, len(notes) + 1)
+            cells = (Cell(mean, notes=(note,) if mean is not None else ()) for mean in theirs)
+            lines.append(Line(PUBLISHED, (name,), tuple(cells)))
+    return lines
+
+
 def _average(cells: Sequence[Cell]) -> Cell:
-    """Over the datasets, where all have been measured; the paper's over the same datasets."""
+    """Mean over the datasets, of ours and of the paper's, where all of them are known."""
     means = [cell.mean for cell in cells]
     printed = [cell.paper for cell in cells]
-    there = [mean for mean in means if mean is not None]
-    said = [value for value in printed if value is not None]
+    known = [mean for mean in means if mean is not None]
+    known_printed = [value for value in printed if value is not None]
     return Cell(
-        mean=fmean(there) if there and len(there) == len(means) else None,
+        mean=fmean(known) if known and len(known) == len(means) else None,
         n=min((cell.n for cell in cells), default=0),
-        paper=fmean(said) if said and len(said) == len(printed) else None,
+        paper=fmean(known_printed) if None not in printed and printed else None,
     )
 
 
-def _marked(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
-    """Best and runner-up of each marked column and group, by what is printed.
-
-    Methods that were given labels are left out.
-    """
+def _with_marks(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
+    """Mark best and runner-up of each marked column and group by what is printed, without †."""
     marks: dict[tuple[int, int], str] = {}
     for group in dict.fromkeys(line.group for line in lines):
         ranked = [
@@ -256,20 +310,10 @@ def _marked(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
     return found
 
 
-def tested(
-    lines: Sequence[Line],
-    columns: Sequence[Column],
-    measured: Sequence[dict[tuple[str, str], dict[int, float]]],
+def _with_tests(
+    lines: Sequence[Line], columns: Sequence[Column], measured: Sequence[Values]
 ) -> list[Line]:
-    """Each marked cell of a dataset against its group's reference on the seeds both have.
-
-    p-values are corrected over the table.
-
-    Args:
-        lines: Of the table.
-        columns: Of the table.
-        measured: For each line {(dataset, score): {seed: value}}.
-    """
+    """Test each marked cell of a dataset against its group's reference on the common seeds."""
     reference = {line.group: measured[i] for i, line in enumerate(lines) if line.reference}
     tests: dict[tuple[int, int], Tests] = {}
     for i, line in enumerate(lines):
@@ -277,9 +321,9 @@ def tested(
             continue
         for j, column in enumerate(columns):
             if column.marked and column.group != "average":
-                mine = measured[i][column.group, column.score]
-                its = reference[line.group][column.group, column.score]
-                d = [mine[key] - its[key] for key in mine if key in its]
+                own = measured[i][column.group, column.score]
+                base = reference[line.group][column.group, column.score]
+                d = [own[key] - base[key] for key in own if key in base]
                 if len(d) >= MIN_PAIRS:
                     tests[i, j] = Tests(len(d), fmean(d), paired_t(d), signed_rank(d))
     by_t, by_rank = (holm([getattr(t, kind) for t in tests.values()]) for kind in ("t", "wilcoxon"))

@@ -1,312 +1,154 @@
-"""The tables of the bench, each a pure function of rows: it picks its own and measures them.
+"""The tables of the bench, each a pure function of rows: it selects its own and measures them.
 
-The order of rows does not matter, but of two rows with one key (a failed run that was done again)
+The order of rows does not matter, but of two rows with one key (a failed run and its repetition)
 the later counts.
-
-What stands under each table of the bench: how its numbers were made and how they are read.
-
-Five settings of learning classes in two phases, in one table.
-
-What phase 2 is given makes three groups of methods; whether the exam says of a node that its class
-is old or new makes two kinds of scores. Task-IL and class-IL, NCDwF and NC-NCD are the same runs,
-read by the one or by the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from nodenova.bench.league_tables import LEAGUE_TABLES
-from nodenova.bench.paper import LEFT_OUT
+from nodenova.bench import titles
+from nodenova.bench.paper import LEFT_OUT, published_lines, published_source
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import (
     PHASE_1,
-    at_home,
+    ablated,
     by_method,
     changes,
-    compared,
-    in_setting,
-    latest,
-    no_ncd,
-    of_the_paper,
-    unchanged,
-    variants,
-)
-from nodenova.bench.sword_variants import (
-    ablated,
     confusions,
     deep,
     depth_of,
+    in_paper_setting,
+    in_setting,
+    latest,
     left_out,
     panels,
     swept,
+    variants,
+    with_comparable_settings,
+    with_defaults,
+    with_usual_schedule,
+    without_ncd,
 )
-from nodenova.bench.table import MIN_PAIRS, Cell, Column, Entry, Line, Table, table
+from nodenova.bench.table import (
+    Cell,
+    Column,
+    Entry,
+    Line,
+    Measure,
+    Table,
+    TableText,
+    score_measures,
+    table,
+)
 from nodenova.bench.titles import (
+    COUNTERS,
     DATASETS,
     ENCODERS,
+    LABEL_GROUPS,
     LOSSES,
     METHODS,
     PARAMETERS,
+    caption,
     dataset_title,
     encoder_title,
     in_order,
     method_title,
 )
+from nodenova.data.protocols import SHARES_COUNTED, SHARES_MIXED
+from nodenova.data.splits import SETTINGS
+from nodenova.evaluation import metrics
+from nodenova.evaluation.grade import Grade
 from nodenova.evaluation.scores import mean_std
 
-SPREAD = "mean ± sample standard deviation over"
-PERCENT = f"Percent of the test nodes, {SPREAD} seeds (how many: column n)."
-BLOCK = (
-    "Discovered classes are matched one to one among the new classes (block); old ids are fixed."
-)
-BESIDE = "In parentheses the paper's number: one run, matched by identity."
-BEST = (
-    "Best bold, runner-up underlined, by block of lines, among methods without labels in phase 2."
-)
-LABELS = "† was given labels (or old nodes) in phase 2 and is never best."
-TESTED = (
-    "▲ ▼ better or worse than {}: paired t-test on common seeds, Holm-corrected over the table, "
-    "p < 0.05, and exact Wilcoxon signed-rank test p < 0.05; △ ▽ by the t-test alone. "
-    f"Fewer than {MIN_PAIRS} common seeds: no claim."
-)
-AVERAGE = (
-    "Average: over the datasets shown, of ours and of the paper's numbers, "
-    "where all of them are there."
-)
-HIDES = (
-    "All can be high while no new class is found at all (never new); "
-    "H, the harmonic mean of Old and New, cannot."
-)
-LOTTERY = (
-    "The discovered class with number i must be the true class i, as the paper counts. "
-    "Without labels a method cannot know these numbers, so New is a lottery here: "
-    "nothing is marked and nothing is tested."
-)
-MASKED = (
-    "Inductive: a phase sees only nodes of the classes met so far, features and edges of the "
-    "others are masked (the paper's text); tested on the whole graph."
-)
-TO_SWORD = TESTED.format("SWORD")
-
-COMPARISON = (PERCENT, BLOCK, BESIDE, BEST, LABELS, TO_SWORD, AVERAGE, HIDES)
-IDENTITY = (PERCENT, LOTTERY, BESIDE, LABELS, AVERAGE)
-INDUCTIVE = (PERCENT, MASKED, BLOCK, BESIDE, BEST, LABELS, TO_SWORD, AVERAGE)
-HEADS = (
-    PERCENT,
-    BLOCK,
-    "Old and All by the joint head; New-N: test nodes of new classes only, "
-    "by the head for new classes.",
-    BESIDE,
-    BEST,
-    LABELS,
-    TO_SWORD,
-)
-FORGETTING = (
-    PERCENT,
-    BLOCK,
-    "AA: mean of Old and New after phase 2. "
-    "AF: Old after phase 2 minus Old after phase 1; negative is forgotten.",
-    BESIDE,
-    BEST,
-    LABELS,
-    TO_SWORD,
-    AVERAGE,
-)
-ABLATION = (
-    PERCENT,
-    BLOCK,
-    "SWORD with only the losses that have a ✓; the others have weight zero.",
-    BESIDE,
-    BEST,
-    TESTED.format("SWORD with all five"),
-)
-SENSITIVITY = (
-    PERCENT,
-    BLOCK,
-    "SWORD with one parameter changed and all others as they are by default. "
-    "The paper shows curves without numbers, "
-    "and none for k, the number of top activations that must agree.",
-)
-LAYERS = (
-    PERCENT,
-    BLOCK,
-    "Everything else as it is by default. The paper shows curves without numbers.",
-)
-CLASS_SPLITS = (
-    f"Percent of the test nodes, {SPREAD} random choices of the old classes "
-    "(how many: column n; seeds of one choice are averaged first).",
-    BLOCK,
-    "Balanced: as many unlabelled nodes of each new class; "
-    "as-it-comes: drawn at random from all of them.",
-    BEST,
-    LABELS,
-    TO_SWORD.replace("seeds", "class splits"),
-)
-CONFUSION = (
-    "Percent of the nodes of the true class (lines) by predicted class (columns), "
-    f"{SPREAD} seeds (how many: column n).",
-    BLOCK,
-)
-TSNE = (
-    PERCENT,
-    "The maps in numbers: agreement of true and predicted classes over all test nodes (NMI, ARI), "
-    "and how many nodes are put on the right side, old or new (old-new accuracy). "
-    "The panels are in the page.",
-    LABELS,
-)
-
-
-def collapse_caption(how_many: str) -> tuple[str, ...]:
-    """Under the table of which new classes are used.
-
-    Args:
-        how_many: New classes there are to be found, by dataset.
-    """
-    return (
-        "Does a method use the classes it was told to find? "
-        "Mean ± sample standard deviation over seeds (column n).",
-        "Used: how many discovered classes are said of at least one test node, "
-        f"of those to be found: {how_many}.",
-        "Full: percent of the seeds in which all of them are. "
-        "Largest: percent of the test nodes called new that are in the largest discovered class, "
-        "over the seeds in which any is.",
-        LABELS,
-    )
-
-
-# What phase 2 is given, by whether it has labels of new nodes and of old ones.
-GROUPS = {
-    (True, True): "Labels of new classes (told: task-IL, not told: class-IL)",
-    (False, True): "Old nodes with labels, new ones without (NCD: New-N alone)",
-    (False, False): "New nodes without labels (told: NCDwF, not told: NC-NCD)",
-}
-CAPTION = (
-    "Percent of the test nodes, mean ± sample standard deviation over seeds (how many: column n).",
-    "Discovered classes are matched one to one among the new classes (block); old ids are fixed.",
-    "Told, at the exam, whether a node's class is old or new: Old-N, New-N, All-N. "
-    "Not told: Old, New, All and H.",
-    "† was given labels (or old nodes) in phase 2.",
-)
-
-
-def settings(rows: Sequence[Row]) -> list[Table]:
-    """Methods by what phase 2 is given, scored with and without being told old from new."""
-    entries = by_method(unchanged(of_the_paper(rows)))
-    placed = [
-        replace(entry, group=f"{GROUPS[_given(entry)]}, {entry.group}", reference=False)
-        for entry in entries
-    ]
-    order = list(GROUPS.values())
-    placed.sort(
-        key=lambda entry: next(i for i, group in enumerate(order) if entry.group.startswith(group))
-    )
-    scores = ("old_n", "new_n", "all_n", "old", "new", "all", "h")
-    return [table("settings", "Settings", CAPTION, ("Method",), placed, scores)]
-
-
-def _given(entry: Entry) -> tuple[bool, bool]:
-    sees = {what for row in entry.rows for what in row.sees}
-    labelled = "new_labels" in sees
-    return labelled, labelled or "old_labels" in sees
-
-
-METHOD = ("Method",)
 ACCURACIES = ("old", "new", "all", "h")
 
 
-def comparison(rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
-    """Methods as they are, on other schedules and sizes too.
+def _text(name: str, title: str = "", **options: object) -> TableText:
+    """Title and caption of a table of the paper, and options of `TableText`."""
+    words = options.pop("caption", None) or caption(name)
+    title = title or titles.TABLES[name].title
+    return TableText(title, words, paper=name, **options)  # type: ignore[arg-type]
 
-    Args:
-        rows: Of any tables.
-        asked: Keys of runs whose methods have other settings than by default: lines of their own.
-    """
-    shown = no_ncd(compared(in_setting(rows, PHASE_1), asked))
-    entries = by_method(shown, _with_changes(shown, variants(shown)))
-    block = table(
-        "comparison",
-        "Comparison",
-        COMPARISON,
-        METHOD,
-        entries,
-        ACCURACIES,
-        marked=("all", "h"),
-        average=True,
-    )
-    identity = table(
+
+# Tables of the paper
+
+
+def settings(rows: Sequence[Row]) -> list[Table]:
+    """Methods by what phase 2 is given, scored with and without knowing old from new."""
+    entries = []
+    for entry in by_method(with_defaults(in_paper_setting(rows))):
+        sees = {what for row in entry.rows for what in row.sees}
+        labels = ("new_labels" in sees, bool({"new_labels", "old_labels"} & sees))
+        group = f"{LABEL_GROUPS[labels]}, {entry.group}"
+        place = list(LABEL_GROUPS).index(labels)
+        entries.append((place, replace(entry, group=group, reference=False)))
+    entries.sort(key=lambda pair: pair[0])
+    measures = score_measures(("old_n", "new_n", "all_n", *ACCURACIES))
+    return [table(_text("settings"), [entry for _, entry in entries], measures)]
+
+
+def comparison(rows: Sequence[Row], run_keys: Collection[str] = ()) -> list[Table]:
+    """Methods, on other schedules and sizes too; `run_keys` are shown with changed settings."""
+    selected = without_ncd(with_comparable_settings(in_setting(rows, PHASE_1), run_keys))
+    entries = by_method(selected, _line_variants(selected, variants(selected)))
+    marked = score_measures(ACCURACIES, ("all", "h"))
+    block = table(_text("comparison", average=True), entries, marked)
+    text = _text(
         "comparison",
         "Comparison, matched by identity",
-        IDENTITY,
-        METHOD,
-        entries,
-        ("old", "new", "all"),
+        caption=caption("comparison-identity"),
         matching="identity",
         average=True,
     )
-    met = no_ncd(compared(of_the_paper(rows, visibility="inductive"), asked))
-    inductive = table(
-        "comparison",
-        "Comparison, inductive",
-        INDUCTIVE,
-        METHOD,
-        by_method(met, _with_changes(met)),
-        ACCURACIES,
-        marked=("all", "h"),
-        average=True,
-    )
+    measures = score_measures(("old", "new", "all"), matching="identity")
+    identity = table(text, entries, measures)
+    inductive_rows = in_paper_setting(rows, visibility="inductive")
+    met = without_ncd(with_comparable_settings(inductive_rows, run_keys))
+    words = caption("comparison-inductive")
+    text = _text("comparison", "Comparison, inductive", caption=words, average=True)
+    inductive = table(text, by_method(met, _line_variants(met)), marked)
     return [block, identity, *([inductive] if inductive.lines else [])]
 
 
-def _with_changes(rows: Sequence[Row], said: Sequence[str] | None = None) -> list[str]:
-    """For each row what was changed of its method, and what else is `said` of it."""
-    more = [""] * len(rows) if said is None else said
-    both = [filter(None, (changes(row), its)) for row, its in zip(rows, more, strict=True)]
+def _line_variants(rows: Sequence[Row], names: Sequence[str] | None = None) -> list[str]:
+    """For each row the changed settings of its method, then its name in `names`."""
+    more = [""] * len(rows) if names is None else names
+    both = [filter(None, (changes(row), name)) for row, name in zip(rows, more, strict=True)]
     return [", ".join(each) for each in both]
 
 
 def collapse(rows: Sequence[Row]) -> list[Table]:
-    """How many of the new classes each method uses."""
-    shown = no_ncd(compared(of_the_paper(rows)))
-    counts = {row.dataset: row.num_new for row in shown}
-    how_many = ", ".join(f"{dataset_title(d)} {counts[d]}" for d in in_order(set(counts), DATASETS))
-    caption = collapse_caption(how_many)
-    entries = by_method(shown)
-    scores = ("new_used", "new_all", "new_largest")
-    return [table("collapse", "Use of the new classes", caption, METHOD, entries, scores)]
+    """Number of new classes that each method uses."""
+    selected = without_ncd(with_comparable_settings(in_paper_setting(rows)))
+    counts = {row.dataset: row.num_new for row in selected}
+    named = (f"{dataset_title(d)} {counts[d]}" for d in in_order(set(counts), DATASETS))
+    text = _text("collapse", caption=caption("collapse", ", ".join(named)))
+    measures = score_measures(("new_used", "new_all", "new_largest"))
+    return [table(text, by_method(selected), measures)]
 
 
 def heads(rows: Sequence[Row]) -> list[Table]:
     """New nodes by the head for new classes alone."""
-    entries = by_method(no_ncd(unchanged(of_the_paper(rows))))
-    scores = ("old", "new_n", "all")
-    marked = scores[1:]
-    return [table("heads", "Task-specific head", HEADS, METHOD, entries, scores, marked=marked)]
+    entries = by_method(without_ncd(with_defaults(in_paper_setting(rows))))
+    measures = score_measures(("old", "new_n", "all"), ("new_n", "all"))
+    return [table(_text("heads"), entries, measures)]
 
 
 def forgetting(rows: Sequence[Row]) -> list[Table]:
-    """Mean accuracy after phase 2, and what it cost the old classes."""
-    entries = by_method(no_ncd(compared(of_the_paper(rows))))
-    scores = ("aa", "af")
-    return [
-        table(
-            "forgetting",
-            "Forgetting",
-            FORGETTING,
-            METHOD,
-            entries,
-            scores,
-            marked=scores,
-            average=True,
-        )
-    ]
+    """Mean accuracy after phase 2, and its cost for the old classes."""
+    entries = by_method(without_ncd(with_comparable_settings(in_paper_setting(rows))))
+    measures = score_measures(("aa", "af"), ("aa", "af"))
+    return [table(_text("forgetting", average=True), entries, measures)]
 
 
-def _beside(encoder: str, kind: str) -> str:
-    """The name of a block: its encoder, and what was set for all of its lines."""
+def _block(encoder: str, kind: str) -> str:
+    """Title of a block: its encoder, and the settings of all of its lines."""
     return f"{encoder_title(encoder)}, {kind}" if kind else encoder_title(encoder)
 
 
@@ -316,16 +158,15 @@ def ablation(rows: Sequence[Row]) -> list[Table]:
     entries = []
     for encoder in in_order({row.encoder for _, row in found}, ENCODERS):
         for kind in dict.fromkeys(kind for kind, row in found if row.encoder == encoder):
-            group = _beside(encoder, kind)
+            mine = [row for same, row in found if (same, row.encoder) == (kind, encoder)]
             for line in LEFT_OUT:
-                mine = [row for same, row in found if (same, row.encoder) == (kind, encoder)]
-                mine = [row for row in mine if left_out(row, beside=True) == line]
+                its = [row for row in mine if left_out(row, beside=True) == line]
                 ticks = tuple("" if loss in line.split("+") else "✓" for loss in LOSSES)
                 paper_line = "" if kind else line
-                entries.append(Entry(group, ticks, mine, encoder, paper_line, line == "none"))
-    losses = tuple(LOSSES.values())
-    marked = ("all", "h")
-    return [table("ablation", "Ablation", ABLATION, losses, entries, ACCURACIES, marked=marked)]
+                group = _block(encoder, kind)
+                entries.append(Entry(group, ticks, its, encoder, paper_line, line == "none"))
+    measures = score_measures(ACCURACIES, ("all", "h"))
+    return [table(_text("ablation", heads=tuple(LOSSES.values())), entries, measures)]
 
 
 def sensitivity(rows: Sequence[Row]) -> list[Table]:
@@ -337,9 +178,9 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
             for (kind, value), each in sweep.items():
                 mine = [row for row in each if row.encoder == encoder]
                 default = " (default)" if any(parameter not in row.changed for row in mine) else ""
-                group = f"{letter}, {_beside(encoder, kind)}"
+                group = f"{letter}, {_block(encoder, kind)}"
                 entries += [Entry(group, (f"{value:g}{default}",), mine, encoder)] if mine else []
-    return [table("sensitivity", "Sensitivity", SENSITIVITY, ("Value",), entries, ACCURACIES)]
+    return [table(_text("sensitivity", heads=("Value",)), entries, score_measures(ACCURACIES))]
 
 
 def layers(rows: Sequence[Row]) -> list[Table]:
@@ -351,69 +192,303 @@ def layers(rows: Sequence[Row]) -> list[Table]:
     for encoder in in_order({encoder for encoder, _, _ in blocks}, ENCODERS):
         for method in in_order({method for its, method, _ in blocks if its == encoder}, METHODS):
             for kind in (kind for its, whose, kind in blocks if (its, whose) == (encoder, method)):
-                group = f"{method_title(method)}, {_beside(encoder, kind)}"
+                group = f"{method_title(method)}, {_block(encoder, kind)}"
                 by_depth: dict[int, list[Row]] = {}
                 for row in blocks[encoder, method, kind]:
                     by_depth.setdefault(depth_of(row), []).append(row)
                 for depth in sorted(by_depth) if len(by_depth) > 1 else ():
                     entries.append(Entry(group, (str(depth),), by_depth[depth], encoder))
-    return [table("layers", "Number of layers", LAYERS, ("Layers",), entries, ACCURACIES)]
+    return [table(_text("layers", heads=("Layers",)), entries, score_measures(ACCURACIES))]
 
 
 def class_splits(rows: Sequence[Row]) -> list[Table]:
     """Methods over random choices of the old classes."""
     rows = [row for row in latest(rows) if row.class_split is not None and not row.protocol]
-    rows = [row for row in unchanged(rows) if set(row.fit_changed) <= {"hidden", "schedule"}]
-    rows = no_ncd(at_home(rows))
+    rows = [row for row in with_defaults(rows) if set(row.fit_changed) <= {"hidden", "schedule"}]
+    rows = without_ncd(with_usual_schedule(rows))
     entries: list[Entry] = []
     for draw in in_order({row.draw for row in rows}, ("published", "balanced", "as-it-comes")):
-        for visibility in in_order({row.visibility for row in rows}, ("transductive", "inductive")):
+        for visibility in in_order({row.visibility for row in rows}, SETTINGS):
             mine = [row for row in rows if row.draw == draw and row.visibility == visibility]
-            suffix = f", {draw}" + ("" if visibility == "transductive" else f", {visibility}")
+            suffix = f", {draw}{_suffix(visibility)}"
             entries += [replace(entry, group=entry.group + suffix) for entry in by_method(mine)]
-    scores = ("all", "h")
-    return [
-        table(
-            "class-splits",
-            "Random class splits",
-            CLASS_SPLITS,
-            METHOD,
-            entries,
-            scores,
-            marked=scores,
-            by="class_split",
-        )
-    ]
+    measures = score_measures(("all", "h"), ("all", "h"))
+    return [table(_text("class-splits", unit="class splits"), entries, measures)]
 
 
 def confusion(rows: Sequence[Row]) -> list[Table]:
-    """Matched confusion matrices, one a method."""
+    """Matched confusion matrices, one per method."""
     tables = []
     for (dataset, encoder, title), each in panels(rows).items():
         names = each[0].class_names
         counts = confusions(each)  # (runs, true, predicted)
         share = 100 * counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)
-        shown = [*names, *(["no partner"] if counts[:, :, -1].any() else [])]
-        columns = tuple(Column("predicted", f"class {j}", name) for j, name in enumerate(shown))
+        predicted = [*names, *(["no partner"] if counts[:, :, -1].any() else [])]
+        columns = tuple(Column("predicted", f"class {j}", name) for j, name in enumerate(predicted))
         lines = []
         for i, name in enumerate(names):
-            spreads = [mean_std(share[:, i, j].tolist()) for j in range(len(shown))]
+            spreads = [mean_std(share[:, i, j].tolist()) for j in range(len(predicted))]
             cells = tuple(Cell(spread.mean, spread.std, len(share)) for spread in spreads)
             group = "old classes" if i < each[0].num_old else "new classes"
             lines.append(Line(group, (name,), cells))
         what = f"Confusion: {dataset_title(dataset)}, {encoder_title(encoder)}, {title}"
-        tables.append(Table(what, CONFUSION, ("True class",), columns, tuple(lines)))
+        text = caption("confusion")
+        tables.append(Table(what, text, ("True class",), columns, tuple(lines)))
     return tables
 
 
 def tsne(rows: Sequence[Row]) -> list[Table]:
     """Agreement of the methods whose maps are drawn."""
     mapped = {(r.dataset, r.encoder, r.method) for r in latest(rows) if r.map}
-    plain = no_ncd(unchanged(of_the_paper(rows)))
-    shown = [r for r in plain if (r.dataset, r.encoder, r.method) in mapped]
-    title = "What the t-SNE panels show, in numbers"
-    scores = ("nmi", "ari", "old_new_accuracy")
-    return [table("tsne", title, TSNE, METHOD, by_method(shown), scores)]
+    plain = without_ncd(with_defaults(in_paper_setting(rows)))
+    selected = [r for r in plain if (r.dataset, r.encoder, r.method) in mapped]
+    text = _text("tsne", "What the t-SNE panels show, in numbers")
+    return [table(text, by_method(selected), score_measures(("nmi", "ari", "old_new_accuracy")))]
+
+
+# Measures of the open-world tables
+
+
+def _score(title: str, name: str, matching: str = "block", marked: bool = False) -> Measure:
+    return Measure(title, lambda row: row.score(name, matching), marked=marked)
+
+
+def _stored(title: str, name: str, is_share: bool = False) -> Measure:
+    return Measure(title, lambda row: row.measured.get(name), is_share)
+
+
+def _unknown(row: Row) -> float:
+    return metrics.new_alone(np.array(row.confusion), sum(row.sizes[:-1]))
+
+
+def _known_and_unknown(row: Row) -> float:
+    return metrics.harmonic_mean(row.score("old") or 0.0, _unknown(row))
+
+
+def _error(row: Row) -> float:
+    return row.measured["counted"] - row.measured["true"]
+
+
+def session_grades(row: Row) -> list[Grade]:
+    """Grade after each phase of a run of many stages; the first is that of phase 1."""
+    sizes, predicted = row.sizes, row.predicted_sizes
+    return [
+        Grade(np.array(counts), None, sizes[:i], predicted[:i])
+        for i, counts in enumerate(row.sessions, start=1)
+    ]
+
+
+def kept_accuracy(row: Row) -> float:
+    """Final accuracy on the labelled classes in percent of that before the first session."""
+    first, *_, last = session_grades(row)
+    return metrics.percentage(last.phase_row()[0], first.phase_row()[0])
+
+
+def average_accuracy(row: Row) -> float:
+    """AA: mean over phases of the accuracy on their classes after the last session."""
+    return metrics.average_accuracy([session_grades(row)[-1].phase_row()])
+
+
+def _mean_all(row: Row) -> float:
+    return float(np.mean([each.scores("block")["all"] for each in session_grades(row)[1:]]))
+
+
+def session_score(session: int, score: str) -> Callable[[Row], float | None]:
+    """Return a reader of "all", "old" (classes met before) or "new" after a session, from 1."""
+
+    def read(row: Row) -> float | None:
+        grades = session_grades(row)
+        return grades[session].scores("block")[score] if session < len(grades) else None
+
+    return read
+
+
+MEASURES: Mapping[str, Mapping[str, Measure]] = {
+    "pown": {
+        "all": _score("all", "all", "global", marked=True),
+        "known": _score("known", "old"),
+        "unknown": Measure("unknown", _unknown),
+        "h": Measure("H", _known_and_unknown, marked=True),
+    },
+    "openima": {
+        "all": _score("All", "all", "global", marked=True),
+        "seen": _score("Seen", "old", "global"),
+        "novel": _score("Novel", "new", "global"),
+    },
+    "gnnsafe": {
+        "auroc": _stored("AUROC", "auroc"),
+        "aupr": _stored("AUPR", "aupr"),
+        "fpr95": _stored("FPR95 (less is better)", "fpr95"),
+        "accuracy": _score("Accuracy", "old_n"),
+    },
+    "mixed": {
+        "all": _score("All", "all", marked=True),
+        "h": _score("H", "h", marked=True),
+        "side": _score("Old-new accuracy", "old_new_accuracy"),
+    },
+    "stages": {
+        "mean_all": Measure("mean All", _mean_all, marked=True),
+        "aa": Measure("AA", average_accuracy, marked=True),
+        "kept": Measure("kept", kept_accuracy),
+    },
+    "count": {
+        "exact": Measure("exact", lambda row: 100.0 * (_error(row) == 0), is_share=True),
+        "within": Measure("within one", lambda row: 100.0 * (abs(_error(row)) <= 1), is_share=True),
+        "error": Measure("error", lambda row: abs(_error(row))),
+        "bias": Measure("bias", _error),
+        "holds": _stored("set holds", "holds", is_share=True),
+        "likely": _stored("set size", "likely"),
+    },
+    "count-worth": {
+        "all": _score("All", "all"),
+        "h": _score("H", "h"),
+        "nmi_all": _stored("NMI", "nmi_all"),
+        "error": Measure("error", lambda row: abs(_error(row))),
+    },
+    "count-alarm": {
+        "new": Measure(
+            "finds new", lambda row: 100.0 * (row.measured["counted"] > 0), is_share=True
+        ),
+    },
+}
+
+
+# Open-world tables
+
+
+def _open_world_text(title: str, words: Sequence[str], **options: object) -> TableText:
+    defaults: dict[str, object] = {"unit": "runs", "mark_best": False}
+    return TableText(title, words, **defaults | options)  # type: ignore[arg-type]
+
+
+def _of(rows: Sequence[Row], protocol: str, setting: str = SETTINGS[0]) -> list[Row]:
+    return [r for r in latest(rows) if r.protocol == protocol and r.visibility == setting]
+
+
+def _settings_in(rows: Sequence[Row], protocol: str) -> list[str]:
+    """Settings that rows of a protocol have; the first of SETTINGS if there are none."""
+    found = {row.visibility for row in rows if row.protocol.startswith(protocol)}
+    return [setting for setting in SETTINGS if setting in found] or [SETTINGS[0]]
+
+
+def _suffix(setting: str) -> str:
+    return "" if setting == SETTINGS[0] else f", {setting}"
+
+
+def _setting_text(setting: str) -> str:
+    return "" if setting == SETTINGS[0] else titles.INDUCTIVE
+
+
+def _entrants(rows: Sequence[Row], group: str = "measured here") -> list[Entry]:
+    """Lines by method and by how unlabelled nodes were given to it."""
+    known = list(titles.ENTRANTS)
+    pairs = dict.fromkeys((row.method, row.handed) for row in rows)
+    ordered = sorted(pairs, key=lambda pair: known.index(pair) if pair in known else len(known))
+    return [
+        Entry(
+            group,
+            (titles.ENTRANTS.get(pair, f"{method_title(pair[0])}, {pair[1]}"),),
+            [row for row in rows if (row.method, row.handed) == pair],
+            reference=pair == ("prism", "mixed"),
+        )
+        for pair in ordered
+    ]
+
+
+def _published_protocol(name: str) -> Callable[[Sequence[Row]], list[Table]]:
+    """Return the builder of the table of a published protocol, with the numbers of others."""
+
+    def build(rows: Sequence[Row]) -> list[Table]:
+        text = _open_world_text(
+            titles.TABLES[name].title,
+            caption(name),
+            published=published_lines(name),
+            source=published_source(name),
+        )
+        return [table(text, _entrants(_of(rows, name)), MEASURES[name])]
+
+    return build
+
+
+def mixed(rows: Sequence[Row]) -> list[Table]:
+    """One block for each share of old nodes among the unlabelled; a table for each setting."""
+    tables = []
+    for setting in _settings_in(rows, "mixed"):
+        entries = []
+        for share in SHARES_MIXED:
+            mine = _of(rows, f"mixed-{share}", setting)
+            entries += _entrants(mine, f"{share}% of the unlabelled are old")
+        title = titles.TABLES["mixed"].title + _suffix(setting)
+        words = caption("mixed", _setting_text(setting))
+        text = _open_world_text(title, words, average=True)
+        tables.append(table(text, entries, MEASURES["mixed"]))
+    return tables
+
+
+def stages(rows: Sequence[Row]) -> list[Table]:
+    """One table for each dataset: All, Old and New after every session."""
+    tables = []
+    found = {s: _of(rows, "stages", s) for s in _settings_in(rows, "stages")}
+    datasets = in_order({row.dataset for some in found.values() for row in some}, DATASETS)
+    for setting, dataset in product(found, datasets):
+        mine = [row for row in found[setting] if row.dataset == dataset]
+        if not mine:
+            continue
+        sizes = next((row.sizes for row in mine if row.is_done), ())
+        measures = {
+            f"{score}-{session}": Measure(
+                f"{score.capitalize()} {session}", session_score(session, score)
+            )
+            for session, score in product(range(1, len(sizes)), ("all", "old", "new"))
+        }
+        words = caption("stages", " + ".join(map(str, sizes)), _setting_text(setting))
+        title = f"{titles.TABLES['stages'].title}{_suffix(setting)}: {dataset_title(dataset)}"
+        text = _open_world_text(title, words)
+        tables.append(table(text, _entrants(mine), measures | dict(MEASURES["stages"])))
+    return tables
+
+
+def count(rows: Sequence[Row]) -> list[Table]:
+    """Errors of the counts, what they are worth, and false alarms."""
+    some_new, some_old = SHARES_COUNTED[:-1], SHARES_COUNTED[1:]
+    rules = [row for row in rows if row.method != "prism"]
+    errors = _open_world_text(titles.TABLES["count"].title, caption("count"), average=True)
+    worth = _open_world_text(
+        "What a count is worth",
+        caption("count-worth"),
+        published=_published_errors(),
+        source=published_source("count"),
+    )
+    alarm = _open_world_text("Is there anything new", caption("count-alarm"), average=True)
+    return [
+        table(errors, _counters(rules, some_new), MEASURES["count"]),
+        table(worth, _counters(rows, some_new), MEASURES["count-worth"]),
+        table(alarm, _counters(rules, some_old), MEASURES["count-alarm"]),
+    ]
+
+
+def _counters(rows: Sequence[Row], shares: Sequence[int]) -> list[Entry]:
+    """Lines by share of old nodes and by counting rule."""
+    found = []
+    for share in shares:
+        mine = _of(rows, f"count-{share}")
+        group = f"{share}% of the unlabelled are old" if share else "all new"
+        for method in in_order({row.method for row in mine}, COUNTERS | METHODS):
+            its = [row for row in mine if row.method == method]
+            found.append(Entry(group, (COUNTERS.get(method, method_title(method)),), its))
+    return found
+
+
+def _published_errors() -> dict[str, Mapping[tuple[str, str], float]]:
+    """Published numbers of clusters as errors."""
+    found = dict[str, Mapping[tuple[str, str], float]]()
+    for name, numbers in published_lines("count").items():
+        cells = dict[tuple[str, str], float]()
+        for d in dict.fromkeys(dataset for dataset, _ in numbers):
+            cells[d, "nmi_all"] = numbers[d, "nmi_all"]
+            cells[d, "error"] = abs(numbers[d, "clusters"] - numbers[d, "classes"])
+        found[name] = cells
+    return found
 
 
 TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {
@@ -428,16 +503,15 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {
     "confusion": confusion,
     "tsne": tsne,
     "class-splits": class_splits,
-    **LEAGUE_TABLES,
+    "mixed": mixed,
+    "count": count,
+    "stages": stages,
+    "pown": _published_protocol("pown"),
+    "openima": _published_protocol("openima"),
+    "gnnsafe": _published_protocol("gnnsafe"),
 }
 
 
-def tables_of(name: str, rows: Sequence[Row], asked: Collection[str] = ()) -> list[Table]:
-    """A table by its name, which may be several.
-
-    Args:
-        name: One of `TABLES`.
-        rows: Of any tables.
-        asked: Keys of the runs that a command asked for; the comparison shows them all.
-    """
-    return comparison(rows, asked) if name == "comparison" else TABLES[name](rows)
+def tables_of(name: str, rows: Sequence[Row], run_keys: Collection[str] = ()) -> list[Table]:
+    """Return the tables of a name; the comparison shows the runs of `run_keys` in any case."""
+    return comparison(rows, run_keys) if name == "comparison" else TABLES[name](rows)

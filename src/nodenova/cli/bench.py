@@ -1,22 +1,15 @@
-"""nodenova bench and check: tables of the paper from rows, and whether a method keeps the rules.
-
-What `nodenova bench` says: names that are unknown at once, and the table at the end.
-
-The live table of a bench: what is done, what is running, and how long is left.
-
-Benches of the league on the command line: what they are run with.
-"""
+"""nodenova bench and check-method: run and write benchmark tables, and test a method's rules."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
@@ -43,42 +36,328 @@ from nodenova.cli.app import (
 )
 from nodenova.cli.cluster import RayAddress
 from nodenova.errors import SettingError, one_of
-from nodenova.io.dataset_table import DATASETS
+from nodenova.io.dataset_table import DATASETS, PAPER, find_root, is_on_disk
 
 if TYPE_CHECKING:
+    from nodenova.bench.plan import RunSpec
     from nodenova.bench.row import Row
     from nodenova.bench.rowfile import RowFile
-    from nodenova.bench.runs import RunSpec
-    from nodenova.bench.sweep import Event
-    from nodenova.bench.worker import Source
+    from nodenova.bench.sweep import Event, Source
     from nodenova.data.labels import LabelledGraph
 
 
-ASKED = ("gcn", "gat", "sage")  # what --encoders takes
-MAX_VARIANTS = 5  # that are named; tables of variants have many
+PAPER_TABLES = (
+    "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
+    "tsne, class-splits or all"
+)
+OPEN_WORLD = "mixed, count, stages, pown, openima or gnnsafe"
+OPEN_WORLD_NAMES = re.split(", | or ", OPEN_WORLD)
+KNOWN_TABLES = [*re.split(", | or ", PAPER_TABLES), *OPEN_WORLD_NAMES]
+ENCODERS = "gcn,gat,sage"
+MAX_VARIANTS = 5  # notes on variants; some tables have many
 MAX_PRINTED = 60  # lines of a table; longer ones are in the file
 
 
-def check_known(datasets: Sequence[str], methods: Sequence[str]) -> None:
-    """Refuse datasets and methods that have no such name, before PyTorch is loaded.
+@dataclass(frozen=True)
+class BenchOptions:
+    """Options of the command that decide the runs, as they were typed."""
 
-    Raises:
-        SettingError: There is none of this name.
+    table: str
+    datasets: str | None
+    encoders: str
+    methods: str | None
+    settings: Sequence[str]
+    seeds: str | None
+    num_old: int | None
+    hidden: str
+    schedule: str
+    setting: str
+    fit_settings: Sequence[str]
+    fit_epochs: int | None
+
+
+@app.command(rich_help_panel=RESEARCH)
+def bench(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Table of the paper: {PAPER_TABLES}; or open-world bench, old and new classes mixed: {OPEN_WORLD}.")],
+    datasets: Annotated[str | None, typer.Option(help="Datasets by name or your own files, separated by commas (default: those of the table that are on this machine).")] = None,
+    encoders: Annotated[str, typer.Option(help="Encoders, separated by commas: gcn, gat, sage.")] = ENCODERS,
+    methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; your own as path/to/mine.py:Mine (default: all; in an open-world bench, those of the protocol).")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the one method of --methods; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those (default: 10; in an open-world bench, as its protocol).")] = None,
+    num_old: Annotated[int | None, typer.Option(help="Number of old classes, the first ones (default: as in the paper; half for other graphs).")] = None,
+    hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its size for each dataset, 16 for others.")] = "paper",
+    schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, from the authors' configuration files).")] = "paper",
+    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met; in mixed and stages also no node of a later session).")] = "transductive",
+    fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="Setting name=value of phase 1: layers, dropout, head, … Repeatable. Adds lines to the comparison.")] = None,
+    fit_epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs of phase 1 (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of parallel runs (default: 1; with --ray, the number of processors).")] = None,
+    ray: RayAddress = None,
+    data_root: DataRoot = None,
+    split: Annotated[int, typer.Option(help="Number of the published split, where there are several (Wiki-CS).")] = 0,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for rows and tables; a stopped bench is resumed there.")] = Path("results"),
+    retry: Annotated[bool, typer.Option(help="Repeat failed runs.")] = False,
+    write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the existing rows.")] = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Run (or resume) a benchmark table and write it.
+
+    Writes Markdown, LaTeX, CSV, figures and one page. Rows are appended to rows.jsonl in --out, one
+    per run, failures too. A run with a row is never repeated, so the same command resumes after
+    Ctrl-C, a crash or a power cut, and tables share their runs. Exit code 1 if runs failed.
     """
-    for name in datasets:
-        if name not in DATASETS and not name.startswith("synthetic"):
+    options = BenchOptions(
+        table, datasets, encoders, methods, set_ or [], seeds, num_old, hidden, schedule, setting,
+        fit_set or [], fit_epochs,
+    )  # fmt: skip
+    _check_names(options)
+    with loading(quiet):
+        from nodenova.bench.rowfile import RowFile
+        from nodenova.bench.sweep import Source
+
+    source = Source(None if data_root is None else str(data_root), split)
+    file = RowFile(folder / "rows.jsonl")
+    planned = open_world_specs if table in OPEN_WORLD_NAMES else _paper_specs
+    specs = planned(options, source)
+    _run(specs, source, file, jobs, ray, retry, write_only, quiet)
+    _write(table, specs, file.read(), folder, quiet)
+
+
+def _check_names(options: BenchOptions) -> None:
+    """Raise for unknown names before PyTorch is loaded."""
+    if options.table not in KNOWN_TABLES:
+        raise one_of("table", options.table, KNOWN_TABLES)
+    if options.table in OPEN_WORLD_NAMES:
+        return
+    for name in _names("--datasets", options.datasets or "cora"):
+        is_known = name in DATASETS or name.startswith("synthetic") or Path(name).exists()
+        if not is_known:
             raise one_of("dataset", name, [*DATASETS, "synthetic"])
-    for name in methods:
+    for name in _names("--methods", options.methods or "prism"):
         check_method_name(name)
 
 
-def print_tables(written: Sequence[Path]) -> None:
-    """The tables that were written as Markdown, as far as they are short enough to read."""
-    for path in written:
+# The runs of a bench
+
+
+def open_world_specs(options: BenchOptions, source: Source) -> list[RunSpec]:
+    """Return the runs of an open-world bench; its protocol leaves no room for some options."""
+    from nodenova.bench.runs import OPEN_WORLD as BENCHES
+    from nodenova.bench.runs import open_world_runs
+    from nodenova.data.protocols import INDUCTIVE
+    from nodenova.data.splits import SETTINGS
+
+    table, setting = options.table, options.setting
+    if setting not in SETTINGS:
+        raise one_of("setting", setting, SETTINGS)
+    fixed = {
+        "--encoders": options.encoders != ENCODERS,
+        "--set": bool(options.settings),
+        "--num-old": options.num_old is not None,
+        "--hidden": options.hidden != "paper",
+        "--schedule": options.schedule != "paper",
+        "--fit-set": bool(options.fit_settings),
+        "--fit-epochs": options.fit_epochs is not None,
+        "--setting": setting != SETTINGS[0] and table not in INDUCTIVE,
+    }
+    for option, is_used in fixed.items():
+        if is_used:
+            raise SettingError(f"{option} cannot be changed for {table}: its protocol fixes it")
+    usual = BENCHES[table]
+    if options.datasets is None:
+        names = _available(usual.datasets, source.data_root)
+    else:
+        names = _names("--datasets", options.datasets)
+    if not names:
+        datasets = ", ".join(usual.datasets)
+        raise SettingError(
+            f"none of the graphs of {table} ({datasets}) is on this machine: name their folder "
+            "with --data-root"
+        )
+    entrants = _names("--methods", options.methods) if options.methods else usual.entrants
+    graphs = [replace(source.load(name), name=name) for name in names]
+    seeds = seeds_of(str(usual.seeds) if options.seeds is None else options.seeds)
+    return open_world_runs(table, graphs, entrants, seeds, setting)
+
+
+def _paper_specs(options: BenchOptions, source: Source) -> list[RunSpec]:
+    """Return the runs of a table of the paper."""
+    from nodenova.bench.runs import BenchConfig, runs_of
+    from nodenova.data.splits import SETTINGS
+
+    methods = _methods(options)
+    if options.setting not in SETTINGS:
+        raise one_of("setting", options.setting, SETTINGS)
+    encoders, hidden = _names("--encoders", options.encoders), _hidden(options.hidden)
+    fit_settings = _fit_settings(options, encoders, hidden)
+    if options.datasets is None:
+        names = _available(PAPER, source.data_root)
+    else:
+        names = _names("--datasets", options.datasets)
+    config = BenchConfig(
+        datasets=[_dataset(name, source.load(name), options.num_old) for name in names],
+        encoders=encoders,
+        methods=methods,
+        seeds=seeds_of("10" if options.seeds is None else options.seeds),
+        fit_settings=fit_settings,
+        fixed=[name for name, _ in settings_of(options.settings)],
+        hidden=hidden,
+        schedule=options.schedule,
+        visibility=options.setting,
+    )
+    return runs_of(options.table, config)
+
+
+def _methods(options: BenchOptions) -> list[Any]:
+    """Return the methods of a table, with their settings."""
+    from nodenova.bench.registry import ALL_METHODS, get_method
+    from nodenova.bench.runs import SWORD_ALONE
+
+    table, settings = options.table, dict(settings_of(options.settings))
+    default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
+    names = _names("--methods", options.methods) if options.methods else default
+    if table in SWORD_ALONE and names != ["sword"] and settings:
+        raise SettingError(f"--set is a setting of SWORD in {table}; leave --methods out")
+    if settings and (len(names) != 1 or table == "all"):
+        raise SettingError(
+            "--set is for one method: name it with --methods, in a table other than all"
+        )
+    return [get_method(name, settings) for name in names]
+
+
+def _fit_settings(
+    options: BenchOptions, encoders: Sequence[str], hidden: int | None
+) -> tuple[tuple[str, object], ...]:
+    """Return the settings of phase 1, checked for every encoder."""
+    from nodenova.encoders.registry import encoder_kind
+    from nodenova.fitting import check_fit_settings, settings_from_text
+
+    texts = dict(settings_of(options.fit_settings, "--fit-set"))
+    if "hidden" in texts:
+        raise SettingError("--fit-set hidden=…: use --hidden for the size of the representation")
+    settings = settings_from_text(texts)
+    settings |= {} if options.fit_epochs is None else {"epochs": options.fit_epochs}
+    for name in encoders:
+        if not encoder_kind(name).trainable:
+            raise SettingError(
+                f"--encoders takes gcn, gat and sage; methods that prefer {name} run on it anyway"
+            )
+        check_fit_settings(name, settings | ({} if hidden is None else {"hidden": hidden}))
+    return tuple(settings.items())
+
+
+def _names(option: str, text: str) -> list[str]:
+    """Split a list at commas, except within synthetic:nodes=200,classes=4."""
+    names = [name.strip() for name in re.split(r",(?!\w+=)", text) if name.strip()]
+    if not names:
+        raise SettingError(f"{option} is empty")
+    return list(dict.fromkeys(names))
+
+
+def _hidden(text: str) -> int | None:
+    """Return a size, or None for the paper's."""
+    if text == "paper":
+        return None
+    if not text.isdecimal() or not int(text):
+        raise SettingError(f"--hidden must be a number of dimensions or paper, it is {text!r}")
+    return int(text)
+
+
+def _available(names: Sequence[str], data_root: str | None) -> list[str]:
+    """Return the datasets that are synthetic, ship with nodenova, or are below the data root."""
+    root = find_root(None if data_root is None else Path(data_root))
+
+    def is_available(name: str) -> bool:
+        if name not in DATASETS:
+            return True  # synthetic
+        return DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
+
+    return [name for name in names if is_available(name)]
+
+
+def _dataset(name: str, labelled: LabelledGraph, num_old: int | None) -> tuple[LabelledGraph, int]:
+    """Return a graph and its number of old classes."""
+    default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
+    count = default if num_old is None else num_old
+    if not 1 <= count < labelled.num_classes:
+        raise SettingError(f"--num-old is {count}, but {name} has {labelled.num_classes} classes")
+    return replace(labelled, name=name), count
+
+
+# Running and writing
+
+
+def _run(
+    specs: Sequence[RunSpec],
+    source: Source,
+    file: RowFile,
+    jobs: int | None,
+    ray: str | None,
+    retry: bool,
+    write_only: bool,
+    quiet: bool,
+) -> None:
+    """Run what has no row yet."""
+    from nodenova.bench.ray_sweep import sweep_on_ray
+    from nodenova.bench.sweep import sweep, unfinished
+    from nodenova.cluster.session import capacity, connect
+
+    with file.writing(), ExitStack() as stack:
+        todo = [] if write_only else unfinished(specs, file.read(), retry)
+        at_once = jobs or 1
+        if ray is not None and todo:
+            stack.enter_context(connect(ray, jobs))
+            at_once = min(jobs or capacity(), capacity())
+        is_live = not quiet and err.is_terminal
+        board = Board(specs, todo, at_once, log=not quiet and not is_live)
+        try:
+            live = Live(board, console=err, refresh_per_second=4, transient=True)
+            with live if is_live else nullcontext():
+                if ray is None:
+                    sweep(todo, source, file, jobs or 1, on_event=board.on_event)
+                elif todo:
+                    sweep_on_ray(todo, source, file, jobs, on_event=board.on_event)
+        except KeyboardInterrupt:
+            done = f"{board.done} of {len(specs)} runs done"
+            fail(f"stopped with {done}; the same command resumes from there", 130)
+
+
+def _write(
+    table: str, specs: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
+) -> None:
+    """Write the tables and the page, and report failures."""
+    from nodenova.bench.page import write_outputs, write_page
+    from nodenova.bench.runs import TABLES
+
+    keys = {spec.key for spec in specs}
+    run_keys = keys if table == "comparison" else ()  # also those with other settings
+    names = TABLES if table == "all" else [table]
+    paths = [path for name in names for path in write_outputs(name, rows, folder, run_keys)]
+    paths.append(write_page(rows, folder, run_keys))
+    last = {row.key: row for row in rows if row.key in keys}
+    failures = [row for row in last.values() if row.is_failed]
+    for row in failures[:5]:
+        what = f"{row.dataset} {row.encoder} {row.method} seed {row.seed}"
+        message = f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}"
+        err.print(message, highlight=False, soft_wrap=True)
+    if not quiet:
+        print_tables(paths if table != "all" else [])
+        print_notes(
+            [*own_encoder_notes(specs), *variant_notes(specs), *equal_seed_notes(specs, rows)]
+        )
+        message = "Written: " + escape(", ".join(str(path) for path in paths))
+        out.print(message, soft_wrap=True, highlight=False)
+    if failures:
+        count = f"{len(failures)} of {len(keys)} runs failed"
+        fail(f"{count}, the others are in the tables; --retry repeats them", 1)
+
+
+def print_tables(paths: Sequence[Path]) -> None:
+    """Print the Markdown tables, as far as they are short enough to read."""
+    for path in paths:
         if path.suffix != ".md":
             continue
         text = path.read_text(encoding="utf-8").rstrip().splitlines()
-        # What the numbers are is a long paragraph; it is in the file.
+        # The caption is a long paragraph; it is in the file.
         lines = [line for line in text if line.startswith(("#", "|", "**"))]
         for line in lines[:MAX_PRINTED]:
             out.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -87,44 +366,34 @@ def print_tables(written: Sequence[Path]) -> None:
         out.print()
 
 
-def print_remarks(specs: Sequence[RunSpec], rows: Sequence[Row]) -> None:
-    """What a reader of the table would wonder about, a line each.
-
-    Args:
-        specs: What was asked for.
-        rows: What was run.
-    """
-    print_notes([*own_encoders(specs), *variants(specs), *same_for_all_seeds(specs, rows)])
-
-
-def own_encoders(specs: Sequence[RunSpec]) -> list[str]:
-    """Methods that run on an encoder of their own, in tables by encoder."""
+def own_encoder_notes(specs: Sequence[RunSpec]) -> list[str]:
+    """Notes on methods that ignore --encoders."""
     found: dict[str, set[str]] = defaultdict(set)
     for spec in specs:
-        if not spec.plan.protocol and spec.plan.encoder not in ASKED:
+        if not spec.plan.protocol and spec.plan.encoder not in ENCODERS.split(","):
             found[spec.plan.method_name].add(spec.plan.encoder)
     return [
-        f"{method} runs on its own encoder ({', '.join(sorted(names))}), whatever --encoders says"
+        f"{method} ignores --encoders and runs on its own encoder ({', '.join(sorted(names))})"
         for method, names in sorted(found.items())
     ]
 
 
-def variants(specs: Sequence[RunSpec]) -> list[str]:
-    """Methods that come with variants that nobody named."""
+def variant_notes(specs: Sequence[RunSpec]) -> list[str]:
+    """Notes on variants of methods that a table adds."""
     found: dict[str, dict[str, object]] = defaultdict(dict)
     for spec in specs:
         found[spec.plan.method_name].setdefault(str(spec.plan.method), spec.plan.method)
-    said = []
-    for method, made in sorted(found.items()):
-        first, *others = made.values()
+    notes = []
+    for method, settings in sorted(found.items()):
+        first, *others = settings.values()
         for other in others:
             differs = [f"{k}={v}" for k, v in vars(other).items() if vars(first)[k] != v]
-            said.append(f"{method} comes along with {', '.join(differs)} as a line of its own")
-    return said[:MAX_VARIANTS]
+            notes.append(f"{method} also has a line with {', '.join(differs)}")
+    return notes[:MAX_VARIANTS]
 
 
-def same_for_all_seeds(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[str]:
-    """Methods whose ± says nothing: all seeds have the same scores."""
+def equal_seed_notes(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[str]:
+    """Note on methods whose ± means nothing: all seeds have the same scores."""
     wanted = {spec.key: spec for spec in specs}
     by_line: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in {row.key: row for row in rows if row.key in wanted and not row.is_failed}.values():
@@ -136,19 +405,19 @@ def same_for_all_seeds(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[st
         return []
     named = ", ".join(sorted(same))
     return [
-        f"± 0.0 of {named}: the split is the published one and all seeds give the same result; "
-        "it says nothing about other splits (`nodenova bench class-splits` varies them)"
+        f"± 0.0 of {named}: all seeds use the published split and give the same result, so it says "
+        "nothing about other splits (`nodenova bench class-splits` varies them)"
     ]
 
 
 class Board:
-    """The live table, drawn by Rich.
+    """The live table of a bench: finished and running runs, and the time left.
 
     Args:
         specs: All runs of the bench.
-        todo: Those without a row.
-        jobs: How many run at the same time.
-        log: Whether a run that ends is a plain line, where no table is drawn.
+        todo: Runs without a row.
+        jobs: Number of parallel runs.
+        log: Whether to print a line per finished run, where no table is drawn.
     """
 
     def __init__(
@@ -167,12 +436,10 @@ class Board:
         self.since: dict[int, float] = {}
 
     def on_event(self, event: Event) -> None:
-        """Take in what happened to a run."""
+        """Update the table with an event of a run."""
         from nodenova.bench.sweep import Epoch, Started
 
-        spec = event.spec
-        worker = event.worker
-        what = event.what
+        spec, worker, what = event.spec, event.worker, event.what
         if isinstance(what, Started):
             self.running[worker] = (spec, "starting")
             self.since[worker] = time.monotonic()
@@ -187,11 +454,11 @@ class Board:
             now = time.monotonic()
             self.seconds.setdefault(_kind(spec), []).append(now - self.since.get(worker, now))
             if self.log:
-                how = "failed" if what.is_failed else "done"
-                log_line(f"{self.done} of {self.total} runs, {how}: {_describe(spec)}")
+                status = "failed" if what.is_failed else "done"
+                log_line(f"{self.done} of {self.total} runs, {status}: {_describe(spec)}")
 
     def remaining(self) -> float | None:
-        """Seconds left, by what runs of the same kind took; of other kinds by the mean of all."""
+        """Return the seconds left, estimated from runs of the same kind, or else from all runs."""
         means = {kind: sum(took) / len(took) for kind, took in self.seconds.items()}
         if not means:
             return None
@@ -227,11 +494,9 @@ def _kind(spec: RunSpec) -> tuple[str, ...]:
 
 
 def _describe(spec: RunSpec) -> str:
-    from nodenova.bench.schedules import changed
-
-    settings = (*changed(spec.plan).items(), *spec.plan.fit_settings)
-    given = [f"{name}={value}" for name, value in settings]
-    return " ".join([*_place(spec), spec.plan.method_name, *given, f"seed {spec.seed}"])
+    settings = (*spec.plan.changed.items(), *spec.plan.fit_settings)
+    texts = [f"{name}={value}" for name, value in settings]
+    return " ".join([*_place(spec), spec.plan.method_name, *texts, f"seed {spec.seed}"])
 
 
 def _duration(seconds: float) -> str:
@@ -241,317 +506,38 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{round(seconds / 3600, 1)} h"
 
 
-def runs_of_league(
-    bench: str,
-    datasets: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    seeds: str | None,
-    source: Source,
-    setting: str,
-    refused: Mapping[str, bool],
-) -> list[RunSpec]:
-    """The runs that were asked for.
-
-    Args:
-        bench: One of the league.
-        datasets: Names or files; the bench's own that are on this machine unless given.
-        methods: Who takes part; the bench's own unless given.
-        seeds: As on the command line; as many as the protocol has unless given.
-        source: Where datasets are found.
-        setting: "transductive" or "inductive".
-        refused: Options that a protocol leaves no room for, and whether they were given.
-
-    Returns:
-        The runs.
-
-    Raises:
-        SettingError: An option that does not apply was given, or nothing is here to run on.
-    """
-    from nodenova.bench.league_runs import LEAGUE, league_runs
-    from nodenova.bench.protocols import INDUCTIVE
-    from nodenova.data.splits import SETTINGS
-
-    if setting not in SETTINGS:
-        raise one_of("setting", setting, SETTINGS)
-    if setting != SETTINGS[0] and bench not in INDUCTIVE:
-        refused = {**refused, "--setting": True}
-    given = [option for option, is_given in refused.items() if is_given]
-    if given:
-        raise SettingError(f"{given[0]}: {bench} is a protocol, which says that itself")
-    usual = LEAGUE[bench]
-    names = list(datasets) if datasets is not None else _here(usual.datasets, source.data_root)
-    if not names:
-        wanted = ", ".join(usual.datasets)
-        raise SettingError(f"none of the graphs of {bench} ({wanted}) is here: give --data-root")
-    graphs = [replace(source.load(name), name=name) for name in names]
-    numbers = seeds_of(str(usual.seeds) if seeds is None else seeds)
-    return league_runs(bench, graphs, methods or usual.entrants, numbers, setting)
-
-
-def _here(names: Sequence[str], data_root: str | None) -> list[str]:
-    from nodenova.io.dataset_table import DATASETS, find_root, is_on_disk
-
-    root = find_root(None if data_root is None else Path(data_root))
-
-    def is_here(name: str) -> bool:
-        if name not in DATASETS:
-            return True  # made on the spot
-        return DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
-
-    return [name for name in names if is_here(name)]
-
-
-TABLES = (
-    "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
-    "tsne, class-splits or all"
-)
-ENCODERS = "gcn,gat,sage"
-PROTOCOLS = "mixed, count, stages, pown, openima or gnnsafe"
-KNOWN_TABLES = re.split(", | or ", f"{TABLES}, {PROTOCOLS}")
-
-
-@app.command(rich_help_panel=RESEARCH)
-def bench(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table of the paper: {TABLES}; or of the league, old and new classes mixed: {PROTOCOLS}.")],
-    datasets: Annotated[str | None, typer.Option(help="Datasets by name or files of your own, with commas (default: the paper's that are on this machine).")] = None,
-    encoders: Annotated[str, typer.Option(help="Encoders, with commas: gcn, gat, sage.")] = ENCODERS,
-    methods: Annotated[str | None, typer.Option(help="Methods, with commas; your own as path/to/mine.py:Mine (default: all; in the league, those of the protocol).")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, name=value, of the one method that --methods names; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those (default: 10; in the league, as the protocol has it).")] = None,
-    num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper; half, for others).")] = None,
-    hidden: Annotated[str, typer.Option(help="Size of the representation, or paper: its sizes by dataset, 16 for others.")] = "paper",
-    schedule: Annotated[str, typer.Option(help="Epochs of both phases: paper (200 + 600, early stopping) or released (by dataset and encoder, as the authors' configuration files).")] = "paper",
-    setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met; in mixed and stages also no node of a later session).")] = "transductive",
-    fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="A setting of phase 1, name=value: layers, dropout, head, … Repeatable. Lines of their own in the comparison.")] = None,
-    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at the same time (default: 1; with --ray, as many as there are processors).")] = None,
-    ray: RayAddress = None,
-    data_root: DataRoot = None,
-    split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for rows and tables; a stopped bench goes on there.")] = Path("results"),
-    retry: Annotated[bool, typer.Option(help="Run failed runs again.")] = False,
-    write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the rows there are.")] = False,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
-    """Run a table of the paper or of the league, or go on with it, and write it.
-
-    As Markdown, LaTeX, CSV and figures; one page shows everything. Rows are appended to rows.jsonl in --out, one a run, failures too. A
-    run that is there is never run again, so the same command goes on after Ctrl-C, a crash or a
-    power cut, and several tables share their runs. Exit code 1 if runs failed.
-    """
-    if table not in KNOWN_TABLES:
-        raise one_of("table", table, KNOWN_TABLES)
-    if table not in re.split(", | or ", PROTOCOLS):
-        check_known(
-            _names("--datasets", datasets or "cora"), _names("--methods", methods or "prism")
-        )
-    with loading(quiet):
-        from nodenova.bench.league_runs import LEAGUE
-        from nodenova.bench.registry import ALL_METHODS, get_method
-        from nodenova.bench.rowfile import RowFile
-        from nodenova.bench.runs import SWORD_ALONE, BenchConfig, runs_of
-        from nodenova.bench.worker import Source
-        from nodenova.data.splits import SETTINGS
-        from nodenova.encoders.registry import encoder_kind
-        from nodenova.fitting import check_fit_settings, settings_from_text
-
-    source = Source(None if data_root is None else str(data_root), split)
-    file = RowFile(folder / "rows.jsonl")
-    if table in LEAGUE:
-        refused = {
-            "--encoders": encoders != ENCODERS,
-            "--set": bool(set_),
-            "--num-old": num_old is not None,
-            "--hidden": hidden != "paper",
-            "--schedule": schedule != "paper",
-            "--fit-set": bool(fit_set),
-            "--fit-epochs": fit_epochs is not None,
-        }
-        names = None if datasets is None else _names("--datasets", datasets)
-        entrants = None if methods is None else _names("--methods", methods)
-        runs = runs_of_league(table, names, entrants, seeds, source, setting, refused)
-        _run(table, runs, source, file, jobs, ray, retry, write_only, quiet)
-        return
-    settings = settings_of(set_ or [])
-    default = ["sword"] if table in SWORD_ALONE else list(ALL_METHODS)
-    chosen_methods = _names("--methods", methods) if methods else default
-    if table in SWORD_ALONE and chosen_methods != ["sword"] and settings:
-        raise SettingError(f"--set is a setting of SWORD in {table}, and --methods names others")
-    if settings and (len(chosen_methods) != 1 or table == "all"):
-        raise SettingError(
-            "--set is for one method: name it with --methods, in a table that is not all"
-        )
-    registry = [get_method(name, dict(settings)) for name in chosen_methods]
-    if setting not in SETTINGS:
-        raise one_of("setting", setting, SETTINGS)
-    chosen_encoders = _names("--encoders", encoders)
-    size = _hidden(hidden)
-    if any(pair.partition("=")[0] == "hidden" for pair in fit_set or []):
-        raise SettingError("--fit-set hidden=…: the size of the representation is --hidden")
-    fit_settings = tuple(settings_from_text(dict(settings_of(fit_set or [], "--fit-set"))).items())
-    fit_settings += () if fit_epochs is None else (("epochs", fit_epochs),)
-    for name in chosen_encoders:
-        if not encoder_kind(name).trainable:
-            raise SettingError(
-                f"--encoders takes gcn, gat and sage; methods that prefer {name} run on it anyway"
-            )
-        check_fit_settings(name, dict(fit_settings) | ({} if size is None else {"hidden": size}))
-    chosen_data = [
-        _dataset(name, source.load(name), num_old) for name in _datasets(datasets, data_root)
-    ]
-    config = BenchConfig(
-        datasets=chosen_data,
-        encoders=chosen_encoders,
-        methods=registry,
-        seeds=seeds_of("10" if seeds is None else seeds),
-        fit_settings=fit_settings,
-        given=[name for name, _ in settings],
-        hidden=size,
-        schedule=schedule,
-        visibility=setting,
-    )
-    _run(table, runs_of(table, config), source, file, jobs, ray, retry, write_only, quiet)
-
-
-def _run(
-    table: str,
-    specs: Sequence[RunSpec],
-    source: Source,
-    file: RowFile,
-    jobs: int | None,
-    ray: str | None,
-    retry: bool,
-    write_only: bool,
-    quiet: bool,
-) -> None:
-    """Run what is missing, and write the tables."""
-    from nodenova.bench.ray_sweep import sweep_on_ray
-    from nodenova.bench.sweep import sweep, unfinished
-    from nodenova.cluster.session import capacity, connect
-
-    with file.writing(), ExitStack() as stack:
-        todo = [] if write_only else unfinished(specs, file.read(), retry)
-        at_once = jobs or 1
-        if ray is not None and todo:
-            stack.enter_context(connect(ray, jobs))
-            at_once = min(jobs or capacity(), capacity())
-        shown = not quiet and err.is_terminal
-        board = Board(specs, todo, at_once, log=not quiet and not shown)
-        try:
-            live = Live(board, console=err, refresh_per_second=4, transient=True)
-            with live if shown else nullcontext():
-                if ray is None:
-                    sweep(todo, source, file, jobs or 1, on_event=board.on_event)
-                elif todo:
-                    sweep_on_ray(todo, source, file, jobs, on_event=board.on_event)
-        except KeyboardInterrupt:
-            done = f"{board.done} of {len(specs)} runs done"
-            fail(f"stopped with {done}; the same command goes on from there", 130)
-        rows = file.read()
-    _write(table, specs, rows, file.path.parent, quiet)
-
-
-def _write(
-    table: str, specs: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
-) -> None:
-    from nodenova.bench.page import write_outputs, write_page
-    from nodenova.bench.runs import TABLES as KNOWN
-
-    wanted = {spec.key for spec in specs}
-    asked = wanted if table == "comparison" else ()  # with settings that were given too
-    names = KNOWN if table == "all" else [table]
-    written = [path for name in names for path in write_outputs(name, rows, folder, asked)]
-    written.append(write_page(rows, folder, asked))
-    last = {row.key: row for row in rows if row.key in wanted}
-    failures = [row for row in last.values() if row.is_failed]
-    for row in failures[:5]:
-        what = f"{row.dataset} {row.encoder} {row.method} seed {row.seed}"
-        said = f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}"
-        err.print(said, highlight=False, soft_wrap=True)
-    if not quiet:
-        print_tables(written if table != "all" else [])
-        print_remarks(specs, rows)
-        said = "Written: " + escape(", ".join(str(path) for path in written))
-        out.print(said, soft_wrap=True, highlight=False)
-    if failures:
-        count = f"{len(failures)} of {len(wanted)} runs failed"
-        fail(f"{count}, the others are in the tables; --retry runs them again", 1)
-
-
-def _names(option: str, text: str) -> list[str]:
-    # A comma inside synthetic:nodes=200,classes=4 parts nothing.
-    parts = re.split(r",(?!\w+=)", text)
-    names = [name.strip() for name in parts if name.strip()]
-    if not names:
-        raise SettingError(f"{option} is empty")
-    return list(dict.fromkeys(names))
-
-
-def _hidden(text: str) -> int | None:
-    """A size, or None for the paper's."""
-    if text == "paper":
-        return None
-    if not text.isdecimal() or not int(text):
-        raise SettingError(f"--hidden is a number of dimensions, or paper; it is {text!r}")
-    return int(text)
-
-
-def _datasets(text: str | None, data_root: Path | None) -> list[str]:
-    from nodenova.io.dataset_table import DATASETS, PAPER, find_root, is_on_disk
-
-    if text is not None:
-        return _names("--datasets", text)
-    root = find_root(data_root)
-    return [
-        name
-        for name in PAPER
-        if DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
-    ]
-
-
-def _dataset(name: str, labelled: LabelledGraph, num_old: int | None) -> tuple[LabelledGraph, int]:
-    from nodenova.io.dataset_table import DATASETS
-
-    default = DATASETS[name].num_old if name in DATASETS else (labelled.num_classes + 1) // 2
-    count = default if num_old is None else num_old
-    if not 1 <= count < labelled.num_classes:
-        raise SettingError(f"--num-old is {count}, but {name} has {labelled.num_classes} classes")
-    return replace(labelled, name=name), count
-
-
-@app.command("check", hidden=True)
 @app.command("check-method", rich_help_panel=RESEARCH)
 def check_method(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or a method by name.")],
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
-    encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, with commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or the name of a method.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the method. Repeatable.")] = None,
+    encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, separated by commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Does a method keep the rules? No label of a new node reaches it; same seed, same result.
+    """Check that a method sees no label of a new node and gives the same result for the same seed.
 
-    Runs it on small graphs, among them one new class, an isolated node and a class of two nodes.
-    Exit code 1 if it fails.
+    Runs it on small graphs, among them one with one new class, an isolated node and a class of two
+    nodes. Exit code 1 if a check fails.
     """
     from nodenova.bench.registry import encoder_for, get_method, is_given_labels
-    from nodenova.encoders.registry import ENCODERS
+    from nodenova.encoders.registry import ENCODERS as KINDS
     from nodenova.testing import CHECKS, problem
 
     candidate = get_method(method, dict(settings_of(set_ or [])))
     if is_given_labels(candidate):
-        raise SettingError(f"{method} is given labels in phase 2: there is no leak to look for")
+        raise SettingError(f"{method} is given labels in phase 2, so there is no leak to look for")
     preferred = encoder_for(method, None)
-    trained = [name for name, kind in ENCODERS.items() if kind.trainable]
+    trained = [name for name, kind in KINDS.items() if kind.trainable]
     usual = trained if preferred in trained else [preferred]
-    wanted = _names("--encoders", encoders) if encoders else usual
-    found = 0
-    for encoder in wanted:
+    names = _names("--encoders", encoders) if encoders else usual
+    failures = 0
+    for encoder in names:
         for name in CHECKS:
             wrong = problem(candidate, name, encoder_for(method, encoder))
-            found += wrong is not None
+            failures += wrong is not None
             if wrong is not None:
-                said = f"[red]fails[/] {encoder}, {name}: {escape(wrong)}"
-                err.print(said, highlight=False, soft_wrap=True)
+                message = f"[red]fails[/] {encoder}, {name}: {escape(wrong)}"
+                err.print(message, highlight=False, soft_wrap=True)
             elif not quiet:
                 out.print(f"[green]passes[/] {encoder}, {name}", highlight=False)
-    if found:
-        fail(f"{method}: {found} of {len(wanted) * len(CHECKS)} checks failed", 1)
+    if failures:
+        fail(f"{method}: {failures} of {len(names) * len(CHECKS)} checks failed", 1)

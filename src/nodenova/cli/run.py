@@ -1,4 +1,4 @@
-"""nodenova run, report, datasets: a method under the protocol, graded against labels held back."""
+"""nodenova run, report and datasets: run a method and grade it against held-out labels."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 METHOD_HELP = (
-    f"How to discover: {', '.join(METHODS)}; given labels (†): {', '.join(LABELLED)}; "
+    f"Method: {', '.join(METHODS)}; given labels (†): {', '.join(LABELLED)}; "
     "or your own, path/to/mine.py:Mine."
 )
 
 
 @app.command(rich_help_panel=RESEARCH)
 def datasets(data_root: DataRoot = None) -> None:
-    """What can be loaded by name, how large it is, and whether it is on this machine."""
+    """List the datasets, their sizes, and whether they are on this machine."""
     from nodenova.io.dataset_table import DATASETS, find_root, is_on_disk
 
     root = find_root(data_root)
@@ -62,48 +62,48 @@ def datasets(data_root: DataRoot = None) -> None:
         )
     out.print(table)
     out.print(
-        "\nsynthetic  made on the spot: --dataset synthetic:nodes=5000,classes=8\n"
+        "\nsynthetic  generated: --dataset synthetic:nodes=5000,classes=8\n"
         "ships      comes with nodenova\n"
         "here       raw files are below --data-root (or $NODENOVA_DATA)\n"
-        "download   not here; is downloaded into --data-root when it is asked for\n"
-        "by hand    not here; a raw npz file that you put below --data-root",
+        "download   not here; is downloaded into --data-root on first use\n"
+        "by hand    not here; put its raw npz file below --data-root",
         highlight=False,
     )
 
 
 @app.command(rich_help_panel=RESEARCH)
 def run(
-    dataset: Annotated[str | None, typer.Option(help="A dataset by name; see `nodenova datasets`.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="A graph of your own: npz (x, edge_index, y), GraphML, GML, a folder with nodes.* and edges.*, or one that `nodenova prepare` wrote.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of a dataset; see `nodenova datasets`.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="Your own graph: npz (x, edge_index, y), GraphML, GML, a folder with nodes.* and edges.*, or one written by `nodenova prepare`.")] = None,
     data_root: DataRoot = None,
-    split: Annotated[int, typer.Option(help="Which published split, where there are several (Wiki-CS).")] = 0,
-    num_old: Annotated[int | None, typer.Option(help="The first so many classes are old (default: as in the paper).")] = None,
-    old: Annotated[str | None, typer.Option(help="Which classes are old, by id: 0,2,5. Instead of --num-old.")] = None,
-    num_new: Annotated[int | None, typer.Option(help="How many new classes to find (default: the true number).")] = None,
+    split: Annotated[int, typer.Option(help="Number of the published split, where there are several (Wiki-CS).")] = 0,
+    num_old: Annotated[int | None, typer.Option(help="Number of old classes, the first ones (default: as in the paper).")] = None,
+    old: Annotated[str | None, typer.Option(help="Ids of the old classes: 0,2,5. Instead of --num-old.")] = None,
+    num_new: Annotated[int | None, typer.Option(help="Number of new classes to find (default: the true number).")] = None,
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "prism",
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method: name=value. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the method. Repeatable.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Encoder: prism, gcn, gat or sage (default: the one that the method prefers).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
     layers: Annotated[int | None, typer.Option(help="Depth of the encoder, 1 to 64 (default 2).")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout between layers (default 0.5).")] = None,
-    fit_epochs: Annotated[int | None, typer.Option(help="Epochs of phase 1, at most (default 200).")] = None,
+    fit_epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs of phase 1 (default 200).")] = None,
     setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
-    per_class: Annotated[int, typer.Option(help="Training nodes a class, for a graph without a published split.")] = 20,
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 3 means 0,1,2; 4,7 means those.")] = "1",
+    per_class: Annotated[int, typer.Option(help="Training nodes per class, for a graph without a published split.")] = 20,
+    seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those.")] = "1",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    folder: Annotated[Path | None, typer.Option("--out", help="Folder for models and report; a stopped run goes on there.")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Folder for models and report; a stopped run is resumed there.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that --out holds.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into --out.")] = True,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write rows and summary to this file.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Learn the old classes, discover the new ones, and grade the result against labels held back.
+    """Fit the old classes, discover the new ones, and grade the result against held-out labels.
 
     Phase 2 never sees a label. Accuracies are percentages; "block" is the headline: discovered
     classes are matched to the true new ones, old ones keep their ids, and a new node called old is
     wrong.
     """
-    wanted = seeds_of(seeds)
+    seed_list = seeds_of(seeds)
     settings = dict(settings_of(set_ or []))
     check_method(method, settings, encoder)
     if old is not None and num_old is not None:
@@ -111,8 +111,8 @@ def run(
     if json_path is not None and json_path.is_dir():
         raise SettingError(f"--json takes a file, and {json_path} is a folder")
     if folder is not None:
-        asked = {"dataset": dataset, "method": method, "encoder": encoder}
-        check_run_place(folder, asked, overwrite)
+        names = {"dataset": dataset, "method": method, "encoder": encoder}
+        check_run_place(folder, names, overwrite)
     with loading(quiet, "loading the graph and PyTorch"):
         labelled, default_old = load_named(dataset, graph, data_root, split)
         from nodenova.bench.folder import RunFolder
@@ -127,8 +127,8 @@ def run(
 
     chosen_method = get_method(method, settings)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
-    given = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
-    fit_settings = {name: value for name, value in given.items() if value is not None}
+    options = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    fit_settings = {name: value for name, value in options.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,
         method=chosen_method,
@@ -145,17 +145,16 @@ def run(
     try:
         with Bars(not quiet) as bars:
             if folder is None:
-                for seed in wanted:
-                    rows.append(
-                        run_one(labelled, plan, seed, add_prefix(bars, f"seed {seed}: ")).row
-                    )
+                for seed in seed_list:
+                    progress = add_prefix(bars, f"seed {seed}: ")
+                    rows.append(run_one(labelled, plan, seed, progress).row)
                     bars.print_scores(rows[-1])
             else:
                 place = RunFolder.create(folder, plan, labelled.fingerprint(), overwrite)
-                rows = place.run(labelled, plan, wanted, bars, bars.print_scores)
+                rows = place.run(labelled, plan, seed_list, bars, bars.print_scores)
     except KeyboardInterrupt:
-        kept = "; finished seeds are kept, the same command goes on from there"
-        fail("stopped" if folder is None else "stopped" + kept, 130)
+        resume = "; finished seeds are stored, the same command resumes from there"
+        fail("stopped" if folder is None else "stopped" + resume, 130)
     summary = summarize(rows)
     if json_path is not None:
         document = {"rows": [_graded(row) for row in rows], "summary": summary.to_json()}
@@ -170,7 +169,7 @@ def run(
 
 @app.command("report", rich_help_panel=RESEARCH)
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
-    """Write a run's report.html anew: one file that opens offline."""
+    """Write the report.html of a run again: one file that opens offline."""
     check_saved(run_path)
     from nodenova.bench.folder import RunFolder
     from nodenova.bench.render import summarize
@@ -192,18 +191,10 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
         out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
 
 
-def check_run_place(folder: Path, asked: Mapping[str, object], overwrite: bool) -> None:
-    """Refuse a folder that a run cannot go to, before anything is loaded.
+def check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool) -> None:
+    """Raise if a folder holds something else or another run, before anything is loaded.
 
-    What only the graph can tell is compared later, by `RunFolder.create`.
-
-    Args:
-        folder: --out.
-        asked: What was asked for by name, None where it was not.
-        overwrite: Whether another run there may be replaced.
-
-    Raises:
-        StorageError: It holds something else, or another run.
+    `names` are the options given by name. `RunFolder.create` compares the rest.
     """
     from nodenova.files import read_json
 
@@ -215,19 +206,19 @@ def check_run_place(folder: Path, asked: Mapping[str, object], overwrite: bool) 
         raise StorageError(
             f"{folder} exists and is not a run (it has no run.json); nothing was written"
         )
-    there = read_json(folder / "run.json").get("plan")
-    if overwrite or not isinstance(there, dict):
+    plan = read_json(folder / "run.json").get("plan")
+    if overwrite or not isinstance(plan, dict):
         return
-    for name, value in asked.items():
-        if value is not None and there.get(name) not in (None, value) and ":" not in str(value):
+    for name, value in names.items():
+        if value is not None and plan.get(name) not in (None, value) and ":" not in str(value):
             raise StorageError(
-                f"{folder} holds another run ({name}: {there[name]!r} there, {value!r} now); "
-                "choose another --out, or give --overwrite to replace it"
+                f"{folder} holds another run ({name}: {plan[name]!r} there, {value!r} now); "
+                "choose another --out, or replace it with --overwrite"
             )
 
 
 def _check(labelled: LabelledGraph, plan: Plan) -> None:
-    """Everything that can be wrong with a plan is found before anything is written."""
+    """Raise for anything that is wrong with a plan before something is written."""
     from nodenova.data.splits import split
     from nodenova.fitting import check_fit_settings
     from nodenova.nn.seeding import pick_device
@@ -240,7 +231,7 @@ def _check(labelled: LabelledGraph, plan: Plan) -> None:
 
 
 def _graded(row: Row) -> dict[str, object]:
-    """A row with its scores, for those who read it without nodenova."""
+    """Return a row with its scores, for readers without nodenova."""
     from nodenova.evaluation.metrics import MATCHINGS
 
     scores = {matching: row.scores(matching) for matching in MATCHINGS}
@@ -248,7 +239,7 @@ def _graded(row: Row) -> dict[str, object]:
 
 
 def print_scores(summary: Summary) -> None:
-    """What was run, and its scores as a table."""
+    """Print what was run, and its scores as a table."""
     from nodenova.bench.render import describe, scores_table
 
     header, rows = scores_table(summary)

@@ -1,4 +1,4 @@
-"""Tasks of the open world: unlabelled nodes of old and new classes mixed, in sessions."""
+"""Open-world tasks: sessions of unlabelled nodes in which old and new classes are mixed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nodenova.data.splits import SETTINGS, check_per_class
 from nodenova.errors import SettingError, SplitError, one_of
 from nodenova.graph import NewTask
 
-# How the unlabelled nodes are handed over: nothing tells which are new; the new ones alone (what a
-# method that is told would get: an upper bound); all of them, taken for new.
+# How unlabelled nodes are given to a method: without saying which are new; the new ones alone (an
+# upper bound); all of them, taken for new.
 HANDED = ("mixed", "told", "all-new")
 MAX_UNLABELLED = 2000  # nodes of a mixture
 
 
 @dataclass(frozen=True, eq=False)
 class OpenWorld:
-    """Phase 1, the sessions of phase 2 and their exams, classes numbered as the model does.
+    """Phase 1, the sessions of phase 2 and their exams; classes are numbered as in the model.
 
     Attributes:
-        old: What phase 1 is given.
-        tasks: For each session its unlabelled nodes, old and new classes mixed.
-        exams: For each session the answers to what is asked after it.
-        new_ids: For each session which of its nodes are of new classes. An answer: only
-            `handed(..., "told")` gives it away.
-        classes: Which classes of the graph are old, and which each session brings.
+        old: Task of phase 1.
+        tasks: Task of each session: unlabelled nodes of old and new classes.
+        exams: Exam after each session.
+        new_ids: Nodes of new classes in each session. This is an answer: only
+            `handed(..., "told")` gives it to a method.
+        classes: Old classes of the graph, then the classes that each session brings.
     """
 
     old: OldTask
@@ -39,17 +39,18 @@ class OpenWorld:
     classes: tuple[tuple[int, ...], ...]
 
     def handed(self, session: int = 0, how: str = "mixed") -> NewTask:
-        """A session's task as a method gets it.
+        """Return the task of a session as a method gets it.
 
         Args:
-            session: Which session, from 0.
-            how: One of `HANDED`.
+            session: Number of the session, from 0.
+            how: "mixed" (nothing says which nodes are new), "told" (the new nodes alone) or
+                "all-new" (all nodes, taken for new).
 
         Returns:
-            The task. The number of new classes is the same however it is handed over.
+            The task. The number of new classes is the same in all three.
 
         Raises:
-            SettingError: `how` is none of them.
+            SettingError: If `how` is unknown.
 
         Examples:
             >>> from nodenova.data.synthetic import synthetic
@@ -77,29 +78,13 @@ def open_world(
     num_new: Sequence[int | None] | None = None,
     setting: str = "transductive",
 ) -> OpenWorld:
-    """Put nodes that were chosen into tasks. Nothing is drawn here.
+    """Build the tasks and exams of nodes that were chosen; nothing is drawn here.
 
-    Args:
-        labelled: The graph.
-        groups: Classes that are old, then those that each session brings. Classes in no group may
-            be among the unlabelled nodes; nothing is asked about them.
-        train_ids: Labelled nodes of old classes.
-        unlabelled: For each session its unlabelled nodes.
-        exam_ids: Nodes that are graded, each from the session on that brings its class.
-        val_ids: Validation nodes of old classes; none unless given.
-        num_new: For each session how many classes to find, None where nobody says; those of its
-            group unless given.
-        setting: "transductive" shows all phases the whole graph (never a label); "inductive" shows
-            a phase the nodes of classes met so far and of its own and earlier sessions: phase 1
-            sees no unlabelled node of a session, and no node of a class that comes later.
-
-    Returns:
-        The tasks and exams.
-
-    Raises:
-        SplitError: A labelled node is not of an old class, or unlabelled too; or a graded node is
-            of a class that no session brings.
-        SettingError: `setting` is none.
+    `groups` holds the old classes, then those that each session brings; classes in no group may be
+    among the unlabelled nodes and are not graded. A node of `exam_ids` is graded from the session
+    on that brings its class. `num_new` is the number of classes to find in each session (default:
+    the size of its group; None: not given). In the setting "inductive" a phase sees the nodes of
+    classes met so far and of its own and earlier sessions.
 
     Examples:
         >>> from nodenova.data.synthetic import synthetic
@@ -122,9 +107,11 @@ def open_world(
     train, val = (_mask(labelled, ids) for ids in (train_ids, () if val_ids is None else val_ids))
     test = _mask(labelled, exam_ids)
     new = [_mask(labelled, ids) for ids in unlabelled]
-    _check(labelled, (train | val) & ((y < 0) | (y >= ends[0])), "labelled, and of no old class")
+    _check(
+        labelled, (train | val) & ((y < 0) | (y >= ends[0])), "labelled, but not of an old class"
+    )
     _check(labelled, train & np.any(new, axis=0), "both labelled and unlabelled")
-    _check(labelled, test & (y < 0), "graded, and its class is never met")
+    _check(labelled, test & (y < 0), "graded, but its class is in no session")
     met = [np.isin(labelled.y, order[:end]) for end in ends]
     seen = _seen(met, new) if setting == "inductive" else None
     divided = Division(
@@ -144,13 +131,13 @@ def open_world(
         divided.new_task(session, count, mixed=True, counted=count is None)
         for session, count in zip(sessions, wanted, strict=True)
     ]
-    shown = [np.ones_like(train)] * len(new) if seen is None else seen[1:]
-    places = zip(new, met, shown, strict=False)
+    visible = [np.ones_like(train)] * len(new) if seen is None else seen[1:]
+    sessions_seen = zip(new, met, visible, strict=False)
     return OpenWorld(
         old=divided.old_task(),
         tasks=tuple(tasks),
         exams=tuple(map(divided.exam, sessions)),
-        new_ids=tuple(np.flatnonzero((here & ~known)[part]) for here, known, part in places),
+        new_ids=tuple(np.flatnonzero((here & ~known)[part]) for here, known, part in sessions_seen),
         classes=tuple(map(tuple, groups)),
     )
 
@@ -167,30 +154,30 @@ def split_mixed(
     setting: str = "transductive",
     seed: int = 0,
 ) -> OpenWorld:
-    """Labelled nodes of old classes; unlabelled ones of old and new classes, in a stated share.
+    """Split a graph into labelled old nodes and a mixture of unlabelled old and new nodes.
 
-    Of every class half of the nodes that are not labelled are held out for the exam. From the other
-    half comes the mixture: as many nodes as the share allows, drawn at random on either side.
+    Half of the unlabelled nodes of each class are held out for the exam. The mixture is drawn from
+    the other half: as many nodes as the share allows.
 
     Args:
-        labelled: The graph. A published split is not used.
+        labelled: The graph and its classes. A published split is not used.
         old: Classes with labelled nodes.
-        new: Classes to be found; all others unless given. Nodes of classes in neither are in the
-            graph and nowhere else.
-        share_old: How much of the mixture is of old classes: 0 is all new, 1 is nothing new.
-        num_new: How many classes phase 2 is told to find; the true number unless given.
-        per_class: Labelled nodes of each old class, at most half of it.
-        max_unlabelled: The most nodes that the mixture has.
+        new: Classes to discover (default: all others). Nodes of classes in neither list are in the
+            graph, but neither labelled, unlabelled nor graded.
+        share_old: Share of old classes in the mixture: 0 is all new, 1 is nothing new.
+        num_new: Number of classes to find (default: the true number).
+        per_class: Labelled nodes per old class, at most half of the class.
+        max_unlabelled: Largest number of nodes in the mixture.
         setting: "transductive" shows both phases the whole graph (never a label); "inductive" hides
             the mixture, and all nodes of new classes, from phase 1.
-        seed: Of everything that is drawn.
+        seed: Seed of all draws.
 
     Returns:
         One session: `world.old`, `world.tasks[0]`, `world.exams[0]`.
 
     Raises:
-        SettingError: A share, `per_class` or `max_unlabelled` is impossible.
-        SplitError: Classes are unknown, given twice, or too small.
+        SettingError: If a share, `per_class` or `max_unlabelled` is out of range.
+        SplitError: If classes are unknown, given twice, or too small.
 
     Examples:
         >>> import nodenova as nova
@@ -200,12 +187,12 @@ def split_mixed(
     """
     check_per_class(per_class)
     if not 0 <= share_old <= 1:
-        raise SettingError(f"share_old lies in 0..1, it is {share_old}")
+        raise SettingError(f"share_old must be between 0 and 1, it is {share_old}")
     if max_unlabelled < 1:
         raise SettingError(f"max_unlabelled must be at least 1, it is {max_unlabelled}")
     rest = [c for c in range(labelled.num_classes) if c not in set(old)]
-    found = (rest if new is None else new) if share_old < 1 else ()
-    groups = [sorted(map(int, old)), sorted(map(int, found))]
+    new_classes = (rest if new is None else new) if share_old < 1 else ()
+    groups = [sorted(map(int, old)), sorted(map(int, new_classes))]
     check_groups(groups if share_old < 1 else groups[:1], labelled)
     rng = np.random.default_rng([seed, 27182])
     train, exam = list[np.ndarray](), list[np.ndarray]()
@@ -222,12 +209,12 @@ def split_mixed(
     known, unknown = (rng.permutation(np.concatenate([none, *pool])) for pool in pools)
     shares = ((len(known), share_old), (len(unknown), 1 - share_old))
     size = min([max_unlabelled, *(count / share for count, share in shares if share > 0)])
-    drawn = [known[: round(size * share_old)], unknown[: round(size * (1 - share_old))]]
+    mixture = [known[: round(size * share_old)], unknown[: round(size * (1 - share_old))]]
     return open_world(
         labelled,
         groups,
         train_ids=np.concatenate(train),
-        unlabelled=[np.concatenate(drawn)],
+        unlabelled=[np.concatenate(mixture)],
         exam_ids=np.concatenate(exam),
         num_new=[len(groups[1]) or None if num_new is None else num_new],
         setting=setting,
@@ -235,7 +222,7 @@ def split_mixed(
 
 
 def _seen(met: Sequence[np.ndarray], new: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """(N,) for each phase the nodes that it is shown."""
+    """(N,) masks of the nodes that each phase sees."""
     none = np.zeros_like(met[0])
     later = [np.any([none, *new[phase:]], axis=0) for phase in range(len(met))]
     so_far = [np.any([none, *new[:phase]], axis=0) for phase in range(len(met))]

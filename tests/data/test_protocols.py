@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.data import protocols
-from nodenova.data.protocols import OPENIMA_SEEDS, POWN_FOLDS, STAGES
+from nodenova.data.protocols import (
+    OPENIMA_SEEDS,
+    POWN_FOLDS,
+    STAGES,
+    GNNSafe,
+    OpenIMA,
+    Pown,
+    Stages,
+    classes_to_count,
+)
 from nodenova.errors import SettingError, SplitError
 
 
@@ -41,7 +49,7 @@ def test_every_class_is_in_one_fold_of_pown() -> None:
 def test_pown_on_the_published_split(citeseer: nova.LabelledGraph, fold: int, before: int) -> None:
     folds = [[0, 5], [4, 1], [2, 3]]
     known = [c for i in range(3) if i not in (fold, before) for c in folds[i]]
-    world = protocols.pown(citeseer, fold)
+    world = Pown(fold).world(citeseer, 0)
     labelled_ids = [i for i in range(3327) if citeseer.train[i] and citeseer.y[i] in known]
     graded = [i for i in range(3327) if citeseer.test[i] and citeseer.y[i] in known + folds[fold]]
     (task,), (exam,) = world.tasks, world.exams
@@ -69,7 +77,7 @@ def test_pown_draws_where_there_is_no_split(photo: nova.LabelledGraph) -> None:
         members = [int(node) for (node,) in t]
         train += members[:20]
         test += members[50:]
-    world = protocols.pown(photo, 1)  # to be found: 1, 2; aside: 0, 4
+    world = Pown(1).world(photo, 0)  # to be found: 1, 2; aside: 0, 4
     known = [7, 3, 5, 6]
     assert world.old.train_ids.tolist() == sorted(i for i in train if photo.y[i] in known)
     assert world.exams[0].ids.tolist() == sorted(i for i in test if photo.y[i] in [*known, 1, 2])
@@ -81,9 +89,9 @@ def test_pown_knows_its_graphs_and_folds(citeseer: nova.LabelledGraph) -> None:
     with pytest.raises(
         SettingError, match="POWN's graphs are cora, citeseer, photo, computers, not mine"
     ):
-        protocols.pown(replace(citeseer, name="mine"), 0)
+        Pown(0).world(replace(citeseer, name="mine"), 0)
     with pytest.raises(SettingError, match=r"citeseer: POWN's folds are 0\.\.2, not 3"):
-        protocols.pown(citeseer, 3)
+        Pown(3).world(citeseer, 0)
 
 
 @pytest.mark.parametrize("number", [0, 9])
@@ -99,7 +107,7 @@ def test_openima_draws_as_its_code_does(citeseer: nova.LabelledGraph, number: in
         train += cand[:50].tolist()
         val += cand[50:100].tolist()
     random.setstate(state)
-    world = protocols.openima(citeseer, number)
+    world = OpenIMA(number).world(citeseer, 0)
     rest = sorted(set(range(3327)) - set(train) - set(val))
     assert world.old.train_ids.tolist() == sorted(train)
     assert world.old.val_ids.tolist() == sorted(val)
@@ -112,22 +120,22 @@ def test_openima_draws_as_its_code_does(citeseer: nova.LabelledGraph, number: in
 def test_openima_leaves_the_callers_random_state_alone(citeseer: nova.LabelledGraph) -> None:
     random.seed(5)
     before = random.getstate()
-    protocols.openima(citeseer, 3)
+    OpenIMA(3).world(citeseer, 0)
     assert random.getstate() == before
 
 
 @pytest.mark.parametrize(("classes", "seen"), [(5, 2), (7, 4), (8, 4), (15, 8)])
 def test_openima_rounds_halves_to_even(classes: int, seen: int) -> None:
     labelled = nova.synthetic(nodes=classes * 160, classes=classes)
-    assert protocols.openima(labelled, 0).exams[0].sizes == (seen, classes - seen)
+    assert OpenIMA(0).world(labelled, 0).exams[0].sizes == (seen, classes - seen)
 
 
 def test_openima_has_ten_splits_and_needs_large_classes(citeseer: nova.LabelledGraph) -> None:
     assert len(set(OPENIMA_SEEDS)) == 10
     with pytest.raises(SettingError, match=r"OpenIMA's splits are 0\.\.9, not 10"):
-        protocols.openima(citeseer, 10)
+        OpenIMA(10).world(citeseer, 0)
     with pytest.raises(SplitError, match=r"class 'class-\d' has \d+ nodes; OpenIMA takes 100"):
-        protocols.openima(nova.synthetic(nodes=300, classes=4), 0)
+        OpenIMA(0).world(nova.synthetic(nodes=300, classes=4), 0)
 
 
 def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
@@ -136,7 +144,7 @@ def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
     cora = nova.synthetic(nodes=400, classes=7)
     masks = np.arange(400) % 3
     cora = replace(cora, name="cora", train=masks == 0, val=masks == 2, test=masks == 1)
-    world = protocols.gnnsafe(cora)
+    world = GNNSafe().world(cora, 0)
     labelled_ids = [i for i in range(400) if i % 3 == 0 and cora.y[i] in (4, 5, 6)]
     assert world.old.train_ids.tolist() == labelled_ids
     assert world.tasks[0].ids.tolist() == sorted(set(range(400)) - set(labelled_ids))
@@ -145,7 +153,7 @@ def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
     assert world.exams[0].ids.tolist() == asked
     assert world.exams[0].sizes == (3, 3)
     with pytest.raises(SettingError, match="GNNSafe's split by label is of cora, not of photo"):
-        protocols.gnnsafe(photo)
+        GNNSafe().world(photo, 0)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +164,7 @@ def staged() -> nova.LabelledGraph:
 def test_sessions_bring_new_classes_and_some_of_every_class_met_before(
     staged: nova.LabelledGraph,
 ) -> None:
-    world = protocols.stages(staged, seed=3)
+    world = Stages().world(staged, 3)
     groups = world.classes
     assert tuple(map(len, groups)) == STAGES["cora"] == (3, 2, 2)
     assert sorted(c for group in groups for c in group) == list(range(7))
@@ -170,7 +178,7 @@ def test_sessions_bring_new_classes_and_some_of_every_class_met_before(
 
 
 def test_the_nodes_of_a_class_are_dealt_out_as_stated(staged: nova.LabelledGraph) -> None:
-    world = protocols.stages(staged, seed=3)
+    world = Stages().world(staged, 3)
     for home, group in enumerate(world.classes):
         for c in group:
             total = int((staged.y == c).sum())
@@ -188,7 +196,7 @@ def test_the_nodes_of_a_class_are_dealt_out_as_stated(staged: nova.LabelledGraph
 
 
 def test_no_node_comes_twice_and_none_that_comes_is_graded(staged: nova.LabelledGraph) -> None:
-    world = protocols.stages(staged, seed=0)
+    world = Stages().world(staged, 0)
     come = np.concatenate([world.old.train_ids, *(task.ids for task in world.tasks)])
     assert len(set(come.tolist())) == len(come)
     assert not set(come.tolist()) & set(world.exams[-1].ids.tolist())
@@ -196,16 +204,13 @@ def test_no_node_comes_twice_and_none_that_comes_is_graded(staged: nova.Labelled
 
 
 def test_the_order_of_the_classes_is_drawn(staged: nova.LabelledGraph) -> None:
-    assert len({protocols.stages(staged, seed).classes for seed in range(5)}) > 1
-    assert protocols.stages(staged, 2).classes == protocols.stages(staged, 2).classes
+    assert len({Stages().world(staged, seed).classes for seed in range(5)}) > 1
+    assert Stages().world(staged, 2).classes == Stages().world(staged, 2).classes
 
 
 def test_classes_to_count_are_of_every_number() -> None:
-    drawn = [protocols.classes_to_count(10, seed) for seed in range(300)]
+    drawn = [classes_to_count(10, seed) for seed in range(300)]
     assert {len(new) for _, new in drawn} == set(range(1, 9))
     assert {len(old) for old, _ in drawn} == set(range(2, 10))
     assert all(not set(old) & set(new) for old, new in drawn)
-    assert (
-        max(len(new) for _, new in (protocols.classes_to_count(40, seed) for seed in range(50)))
-        <= 8
-    )
+    assert max(len(new) for _, new in (classes_to_count(40, seed) for seed in range(50))) <= 8

@@ -8,20 +8,19 @@ from typing import Any
 import pytest
 
 import nodenova as nova
-from nodenova.bench import schedules
-from nodenova.bench.plan import Plan
-from nodenova.bench.registry import ALL_METHODS
-from nodenova.bench.run import run_one
-from nodenova.bench.runs import BenchConfig, RunSpec, runs_of
-from nodenova.bench.schedules import (
+from nodenova.bench import plan as plan_module
+from nodenova.bench.plan import (
     RELEASED_EPOCHS,
     RELEASED_FIT,
-    changed,
-    fit_settings,
+    Plan,
+    RunSpec,
     hidden_size,
     schedule_for,
     scheduled,
 )
+from nodenova.bench.registry import ALL_METHODS
+from nodenova.bench.run import run_one
+from nodenova.bench.runs import BenchConfig, runs_of
 from nodenova.errors import SettingError
 from nodenova.fitting import check_fit_settings
 
@@ -61,13 +60,13 @@ def test_the_released_schedule_by_dataset_and_encoder(
         {"attention": "v2", "dropout": 0.6, "input_dropout": 0.6} if encoder == "gat" else {}
     )
     assert (
-        fit_settings(asked)
+        asked.phase1_settings
         == {"hidden": hidden, "epochs": first, "early_stopping": False} | attention
     )
     assert scheduled(asked.method, dataset, encoder, "released") == ALL_METHODS[
         "sword_as_released"
     ](epochs=second)
-    check_fit_settings(encoder, fit_settings(asked))  # and `fit` takes them
+    check_fit_settings(encoder, asked.phase1_settings)  # and `fit` takes them
 
 
 def test_there_is_a_released_schedule_for_these_and_no_others() -> None:
@@ -76,21 +75,21 @@ def test_there_is_a_released_schedule_for_these_and_no_others() -> None:
 
 def test_what_a_plan_names_itself_stands_over_its_schedule() -> None:
     asked = plan(fit_settings=on_schedule(("hidden", 64), ("epochs", 3)))
-    assert fit_settings(asked) == {"hidden": 64, "epochs": 3, "early_stopping": False}
+    assert asked.phase1_settings == {"hidden": 64, "epochs": 3, "early_stopping": False}
     own = nova.Sword(epochs=600, eta=1.0)
-    assert scheduled(own, "cora", "gcn", "released", given=("epochs", "eta")) == own
-    assert scheduled(own, "cora", "gcn", "released", given=("eta",)) == nova.Sword(
+    assert scheduled(own, "cora", "gcn", "released", fixed=("epochs", "eta")) == own
+    assert scheduled(own, "cora", "gcn", "released", fixed=("eta",)) == nova.Sword(
         epochs=530, eta=1.0
     )
-    assert changed(replace(asked, method=own)) == {"epochs": 600, "eta": 1.0}
-    assert changed(replace(asked, method=nova.Sword(epochs=530))) == {}
+    assert replace(asked, method=own).changed == {"epochs": 600, "eta": 1.0}
+    assert replace(asked, method=nova.Sword(epochs=530)).changed == {}
 
 
 def test_without_a_schedule_a_plan_is_what_it_says() -> None:
     asked = replace(plan(fit_settings=(("layers", 4),)), method=nova.Sword(eta=1.0))
-    assert fit_settings(asked) == {"layers": 4}
+    assert asked.phase1_settings == {"layers": 4}
     assert scheduled(asked.method, "cora", "gcn", "paper") == asked.method
-    assert changed(asked) == {"eta": 1.0}
+    assert asked.changed == {"eta": 1.0}
 
 
 def test_the_second_phase_of_other_methods_has_epochs_of_its_own() -> None:
@@ -171,8 +170,8 @@ def test_a_hidden_size_that_was_asked_for_stands_over_the_schedules(
 ) -> None:
     for method in ("sword", "sword_as_released"):
         [cell] = runs_of("heads", choice(dataset, [method], hidden=hidden, schedule="released"))
-        assert fit_settings(cell.plan)["hidden"] == (hidden or usual)
-        assert fit_settings(cell.plan)["early_stopping"] is False
+        assert cell.plan.phase1_settings["hidden"] == (hidden or usual)
+        assert cell.plan.phase1_settings["early_stopping"] is False
 
 
 def test_a_bench_on_the_released_schedule_is_of_other_runs() -> None:
@@ -201,11 +200,11 @@ def test_a_bench_on_the_released_schedule_is_of_other_runs() -> None:
 
 def test_a_run_follows_its_schedule_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
-        schedules.RELEASED_FIT,
+        plan_module.RELEASED_FIT,
         ("cora", "gcn"),
         {"hidden": 16, "epochs": 3, "early_stopping": False},
     )
-    monkeypatch.setitem(schedules.RELEASED_EPOCHS, ("cora", "gcn"), 2)
+    monkeypatch.setitem(plan_module.RELEASED_EPOCHS, ("cora", "gcn"), 2)
     graph = replace(nova.synthetic(nodes=60, classes=4, words=40), name="cora")
     [cell] = runs_of("heads", choice("cora", ["sword_as_released"]))
     outcome = run_one(graph, replace(cell.plan, old=(0, 1), num_new=2), 0)

@@ -1,4 +1,4 @@
-"""The league: which runs a bench has, what a run leaves in its row, and how rows become tables."""
+"""Open-world benches: their runs, their rows and their tables."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench import league_run as league
-from nodenova.bench.league_runs import ENTRANTS, LEAGUE, league_runs
-from nodenova.bench.league_scores import POWN, STAGES, in_session, kept
-from nodenova.bench.league_tables import FACTS, LEAGUE_TABLES, printed, source
 from nodenova.bench.page import write_outputs, write_page
-from nodenova.bench.protocols import PROTOCOLS, world_of
+from nodenova.bench.paper import OPEN_WORLD_FACTS, published_lines, published_source
+from nodenova.bench.plan import RunSpec
 from nodenova.bench.render import to_csv
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import in_setting
-from nodenova.bench.runs import RunSpec
-from nodenova.bench.tables import TABLES
+from nodenova.bench.run import run_one
+from nodenova.bench.runs import ENTRANTS, OPEN_WORLD, open_world_runs
+from nodenova.bench.tables import MEASURES, TABLES, kept_accuracy, session_score
+from nodenova.data.protocols import PROTOCOLS, protocol_of
 from nodenova.errors import SettingError, SplitError, StorageError
 from nodenova.evaluation.graded import counts_of
 
@@ -46,10 +45,10 @@ def bench(graph: nova.LabelledGraph) -> Bench:
         name: str, *entrants: str, keep: Callable[[RunSpec], bool] = lambda spec: True
     ) -> list[Row]:
         rows = []
-        for spec in league_runs(name, [graph], entrants or LEAGUE[name].entrants, [0]):
+        for spec in open_world_runs(name, [graph], entrants or OPEN_WORLD[name].entrants, [0]):
             if keep(spec):
                 if spec.key not in done:
-                    done[spec.key] = replace(league.play(graph, spec.plan, spec.seed), key=spec.key)
+                    done[spec.key] = replace(run_one(graph, spec.plan, spec.seed).row, key=spec.key)
                 rows.append(done[spec.key])
         return rows
 
@@ -60,7 +59,7 @@ def bench(graph: nova.LabelledGraph) -> Bench:
 
 
 def test_pown_is_every_fold_with_every_seed(graph: nova.LabelledGraph) -> None:
-    specs = league_runs("pown", [graph], ["prism", "gcd"], [0, 4])
+    specs = open_world_runs("pown", [graph], ["prism", "gcd"], [0, 4])
     assert len({spec.key for spec in specs}) == len(specs) == 3 * 2 * 2
     assert {(spec.plan.class_split, spec.seed) for spec in specs} == set(
         itertools.product(range(3), [0, 4])
@@ -71,7 +70,7 @@ def test_pown_is_every_fold_with_every_seed(graph: nova.LabelledGraph) -> None:
 
 
 def test_runs_of_a_fold_and_seed_share_phase_1_and_no_others_do(graph: nova.LabelledGraph) -> None:
-    specs = league_runs("pown", [graph], ["prism", "gcd", "all-new"], [0, 1])
+    specs = open_world_runs("pown", [graph], ["prism", "gcd", "all-new"], [0, 1])
     groups: dict[object, set[tuple[int | None, int]]] = {}
     for spec in specs:
         groups.setdefault(spec.phase_1, set()).add((spec.plan.class_split, spec.seed))
@@ -80,7 +79,7 @@ def test_runs_of_a_fold_and_seed_share_phase_1_and_no_others_do(graph: nova.Labe
 
 
 def test_mixed_and_count_have_a_run_for_each_share(graph: nova.LabelledGraph) -> None:
-    mixed = league_runs("mixed", [graph], ["prism"], [0])
+    mixed = open_world_runs("mixed", [graph], ["prism"], [0])
     assert [spec.plan.protocol for spec in mixed] == [
         "mixed-30",
         "mixed-50",
@@ -88,7 +87,7 @@ def test_mixed_and_count_have_a_run_for_each_share(graph: nova.LabelledGraph) ->
         "mixed-95",
     ]
     assert {len(spec.plan.old) for spec in mixed} == {4}
-    count = league_runs("count", [graph], ["count", "prism"], [0])
+    count = open_world_runs("count", [graph], ["count", "prism"], [0])
     given = [spec.plan.protocol for spec in count if spec.plan.method_name == "prism"]
     assert "count-100" not in given  # where nothing is new no number can be given
     assert [spec.plan.handed for spec in count if spec.plan.protocol == "count-0"] == [
@@ -100,30 +99,28 @@ def test_mixed_and_count_have_a_run_for_each_share(graph: nova.LabelledGraph) ->
 def test_who_cannot_take_part_is_told_so(graph: nova.LabelledGraph) -> None:
     for bench_name, entrant, said in [
         ("pown", "nobody", "unknown entrant 'nobody' of pown; known: prism, told, "),
-        ("pown", "silhouette", "silhouette counts classes, and so it cannot take part in pown"),
-        ("count", "gcd", "gcd does not count classes, and so it cannot take part in count"),
+        ("pown", "silhouette", "silhouette counts classes, so it cannot take part in pown"),
+        ("count", "gcd", "gcd does not count classes, so it cannot take part in count"),
         ("stages", "gcd", "gcd keeps labelled nodes in phase 2"),
     ]:
         with pytest.raises(SettingError, match=said):
-            league_runs(bench_name, [graph], [entrant], [0])
+            open_world_runs(bench_name, [graph], [entrant], [0])
     with pytest.raises(SettingError, match="POWN's graphs are"):
-        league_runs("pown", [replace(graph, name="mine")], ["prism"], [0])
+        open_world_runs("pown", [replace(graph, name="mine")], ["prism"], [0])
 
 
 def test_an_unknown_protocol_and_too_few_classes_are_said() -> None:
     small = nova.synthetic(nodes=60, classes=2)
     with pytest.raises(SettingError, match="unknown protocol 'mixed-31'"):
-        world_of(small, "mixed-31", 0, 0)
+        protocol_of("mixed-31").world(small, 0)
     with pytest.raises(SplitError, match="2 classes; counting needs at least 3"):
-        world_of(small, "count-50", 0, 0)
+        protocol_of("count-50").world(small, 0)
 
 
 def test_every_bench_has_entrants_tables_and_protocols() -> None:
-    assert (
-        set(LEAGUE) == set(LEAGUE_TABLES) == {protocol.partition("-")[0] for protocol in PROTOCOLS}
-    )
-    assert all(set(bench.entrants) <= set(ENTRANTS) for bench in LEAGUE.values())
-    assert set(LEAGUE_TABLES) <= set(TABLES)
+    assert set(OPEN_WORLD) == {protocol.partition("-")[0] for protocol in PROTOCOLS}
+    assert all(set(bench.entrants) <= set(ENTRANTS) for bench in OPEN_WORLD.values())
+    assert set(OPEN_WORLD) <= set(TABLES)
 
 
 # What a run leaves
@@ -148,30 +145,30 @@ def test_prism_finds_planted_classes_in_a_mixture(bench: Bench) -> None:
     assert prism.sizes == prism.predicted_sizes == (4, 3)
 
 
-def test_a_row_of_the_league_survives_its_file(bench: Bench) -> None:
+def test_a_row_of_open_world_benches_survives_its_file(bench: Bench) -> None:
     for row in [*bench("pown", "gcd"), *bench("stages", "prism")]:
         document = json.loads(json.dumps(row.to_json()))
         assert Row.from_json(document) == row
         assert document["protocol"] == row.protocol
-    with pytest.raises(StorageError, match="session 1 is not of its classes, 3 × 3"):
+    with pytest.raises(StorageError, match="matrix of session 1 is not 3 × 3"):
         Row.from_json(document | {"sessions": [[[1]], *document["sessions"][1:]]})
 
 
-def test_rows_of_the_league_are_in_no_table_of_the_paper(bench: Bench, tmp_path: Path) -> None:
+def test_open_world_rows_are_in_no_table_of_the_paper(bench: Bench, tmp_path: Path) -> None:
     rows = bench("pown", "gcd")
     assert in_setting(rows) == []
-    for name in set(TABLES) - set(LEAGUE_TABLES):
+    for name in set(TABLES) - set(OPEN_WORLD):
         assert not any(table.lines for table in TABLES[name](rows))
 
 
-def test_a_row_without_protocol_says_nothing_of_the_league(bench: Bench) -> None:
+def test_a_row_without_protocol_says_nothing_of_open_world_benches(bench: Bench) -> None:
     row = replace(bench("pown", "gcd")[0], protocol="", handed="", key="k")
     assert not {"protocol", "handed", "sessions", "measured"} & set(row.to_json())
 
 
 def test_the_same_run_gives_the_same_row(graph: nova.LabelledGraph, bench: Bench) -> None:
-    spec = league_runs("mixed", [graph], ["gcd"], [0])[0]
-    again = league.play(graph, spec.plan, spec.seed)
+    spec = open_world_runs("mixed", [graph], ["gcd"], [0])[0]
+    again = run_one(graph, spec.plan, spec.seed).row
     assert again.confusion == bench("mixed", "gcd")[0].confusion
 
 
@@ -200,7 +197,7 @@ def test_counting_says_what_it_counted_and_what_is_true(bench: Bench) -> None:
     assert none.predicted_sizes[1:] == (int(none.measured["counted"]),)
     assert 0 < rows["silhouette", "count-50"].measured["nmi_all"] <= 100
     _, worth, _ = TABLES["count"](list(rows.values()))
-    half = [line.labels[0] for line in worth.lines if line.group.startswith("50 %")]
+    half = [line.labels[0] for line in worth.lines if line.group.startswith("50%")]
     assert sorted(half) == ["number given", "silhouette"]
 
 
@@ -230,20 +227,20 @@ def test_every_session_is_graded_on_the_classes_met_so_far(bench: Bench) -> None
         sum(counts[i, i] for i in range(3)) + counts[3, first] + counts[4, second]
         for first, second in itertools.permutations((3, 4))
     )
-    assert in_session(1, "all")(row) == pytest.approx(100 * best / counts.sum())
-    assert in_session(1, "old")(row) == pytest.approx(
+    assert session_score(1, "all")(row) == pytest.approx(100 * best / counts.sum())
+    assert session_score(1, "old")(row) == pytest.approx(
         100 * np.trace(counts[:3, :3]) / counts[:3].sum()
     )
-    assert in_session(3, "all")(row) is None
+    assert session_score(3, "all")(row) is None
 
 
 def test_what_is_kept_is_the_last_accuracy_on_labelled_classes_over_the_first(bench: Bench) -> None:
     row = bench("stages", "prism")[0]
     first, last = np.array(row.sessions[0]), np.array(row.sessions[-1])[:3]
     share = (np.trace(last[:, :3]) / last.sum()) / (np.trace(first) / first.sum())
-    assert kept(row) == pytest.approx(100 * share)
-    everything = [in_session(session, "all")(row) for session in (1, 2)]
-    assert STAGES["mean_all"].read(row) == pytest.approx(np.mean(everything))
+    assert kept_accuracy(row) == pytest.approx(100 * share)
+    everything = [session_score(session, "all")(row) for session in (1, 2)]
+    assert MEASURES["stages"]["mean_all"].read(row) == pytest.approx(np.mean(everything))
 
 
 # Grading by POWN's rules
@@ -264,7 +261,7 @@ def test_pown_is_graded_as_its_text_says() -> None:
     unknown = [(t, o) for t, o in nodes if t >= 2]
     alone = max(sum(said[t] == o for t, o in unknown) for said in one_to_one)
     known = [t == o for t, o in nodes if t < 2]
-    scores = {name: measure.read(row) for name, measure in POWN.items()}
+    scores = {name: measure.read(row) for name, measure in MEASURES["pown"].items()}
     assert scores["all"] == pytest.approx(100 * everything / len(nodes))
     assert scores["known"] == pytest.approx(100 * np.mean(known))
     assert scores["unknown"] == pytest.approx(100 * alone / len(unknown))
@@ -284,15 +281,15 @@ def test_published_numbers_have_a_source_and_stand_under_their_own_block(bench: 
     }  # one line has no number for this graph
     place = [(c.group, c.score) for c in table.columns].index(("cora", "unknown"))
     cell = published["POWN"].cells[place]
-    assert cell.mean == FACTS["pown"]["lines"][0][3] == 63.29
-    assert table.notes[cell.notes[0] - 1] == source("pown")
+    assert cell.mean == OPEN_WORLD_FACTS["pown"]["lines"][0][3] == 63.29
+    assert table.notes[cell.notes[0] - 1] == published_source("pown")
 
 
 def test_a_line_is_the_mean_over_folds_and_seeds(bench: Bench) -> None:
     rows = bench("pown", "gcd")
     (table,) = TABLES["pown"](rows)
     line = next(line for line in table.lines if line.group == "measured here")
-    means = [POWN["all"].read(row) for row in rows]
+    means = [MEASURES["pown"]["all"].read(row) for row in rows]
     assert line.cells[0].n == 3
     assert line.cells[0].mean == pytest.approx(np.mean(means))
     assert line.cells[0].std == pytest.approx(np.std(means, ddof=1))
@@ -370,36 +367,36 @@ def test_every_bench_is_written_and_in_the_page(bench: Bench, tmp_path: Path) ->
         *bench("mixed", "gcd"),
         *bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50"),
     ]
-    for name in LEAGUE:
+    for name in OPEN_WORLD:
         paths = write_outputs(name, rows, tmp_path)
         assert [path.suffix for path in paths] == [".md", ".tex", ".csv"]
         assert len(to_csv(TABLES[name](rows)).splitlines()) > 1
         assert "No runs" not in paths[0].read_text()
     page = write_page(rows, tmp_path).read_text()
-    for name in LEAGUE:
+    for name in OPEN_WORLD:
         assert f'<section id="{name}">' in page
     for title in ("POWN&#39;s protocol", "Many stages: Cora", "How many new classes", "GNNSafe"):
         assert title in page
 
 
 def test_published_facts_are_complete() -> None:
-    for name, facts in FACTS.items():
-        assert name in LEAGUE
+    for name, facts in OPEN_WORLD_FACTS.items():
+        assert name in OPEN_WORLD
         assert len(facts["source"]) > 40
         for line in facts["lines"]:
             assert len(line) == 1 + len(facts["scores"]) * len(facts["datasets"])
-    assert printed("mixed") == {}
-    assert source("mixed") == ""
+    assert published_lines("mixed") == {}
+    assert published_source("mixed") == ""
 
 
 def test_inductive_runs_have_keys_rows_and_tables_of_their_own(graph: nova.LabelledGraph) -> None:
     rows, keys = [], []
     for setting in ("transductive", "inductive"):
         for bench, entrants in (("mixed", ["prism", "gcd"]), ("stages", ["prism"])):
-            specs = league_runs(bench, [graph], entrants, [0], setting)[: len(entrants)]
+            specs = open_world_runs(bench, [graph], entrants, [0], setting)[: len(entrants)]
             keys += [spec.key for spec in specs]
             rows += [
-                replace(league.play(graph, spec.plan, spec.seed), key=spec.key) for spec in specs
+                replace(run_one(graph, spec.plan, spec.seed).row, key=spec.key) for spec in specs
             ]
     assert len(set(keys)) == len(keys) == 6
     assert [row.visibility for row in rows] == ["transductive"] * 3 + ["inductive"] * 3
@@ -410,19 +407,19 @@ def test_inductive_runs_have_keys_rows_and_tables_of_their_own(graph: nova.Label
     ]
     assert all((row.score("all") or 0) > 80 for row in rows)
     for bench in ("mixed", "stages"):
-        plain, hidden = LEAGUE_TABLES[bench](rows)
+        plain, hidden = TABLES[bench](rows)
         assert "inductive" in hidden.title
         assert "inductive" not in plain.title
         assert any(sentence.startswith("Inductive: ") for sentence in hidden.caption)
         assert len(plain.lines) == len(hidden.lines)
-    with pytest.raises(SettingError, match="openima shows all phases the whole graph"):
-        league_runs("openima", [graph], ["prism"], [0], "inductive")
+    with pytest.raises(SettingError, match="openima shows every phase the whole graph"):
+        open_world_runs("openima", [graph], ["prism"], [0], "inductive")
 
 
 def test_rivals_know_labelled_nodes_by_their_numbers_in_the_grown_graph(
     graph: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (spec,) = league_runs("mixed", [graph], ["gcd"], [0], "inductive")[:1]
+    (spec,) = open_world_runs("mixed", [graph], ["gcd"], [0], "inductive")[:1]
     given = []
     assign = type(spec.plan.method).assign  # type: ignore[union-attr]
 
@@ -431,9 +428,9 @@ def test_rivals_know_labelled_nodes_by_their_numbers_in_the_grown_graph(
         return assign(self, model, old, task)
 
     monkeypatch.setattr(type(spec.plan.method), "assign", spy)
-    league.play(graph, spec.plan, spec.seed)
+    run_one(graph, spec.plan, spec.seed)
     ((old, task),) = given
     assert old.graph is task.graph
-    world = world_of(graph, spec.plan.protocol, spec.plan.class_split or 0, 0, "inductive")
+    world = spec.plan.world_protocol.world(graph, 0)
     names = world.old.graph.node_ids[world.old.train_ids]
     assert np.array_equal(task.graph.node_ids[old.train_ids], names)

@@ -1,4 +1,4 @@
-"""Benches of the league on the command line."""
+"""Open-world benches on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nodenova import cli
 from nodenova.bench.rowfile import RowFile
 from nodenova.cli.app import app
-from nodenova.cli.bench import runs_of_league
+from nodenova.cli.bench import ENCODERS, BenchOptions, open_world_specs
 from nodenova.errors import SettingError
 from nodenova.io import datasets
 
@@ -49,7 +49,7 @@ def test_a_bench_is_run_written_and_gone_on_with(tmp_path: Path) -> None:
     assert all(row.is_done for row in rows)
     table = (tmp_path / "mixed.md").read_text()
     assert "GCD's semi-supervised k-means †" in table
-    assert "95 % of the unlabelled are old" in table
+    assert "95% of the unlabelled are old" in table
     assert (tmp_path / "bench.html").is_file()
     code, _ = call(tmp_path, "mixed", "--methods", "gcd")
     assert code == 0
@@ -73,16 +73,16 @@ def test_a_method_of_ones_own_takes_part_and_may_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["pown", "--num-old", "2"], "--num-old: pown is a protocol, which says that itself"),
-        (["mixed", "--set", "eta=1"], "--set: mixed is a protocol"),
-        (["pown", "--setting", "inductive"], "--setting: pown is a protocol"),
+        (["pown", "--num-old", "2"], "--num-old cannot be changed for pown: its protocol fixes it"),
+        (["mixed", "--set", "eta=1"], "--set cannot be changed for mixed"),
+        (["pown", "--setting", "inductive"], "--setting cannot be changed for pown"),
         (
             ["mixed", "--setting", "blind"],
             "unknown setting 'blind'; known: inductive, transductive",
         ),
-        (["openima", "--hidden", "64"], "--hidden: openima is a protocol"),
-        (["mixed", "--encoders", "gat"], "--encoders: mixed is a protocol"),
-        (["count", "--fit-set", "lr=1"], "--fit-set: count is a protocol"),
+        (["openima", "--hidden", "64"], "--hidden cannot be changed for openima"),
+        (["mixed", "--encoders", "gat"], "--encoders cannot be changed for mixed"),
+        (["count", "--fit-set", "lr=1"], "--fit-set cannot be changed for count"),
         (["mixed", "--methods", "nobody", "--datasets", DATA], "unknown entrant 'nobody' of mixed"),
         (["pown", "--datasets", DATA], "POWN's graphs are cora, citeseer, photo, computers"),
         (
@@ -109,12 +109,18 @@ def test_what_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def options(table: str, methods: str | None = None) -> BenchOptions:
+    return BenchOptions(
+        table, None, ENCODERS, methods, [], None, None, "paper", "paper", "transductive", [], None
+    )
+
+
 def test_a_bench_runs_on_its_graphs_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nodenova.bench.worker import Source
+    from nodenova.bench.sweep import Source
 
     monkeypatch.delenv(datasets.DATA_ROOT, raising=False)
-    specs = runs_of_league("openima", None, ["gcd"], None, Source(), "transductive", {})
+    specs = open_world_specs(options("openima", "gcd"), Source())
     assert {spec.plan.dataset for spec in specs} == {"citeseer"}
     assert [spec.plan.class_split for spec in specs] == list(range(10))
-    with pytest.raises(SettingError, match=r"none of the graphs of gnnsafe \(cora\) is here"):
-        runs_of_league("gnnsafe", None, None, None, Source(), "transductive", {})
+    with pytest.raises(SettingError, match=r"none of the graphs of gnnsafe \(cora\) is on"):
+        open_world_specs(options("gnnsafe"), Source())

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import nodenova as nova
-from nodenova.bench import schedules
-from nodenova.bench.plan import Plan
+from nodenova.bench import plan as plan_module
+from nodenova.bench.plan import Plan, RunSpec, scheduled
 from nodenova.bench.registry import ALL_METHODS, NCD, get_method, name_of
-from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, RunSpec, runs_of
-from nodenova.bench.schedules import changed, scheduled
+from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, runs_of
 from nodenova.errors import SettingError
 from nodenova.methods.registry import preferred_encoder
 
@@ -30,7 +29,7 @@ def choice() -> BenchConfig:
 def test_comparison_has_every_method_on_every_encoder_once_a_seed(choice: BenchConfig) -> None:
     cells = runs_of("comparison", choice)
     count = Counter(
-        (cell.plan.method_name, cell.plan.encoder) for cell in cells if not changed(cell.plan)
+        (cell.plan.method_name, cell.plan.encoder) for cell in cells if not cell.plan.changed
     )
     computed = {name for name, kind in ALL_METHODS.items() if preferred_encoder(kind) == "prism"}
     trained = {
@@ -41,9 +40,9 @@ def test_comparison_has_every_method_on_every_encoder_once_a_seed(choice: BenchC
     assert computed >= {"prism", "distilled_gnn"}
     assert count == dict.fromkeys(trained | {(name, "prism") for name in computed}, 2)
     others = {
-        (cell.plan.method_name, changed(cell.plan)["new_rows"])
+        (cell.plan.method_name, cell.plan.changed["new_rows"])
         for cell in cells
-        if changed(cell.plan)
+        if cell.plan.changed
     }
     other = {"concatenated": "untrained", "untrained": "concatenated"}
     two_heads = [m for m in choice.methods if hasattr(m, "new_rows") and name_of(m) not in NCD]
@@ -68,10 +67,10 @@ def test_a_method_that_a_table_does_not_show_is_refused_there(choice: BenchConfi
 def test_the_ablation_is_the_papers_eight_rows_by_zero_weights(choice: BenchConfig) -> None:
     cells = runs_of("ablation", replace(choice, encoders=["gcn"], seeds=[0]))
     assert len(cells) == len(ABLATION) == 8
-    assert {tuple(sorted(changed(cell.plan))) for cell in cells} == {
+    assert {tuple(sorted(cell.plan.changed)) for cell in cells} == {
         tuple(sorted(zero)) for zero in ABLATION
     }
-    assert all(value == 0.0 for cell in cells for value in changed(cell.plan).values())
+    assert all(value == 0.0 for cell in cells for value in cell.plan.changed.values())
 
 
 def test_sensitivity_moves_one_setting_at_a_time_and_shares_the_default(
@@ -142,7 +141,7 @@ def test_a_key_knows_phase_1_as_it_is_resolved(monkeypatch: pytest.MonkeyPatch) 
     )
     assert RunSpec(replace(plan, fit_settings=(("head", "cosine"),)), 0, "x").key != plain
     computed = RunSpec(replace(plan, method=nova.Prism(), encoder="prism"), 0, "x").key
-    monkeypatch.setitem(schedules.TRAINING, "head", "cosine")  # a later version may begin otherwise
+    monkeypatch.setitem(plan_module.TRAINING, "head", "cosine")  # a later default
     assert RunSpec(plan, 0, "x").key != plain
     assert (
         RunSpec(replace(plan, method=nova.Prism(), encoder="prism"), 0, "x").key == computed
