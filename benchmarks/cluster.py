@@ -1,10 +1,9 @@
-"""Ray against plain processes on this machine: a sweep of short runs, and one large discovery.
+"""Compare Ray with plain processes on this machine: a sweep of short runs, and one large discovery.
 
-python benchmarks/cluster.py [--runs 200] [--nodes 100000] [--edges 1000000]
+    python benchmarks/cluster.py [--runs 200] [--nodes 100000] [--edges 1000000]
 
-Two processes in both. Ratios are of one run; what starting Ray takes is in them and beside them.
-By the clock on an idle machine; on a busy one, sessions share it, and Ray's processes are sessions
-of their own: there the processor time of all processes says more.
+Both use two processes. Ratios are within one run and include the start of Ray. Wall-clock times
+need an idle machine; on a busy one compare the processor time of all processes.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ Made = TypeVar("Made")
 
 
 def processor() -> float:
-    """Seconds of processor time of this process and of all that it has started, also gone ones."""
+    """Processor seconds of this process and all its children, also finished ones."""
     me = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in (me, *me.children(recursive=True)))
 
 
 @dataclass(frozen=True)
 class Took:
-    """How long something took, by the clock and in processor time."""
+    """Wall-clock and processor seconds of a piece of work."""
 
     clock: float
     processor: float

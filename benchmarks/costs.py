@@ -1,4 +1,4 @@
-"""What a fit costs beside its own sparse products, a second thread, starting, and reading files."""
+"""Costs of a fit, a second thread, starting a command, and reading files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASES = [
 
 
 def fit(nodes: int, degree: int, threads: int = 1) -> dict[str, float]:
-    """Phase 1, and how much of it are sparse products."""
+    """Phase 1, and the share of sparse products in it."""
     labelled = nova.synthetic(nodes=nodes, classes=8, words=500, degree=degree)
     old, _, _ = nova.split(labelled, range(5))
     multiply, spent = BagMatrix.__matmul__, [0.0]
@@ -56,7 +56,7 @@ def fit(nodes: int, degree: int, threads: int = 1) -> dict[str, float]:
 def start(
     arguments: Sequence[str] | Callable[[], Sequence[str]], repeats: int = 5
 ) -> dict[str, float]:
-    """A command from nothing to its end, the fastest of some: what it costs when files are warm."""
+    """A command from start to end, the fastest of several with warm files."""
     taken = []
     for _ in range(repeats + 1):
         command = [sys.executable, *(arguments() if callable(arguments) else arguments)]
@@ -84,13 +84,13 @@ def command(options: Sequence[str] = ()) -> dict[str, float]:
             feature_names=np.array(graph.feature_names), node_ids=graph.node_ids,
             class_names=np.array(nouns.class_names[:known]),
         )  # fmt: skip
-        asked = ["-m", "nodenova", "discover", "--graph", str(file), "-q", *options]
+        arguments = ["-m", "nodenova", "discover", "--graph", str(file), "-q", *options]
         out = iter(range(100))
-        return start(lambda: [*asked, "--out", f"{place}/run-{next(out)}"], repeats=3)
+        return start(lambda: [*arguments, "--out", f"{place}/run-{next(out)}"], repeats=3)
 
 
 def reading(nodes: int, edges: int, words: int) -> dict[str, float]:
-    """`load_graph` of tables with a text column; the files are made first."""
+    """`load_graph` of tables with a text column; the files are written first."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         files.write(folder, nodes, edges, words)

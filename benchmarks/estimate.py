@@ -1,10 +1,10 @@
-"""What `nodenova discover` takes of a processor and of memory, by the size of a graph.
+"""Processor time and memory of `nodenova discover` by the size of a graph.
 
-Each row is measured in a process of its own; the constants of `nodenova.cli.graph_options` are the
-non-negative least squares of its rows, relative to what they are.
+Each row is measured in its own process; the constants in `nodenova.cli.graph_options` are the
+non-negative least squares of the rows, by relative error.
 
-    python benchmarks/estimate.py                 # all sizes, some ten minutes of one core
-    python benchmarks/estimate.py 8000 6 10       # one row: nodes, degree, words of a node
+    python benchmarks/estimate.py                 # all sizes, about ten minutes of one core
+    python benchmarks/estimate.py 8000 6 10       # one row: nodes, degree, words per node
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIZES = (
 
 
 def measure(nodes: int, degree: int, words: int) -> dict[str, float]:
-    """Processor seconds and peak memory of one discovery in a mixture, with its page."""
+    """Processor seconds and peak memory of one mixed discovery with its page."""
     import nodenova as nova
 
     data = nova.synthetic(nodes=nodes, classes=10, words=2_000, words_per_node=words, degree=degree)

@@ -1,12 +1,12 @@
-"""How long a user's own files take, and how much memory.
+"""Time and memory for a user's own files.
 
 By default 50,000 nodes with a text column and 500,000 edges, as CSV:
 
     python benchmarks/files.py [--nodes 50000] [--edges 500000] [--words 100] [--whole]
 
-The files are made first; what is measured, each in a process of its own, is `load_graph` alone and,
-with --whole, all of `nodenova discover`: from the files to the model, the tables and the page.
-Eight classes are labelled, four are to be found.
+The files are written first. Measured, each in its own process, are `load_graph` alone and, with
+--whole, all of `nodenova discover`: from the files to the model, the tables and the page. Eight
+classes are labelled, four are new.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def peak_mib() -> float:
 
 
 def whole(folder: Path) -> dict[str, object]:
-    """The command as a user gives it, watched from outside."""
+    """The command as a user runs it, measured from outside."""
     run = folder / "run"
     files = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
     options = ["--label-column", "label", "--text-column", "abstract", "--num-new", "4"]

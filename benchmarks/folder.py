@@ -1,9 +1,9 @@
-"""A graph folder against the same graph in memory: time of products, peak memory of discovery.
+"""Compare a graph folder with the same graph in memory: products, and peak memory of a discovery.
 
-python benchmarks/folder.py [--nodes 200000] [--edges 1000000] [--skip-discover]
+    python benchmarks/folder.py [--nodes 200000] [--edges 1000000] [--skip-discover]
 
-Ratios are of one run. Memory is what the kernel cannot drop and read again (RssAnon), sampled from
-outside every 20 ms (Linux); mapped files come on top while there is room for them.
+Ratios are within one run. Memory is what the kernel cannot drop and read again (RssAnon), sampled
+from outside every 20 ms (Linux); mapped files add to it while there is room.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLASSES = 6
 
 
 def make(nodes: int, edges: int) -> nova.LabelledGraph:
-    """Six classes, the last two of them unlabelled; neighbors and words are mostly of the class."""
+    """Six classes, the last two unlabelled; neighbors and words mostly from the own class."""
     rng = np.random.default_rng(0)
     label = np.arange(nodes) % CLASSES
     ends = rng.integers(nodes, size=(2, edges))

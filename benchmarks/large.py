@@ -38,7 +38,7 @@ LARGEST = [Case("large", "ten million nodes from a folder, two threads", "phases
 
 
 def phases(nodes: int, edges: int, threads: int = 1, mapped: bool = False) -> dict[str, float]:
-    """Fit, discover and predict of all; the graph is made by another process."""
+    """Fit, discover and predict; another process writes the graph."""
     from scaling import imports
 
     import nodenova as nova
@@ -81,7 +81,7 @@ def phases(nodes: int, edges: int, threads: int = 1, mapped: bool = False) -> di
 
 
 def agreement(y: np.ndarray, said: np.ndarray) -> float:
-    """How many nodes are in the class that most of their true class are in."""
+    """Number of nodes in the class that most nodes of their true class are in."""
     counts = np.zeros((CLASSES, int(said.max()) + 1), dtype=np.int64)
     np.add.at(counts, (y, said), 1)
     return float(counts.max(axis=1).sum() / counts.sum())
@@ -89,7 +89,7 @@ def agreement(y: np.ndarray, said: np.ndarray) -> float:
 
 @contextmanager
 def anonymous_peak() -> Iterator[list[float]]:
-    """What the kernel cannot drop and read again, in MiB, looked at all the time."""
+    """Peak MiB that the kernel cannot drop and read again, sampled all the time."""
     seen, done = [status("RssAnon")], threading.Event()
 
     def look() -> None:
@@ -106,7 +106,7 @@ def anonymous_peak() -> Iterator[list[float]]:
 
 
 def make(folder: Path, nodes: int, edges: int) -> None:
-    """What `nodenova.synthetic` draws, as a folder, without holding all of it."""
+    """Write what `nodenova.synthetic` draws as a folder, without holding all of it."""
     from nodenova.io.mmap_graph import ArrayFile, new_folder, write_index
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""An epoch of the paper's encoders and its pairwise loss, against the plain way.
+"""An epoch of the paper's encoders and of its pairwise loss, compared with plain implementations.
 
 An epoch is a forward pass, a backward pass and a step of Adam.
 """
@@ -58,7 +58,7 @@ def epoch(
     plain: bool = False,
     threads: int = 1,
 ) -> dict[str, float]:
-    """One of ours, or of the same parameters through PyTorch Geometric's own layers."""
+    """One epoch of ours, or of PyTorch Geometric's layers with the same parameters."""
     if graph:
         seen = nova.load_dataset(graph).graph
     else:

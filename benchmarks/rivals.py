@@ -1,9 +1,9 @@
-"""Prism beside what one would do instead, on the graphs that ship: time, memory, accuracy.
+"""Prism and common alternatives on the included graphs: time, memory, accuracy.
 
-Each is given what Prism is given: labelled nodes of old classes, unlabelled ones of new classes and
-how many of these there are. Those that only embed nodes are completed in the usual way: k-means of
-the unlabelled nodes, then a logistic regression on labels and clusters. The last is given more: all
-labels, also those of new classes. All and H by `block` matching, public split, old classes first.
+All get what Prism gets: labelled nodes of old classes, unlabelled nodes of new classes and the
+number of these classes. Methods that only embed nodes are completed in the usual way: k-means on
+the unlabelled nodes, then a logistic regression on labels and clusters. The last one also gets the
+labels of new classes. All and H by `block` matching, public split, old classes first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CASES = [
 
 
 class Task:
-    """A graph that ships, divided; `classify` completes an embedding."""
+    """An included graph, divided; `classify` completes an embedding."""
 
     def __init__(self, graph: str) -> None:
         self.labelled = nova.load_dataset(graph)
@@ -62,12 +62,12 @@ class Task:
 def measured(
     task: Task, seeds: int, way: Callable[[int], dict[str, float]], threads: int = 1
 ) -> dict[str, float]:
-    """The time of one seed, the mean scores of all."""
+    """Time of one seed, mean scores of all."""
     scores: list[dict[str, float]] = []
 
     def one() -> None:
         for graph in (task.old.graph, task.new.graph, task.exam.graph):
-            graph.cache.clear()  # nobody finds operators that an earlier seed has built
+            graph.cache.clear()  # operators of an earlier seed are not reused
         scores.append(way(len(scores)))
 
     with fixed_threads(threads):
@@ -131,7 +131,9 @@ def dense_svd(graph: str, seeds: int) -> dict[str, float]:
 
 
 def infomax(graph: str, seeds: int, epochs: int = 100) -> dict[str, float]:
-    """PyTorch Geometric's, with its example's encoder: a GCN layer and PReLU."""
+    """PyTorch Geometric's deep graph infomax, with the encoder of its example: a GCN layer and
+    PReLU.
+    """
     from torch_geometric.nn import DeepGraphInfomax, GCNConv
 
     task = Task(graph)

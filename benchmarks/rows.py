@@ -1,8 +1,8 @@
-"""Cases, each measured in a process of its own, and the rows they leave.
+"""Cases, each measured in its own process, and the rows they write.
 
-A case is a function of a module here and what it is given. Its process says what it measured as a
-dictionary of numbers; each becomes a line of benchmarks/rows/NAME.jsonl, with the machine's load,
-the threads, the versions and the commit. A case that this commit has rows of is not run again.
+A case is a function of a module here and its arguments. Its process prints a dictionary of numbers;
+each becomes a line of benchmarks/rows/NAME.jsonl, with the machine's load, the threads, the
+versions and the commit. A case with rows of this commit is not run again.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Case:
     """One thing to measure.
 
     Attributes:
-        benchmark: The module it is in.
-        name: What a reader calls it, once in a benchmark.
-        work: The module's function that measures it.
-        given: What the function is called with: sizes and settings.
-        against: The name of the case that ratios are to.
+        benchmark: Name of its module.
+        name: Name for readers, unique within a benchmark.
+        work: Function of the module that measures it.
+        given: Arguments of the function: sizes and settings.
+        against: Name of the case that ratios are to.
         threads: OMP_NUM_THREADS of its process.
     """
 
@@ -50,29 +50,24 @@ class Case:
 
 
 def unit(quantity: str) -> str:
-    """Of a quantity's name, by its last word.
-
-    Examples:
-        >>> unit("fit_seconds"), unit("edges")
-        ('s of processor', '')
-    """
+    """Unit of a quantity, by the last word of its name."""
     return UNITS.get(quantity.rsplit("_", 1)[-1], "")
 
 
 def status(key: str) -> float:
-    """MiB by the kernel's account of this process, such as VmHWM: its peak (Linux)."""
+    """MiB of a line of /proc/self/status, such as VmHWM: the peak (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
 
 
 def forget_peak() -> float:
-    """Let the peak of memory start anew here, and say how much there is now, in MiB."""
+    """Reset the peak of memory; return the current MiB."""
     Path("/proc/self/clear_refs").write_text("5")
     return status("VmRSS")
 
 
 def timed(work: Callable[[], object], repeats: int = 1, name: str = "") -> dict[str, float]:
-    """Median seconds of processor time and by the clock, and the peak of memory meanwhile."""
+    """Median processor and wall-clock seconds, and the peak of memory."""
     name = name and f"{name}_"
     before = forget_peak()
     taken = []
@@ -90,7 +85,7 @@ def timed(work: Callable[[], object], repeats: int = 1, name: str = "") -> dict[
 
 
 def commit() -> str:
-    """Of the checkout; "+" behind it where the source has changed since."""
+    """Commit of the checkout, followed by "+" where the source has changed."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
@@ -100,11 +95,7 @@ def commit() -> str:
 
 
 def run(case: Case, commit: str, run_id: str, again: bool = False) -> list[dict[str, Any]]:
-    """Measure a case in a process of its own and append its rows; those of a commit are kept.
-
-    Raises:
-        SystemExit: The process failed: with what it said.
-    """
+    """Measure a case in its own process and append its rows; a SystemExit if it fails."""
     path = FOLDER / f"{case.benchmark}.jsonl"
     kept = [row for row in read(path) if row["case"] == case.name and row["commit"] == commit]
     same = [row for row in kept if row["given"] == case.given and row["threads"] == case.threads]
@@ -144,7 +135,7 @@ def run(case: Case, commit: str, run_id: str, again: bool = False) -> list[dict[
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file; none where there is no file."""
+    """Rows of a file; none if there is no file."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines()]

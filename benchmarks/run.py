@@ -1,4 +1,4 @@
-"""All benchmarks, or some: each case in a process of its own, ratios within one run.
+"""Run all benchmarks, or some: each case in its own process, ratios within one run.
 
     make bench                                          # a quarter of an hour on two cores
     make bench ONLY=rivals                              # rivals, layers, scaling or costs
@@ -6,7 +6,7 @@
     python benchmarks/run.py scaling --further-nodes 160000,1000000
     python tools/performance.py                         # rows into results/ and docs/performance.md
 
-What this commit has rows of is not measured again, unless the source has changes or with --again.
+Cases with rows of this commit are skipped, unless the source has changes or with --again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ PARTS = {
     "rivals": rivals.CASES,
     "scaling": scaling.CASES,
 }
-ASKED = {"large": large.CASES, "largest": large.LARGEST}  # only where they are asked for
+OPTIONAL = {"large": large.CASES, "largest": large.LARGEST}  # run only when named
 
 
-def shown(case: Case, values: dict[str, float], base: dict[str, float]) -> str:
+def format_case(case: Case, values: dict[str, float], base: dict[str, float]) -> str:
     """A line for the terminal; ratios are to the case that it is compared with."""
-    told = []
+    parts = []
     for quantity, value in values.items():
         if quantity.endswith(("before_mib", "fit_clock", "discover_clock", "predict_clock")):
             continue
         ratio = f" ({value / base[quantity]:.2f}×)" if base.get(quantity) else ""
-        told.append(f"{quantity.replace('_', ' ')} {value:,.4g}{ratio}")
-    return f"{case.name}: {', '.join(told)}"
+        parts.append(f"{quantity.replace('_', ' ')} {value:,.4g}{ratio}")
+    return f"{case.name}: {', '.join(parts)}"
 
 
 def main() -> None:
@@ -49,17 +49,17 @@ def main() -> None:
     parser.add_argument(
         "only",
         nargs="*",
-        help=f"of {', '.join(PARTS | ASKED)}; unless given, all but {' and '.join(ASKED)}",
+        help=f"of {', '.join(PARTS | OPTIONAL)}; unless given, all but {' and '.join(OPTIONAL)}",
     )
-    parser.add_argument("--again", action="store_true", help="also what there are rows of")
+    parser.add_argument("--again", action="store_true", help="also cases that have rows")
     parser.add_argument("--case", default="", help="only cases with this in their name")
     parser.add_argument("--further-nodes", default="", help="sizes behind the curve of nodes")
     options = parser.parse_args()
-    wrong = [part for part in options.only if part not in PARTS | ASKED]
+    wrong = [part for part in options.only if part not in PARTS | OPTIONAL]
     if wrong:
-        parser.error(f"there is no {wrong[0]}, only {', '.join(PARTS | ASKED)}")
+        parser.error(f"there is no {wrong[0]}, only {', '.join(PARTS | OPTIONAL)}")
     further = [int(size) for size in options.further_nodes.split(",") if size]
-    parts = PARTS | ASKED | {"scaling": scaling.cases(further)}
+    parts = PARTS | OPTIONAL | {"scaling": scaling.cases(further)}
     here, run_id = commit(), time.strftime("%Y-%m-%dT%H:%M:%S")
     print(f"commit {here}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for part in options.only or PARTS:
@@ -70,7 +70,7 @@ def main() -> None:
                 rows = run(case, here, run_id, options.again)
                 values[case.name] = {row["quantity"]: row["value"] for row in rows}
                 base = values.get(case.against, {})
-                print(f"  {shown(case, values[case.name], base)}", flush=True)
+                print(f"  {format_case(case, values[case.name], base)}", flush=True)
 
 
 if __name__ == "__main__":

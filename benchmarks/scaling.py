@@ -24,7 +24,7 @@ GROWING: dict[str, Sequence[int]] = {
 
 
 def cases(further_nodes: Sequence[int] = ()) -> list[Case]:
-    """The curves; `further_nodes` are put behind that of nodes."""
+    """The curves; `further_nodes` extend that of nodes."""
     sizes = {**GROWING, "nodes": (*GROWING["nodes"], *further_nodes)}
     return [
         Case("scaling", f"{what}: {size:,}", "phases", {"what": what, "size": size})
@@ -34,7 +34,7 @@ def cases(further_nodes: Sequence[int] = ()) -> list[Case]:
 
 
 def phases(what: str, size: int) -> dict[str, float]:
-    """All three on one thread; of edges, the size counts both directions."""
+    """All three phases on one thread; the size in edges counts both directions."""
     given = dict(BASE)
     if what == "edges":
         given["degree"] = size // BASE["nodes"]
@@ -64,7 +64,7 @@ def phases(what: str, size: int) -> dict[str, float]:
 
 
 def imports() -> None:
-    """All that the phases import when they first need it."""
+    """Import all that the phases need on first use."""
     small = nova.synthetic(nodes=200, classes=4)
     old, new, _ = nova.split(small, range(2))
     nova.discover(nova.fit(old), new).predict(small.graph)

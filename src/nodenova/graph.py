@@ -195,8 +195,8 @@ class Graph:
             None for an unweighted graph. How they count: `nodenova.nn.sparse`.
         vectors: (N, k) float32 vectors of the texts of the nodes, by a language model, beside their
             words in x; None without them.
-        recipe: How the columns of a table became x, as JSON values, for models to keep; None where
-            x did not come from a table, or was changed since.
+        recipe: Encoding of the columns of a table as x, as JSON values, for models to keep; None
+            where x did not come from a table, or was changed since.
 
     Examples:
         >>> import nodenova as nova

@@ -20,7 +20,7 @@ class EncoderKind:
     Attributes:
         build: Builds an empty one from the fields of its spec.
         closed_form: Class whose `fit` computes it; None if it is trained.
-        uses: What it uses of a graph beside features and edges.
+        uses: Parts of a graph that it uses beside features and edges.
     """
 
     build: Callable[[Mapping[str, Any]], Encoder]

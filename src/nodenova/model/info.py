@@ -111,7 +111,7 @@ MAX_CANDIDATES = 60  # strongest features that a name is chosen from
 
 
 class Feature(NamedTuple):
-    """A feature that tells a class from the others.
+    """A feature that distinguishes a class from the others.
 
     Attributes:
         name: Name of the feature.

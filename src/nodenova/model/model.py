@@ -50,9 +50,9 @@ class FitSignature:
         nodes: Number of nodes.
         edges: Number of edges, each counted in both directions.
         feature_names: Feature names in the encoder's order; None where they had no names.
-        recipe: How the columns of a table became these features, as JSON values; None where they
-            did not come from a table. `load_graph(..., recipe=model.recipe)` reads later tables
-            the same way.
+        recipe: Encoding of the columns of a table as these features, as JSON values; None where
+            they did not come from a table. `load_graph(..., recipe=model.recipe)` reads later
+            tables the same way.
 
     Examples:
         >>> import numpy as np
@@ -89,7 +89,7 @@ class Refresh:
     """How the representation was refitted on a grown graph before a phase.
 
     Attributes:
-        why: What had changed, as a clause.
+        why: Reason, as a clause.
         carried: Id of each class, and the number of nodes of the grown graph that stand for it:
             nodes that the model was sure of before, and labelled ones.
         told: Number of these nodes that the user labelled.
@@ -136,7 +136,7 @@ class Stage:
         history: Each loss in each epoch.
         count: The estimated number of new classes, where none was given.
         mixed: Whether the given nodes could belong to known classes too.
-        refresh: How the representation was refitted before it; None where it was not.
+        refresh: Record of a refit of the representation before it; None where there was none.
         found_in: For each class that was found, by id: in how many groupings of resampled nodes it
             was found again, and the number of groupings; empty for methods that group once.
     """
@@ -272,7 +272,7 @@ class Model:
 
     @property
     def cells(self) -> Partition | None:
-        """A copy of where labelled nodes were, which tells known from new nodes; may be None."""
+        """A copy of where labelled nodes were, which separates known from new nodes, or None."""
         return None if self._cells is None else self._cells.map(Tensor.clone)
 
     @property
@@ -323,8 +323,8 @@ class Model:
             memory: Statistics of all these classes.
             novel_head: The head h^u, if the method has one.
             history: Each loss in each epoch.
-            cells: Where nodes of these classes were; unchanged by default. A trained encoder has
-                none.
+            cells: Partition with the nodes of these classes; unchanged by default. A trained
+                encoder has none.
             times_found: For each new class the number of groupings that it was found in, and the
                 number of groupings.
         """

@@ -128,7 +128,7 @@ def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
         parts = (pattern.indices, target, pattern.indptr, opposite.data)
         return EdgeSegments(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
 
-    return graph.cached(("neighbourhoods", device), build)
+    return graph.cached(("edge segments", device), build)
 
 
 def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ TEMPERATURE = 0.1  # of a joint head on z/|z|, as in the released code of SWORD
 class LinearHead(nn.Module):
     """h(z) = W z + b: what phase 1 trains.
 
-    The length of z matters: it says how sure a node is of its class.
+    The length of z matters: it is the confidence in a class.
     """
 
     temperature: ClassVar[float] = 1.0

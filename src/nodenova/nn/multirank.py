@@ -15,7 +15,7 @@ from torch import Tensor
 class MultiRank:
     """z -> u: each view of z, cut to each of some ranks and scaled to unit length, concatenated.
 
-    A few directions tell apart small classes, many classes need many directions; cut at two ranks a
+    A few directions separate few classes, many classes need many directions; cut at two ranks a
     view serves both. No length is left that could decide.
 
     Attributes:
