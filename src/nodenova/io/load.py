@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -238,13 +239,7 @@ def _read_tables(
     if recipe is None:
         table.check_features(options.columns)
         recipe, bag = TableEncoder.fit(
-            content,
-            ends,
-            table.ids,
-            options=options,
-            not_features=table.not_features,
-            notes=notes,
-            progress=progress,
+            content, ends, table.ids, options, table.not_features, notes, progress
         )
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
@@ -253,9 +248,10 @@ def _read_tables(
         notes += unmatched
     vectors = None
     if text_vectors is not None:
-        texts = recipe.text_columns
-        of_nodes = (lambda: join_texts(content, texts)) if texts else None
-        vectors, origin = read_vectors(text_vectors, of_nodes, table.ids, source, notes, progress)
+        texts = None
+        if recipe.text_columns:
+            texts = partial(join_texts, content, recipe.text_columns)
+        vectors, origin = read_vectors(text_vectors, texts, table.ids, source, notes, progress)
         if recipe.vectors is not None:
             recipe.vectors.check(origin)
         recipe = replace(recipe, vectors=recipe.vectors or origin)
@@ -271,10 +267,8 @@ def _read_tables(
     )
     graph = replace(graph, recipe=recipe.as_json())
     labelled = LabelledGraph(graph, table.y, table.class_names, name=title or source)
-    new = new_node_mask(options.new_nodes, graph.node_ids, source)
-    if new is not None and table.new is not None:
-        raise SettingError("give either new_nodes or new_column, not both")
-    return mark_new_nodes(labelled, table.new if new is None else new, notes, recipe)
+    new = table.merge_new(new_node_mask(options.new_nodes, graph.node_ids, source))
+    return mark_new_nodes(labelled, new, notes, recipe)
 
 
 def new_node_mask(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:

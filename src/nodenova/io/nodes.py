@@ -15,7 +15,7 @@ import numpy as np
 
 from nodenova.data.labels import UNKNOWN
 from nodenova.display import plural
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, SettingError
 from nodenova.io.column_guessing import (
     ID_NAMES,
     LABEL_NAMES,
@@ -155,6 +155,12 @@ class Nodes:
     def not_features(self) -> list[str]:
         """Columns that cannot become features."""
         return [*(name for name in self.role_columns if name), *self.label_like]
+
+    def merge_new(self, named: np.ndarray | None) -> np.ndarray | None:
+        """The (N,) mask of new nodes: `named` by their ids, or marked in a column, not both."""
+        if named is not None and self.new is not None:
+            raise SettingError("give either new_nodes or new_column, not both")
+        return self.new if named is None else named
 
     def check_features(self, columns: Sequence[str]) -> None:
         """Raise if one of these columns is missing or tells the class."""

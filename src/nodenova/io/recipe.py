@@ -161,9 +161,8 @@ class TableEncoder:
         table: Table,
         edges: np.ndarray,
         ids: Sequence[str],
-        *,
         options: TableOptions,
-        not_features: Sequence[str] = (),
+        not_features: Sequence[str],
         notes: list[str],
         progress: Progress = no_progress,
     ) -> tuple[TableEncoder, sp.csr_array | None]:

@@ -184,12 +184,8 @@ def _write_tables(
             for column in recipe.columns
             if streamed.kind(column.name) is VectorColumn
         ]
-    new = table.new
-    if options.new_nodes is not None:
-        if new is not None:
-            raise SettingError("give either new_nodes or new_column, not both")
-        node_ids = np.load(folder / "node_ids.npy", mmap_mode="r")
-        new = new_node_mask(options.new_nodes, node_ids, source)
+    node_ids = np.load(folder / "node_ids.npy", mmap_mode="r")
+    new = table.merge_new(new_node_mask(options.new_nodes, node_ids, source))
     _save_arrays(folder, {"y": table.y, "new": new})
     names = recipe.feature_names
     write_index(
