@@ -13,18 +13,15 @@ from torch import Tensor
 from nodenova.errors import SettingError
 from nodenova.graph import NewTask
 from nodenova.losses import (
-    l_contrast,
+    l_neighborhood,
     l_perturb,
     l_pseudo,
-    mixed_negatives,
-    nearest,
     perturb,
     same_direction,
     similarity_softmax,
 )
 from nodenova.methods._two_heads import joined_model, new_head
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.class_memory import ReplayStatistics
 from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import minimize, rampup
@@ -140,8 +137,15 @@ class NCL:
                 omega = self.omega * rampup(epoch, self.rampup_epochs)
                 parts["consistency"] = omega * l_perturb(logits, logits_prime)
             if self.contrast:
-                unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1).detach()
-                l_ncl = self._contrast(unit, unit_prime, task.number, old)
+                n, drawn = len(z_u), z_u[:0]
+                e = round(self.hard * n)
+                if e:
+                    count = math.ceil(e / len(old.mean))  # draws per old class
+                    noise = torch.randn(count, *old.mean.shape, device=model.device)
+                    drawn = F.normalize(old.draw(noise)[0][:e], dim=1)
+                unit, unit_prime = F.normalize(z_u, dim=1), F.normalize(z_prime, dim=1)
+                near = self.neighbors or max(1, n // (2 * task.number))
+                l_ncl = l_neighborhood(unit, unit_prime, drawn, near, self.alpha, self.tau)
                 parts["contrast"] = self.contrast * l_ncl
             return parts
 
@@ -153,23 +157,3 @@ class NCL:
         return joined_model(
             model, task, g, head, self.new_rows, novel_head, rows=rows, history=history
         )
-
-    def _contrast(self, z: Tensor, z_prime: Tensor, num_new: int, old: ReplayStatistics) -> Tensor:
-        """l(z, M) of unit-length z (n, hidden): its second view, other nodes, hard negatives."""
-        n, memory = len(z), z.detach()
-        alone = torch.eye(n, dtype=torch.bool, device=z.device)
-        among = (z @ memory.t()).masked_fill(alone, -torch.inf)  # (n, n)
-        view = (z * z_prime).sum(dim=1, keepdim=True)  # (n, 1)
-        near = nearest(among, self.neighbors or max(1, n // (2 * num_new)))  # (n, n)
-        blocks = [view, among]
-        e = round(self.hard * n)
-        if e:
-            noise = torch.randn(math.ceil(e / len(old.mean)), *old.mean.shape, device=z.device)
-            drawn = F.normalize(old.draw(noise)[0][:e], dim=1)
-            mixed = mixed_negatives(z, memory, drawn, e)
-            blocks.append((mixed @ z[:, :, None]).squeeze(2))  # (n, e)
-        s = torch.cat(blocks, dim=1) / self.tau  # (n, 1 + n + e)
-        is_view, is_near = torch.zeros_like(s), torch.zeros_like(s)
-        is_view[:, 0] = 1.0
-        is_near[:, 1 : 1 + n] = near
-        return self.alpha * l_contrast(s, is_view) + (1 - self.alpha) * l_contrast(s, is_near)

@@ -46,12 +46,8 @@ class AutoNovelNCD:
 
     Numbers are those of the released script for CIFAR-10 (k and `increment` are the same in all).
     What differs from the paper is what differs in `AutoNovel`, which is this method without old
-    nodes:
+    nodes, and:
 
-    - No self-supervised pre-training, and the whole encoder is trained: two layers leave no "last
-      block" worth freezing.
-    - The second view is z with noise (eta * std per dimension) instead of another crop.
-    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay.
     - Both heads read z/|z| at the joint head's temperature, h^u without bias.
     - One new class: there is nothing to separate, L_BCE is left out; the rest is trained, and with
       `incremental` every new node is then known to be of that class.

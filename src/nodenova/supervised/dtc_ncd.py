@@ -43,14 +43,8 @@ class DTCNCD:
     only give the means of their classes.
 
     Other numbers are those of the released script for DTC-Pi on CIFAR-10. What else differs from
-    the paper is what differs in `DTC`:
+    the paper is what differs in `DTC`, and:
 
-    - PCA to k dimensions serves k-means only; the paper makes it a layer. Distances are in units of
-      their root mean square after k-means. KL is a mean over nodes; the released code divides it by
-      the number of new classes once more.
-    - q' comes from z with noise (eta * std per dimension) instead of another crop.
-    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay, and as many epochs as
-      phase 1 has.
     - The paper has no classifier for all classes. Here the joint head has h^l and, behind it, rows
       from the means of DTC's own groups (see `_two_heads`), with the means of the old classes
       recomputed from their nodes.

@@ -50,17 +50,9 @@ class NCLNCD:
         omega(t) = omega exp(-5 (1 - t/T)^2)
 
     Numbers are the released code's, where scripts differ those for CIFAR-10. What differs from the
-    paper is what differs in `NCL`, which is this method without old nodes, with features drawn from
-    the statistics of old classes in N:
+    paper is what differs in `NCL`, which is this method without old nodes, and:
 
-    - The memory M is the present features of all other nodes, not a queue of the last 2000; m is
-      half of a new class, N a fifth of the memory, or as many as there are old nodes if that is
-      less.
-    - Mixtures are made once per epoch, not five times, and from the first epoch, not from the
-      fourth.
-    - z' is z with noise (eta * std per dimension). Contrast acts on z/|z|, not on a projection of
-      it.
-    - One step per epoch, on all nodes, with Adam at phase 1's rate and decay.
+    - N is a fifth of the memory, or as many as there are old nodes if that is less.
     - The paper has no classifier for all classes; h^l and h^u stand side by side in one
       (`_two_heads`), with the means of the old classes recomputed from their nodes.
     - One new class: there is nothing to separate, L_BCE and L_NCL are left out.
