@@ -242,7 +242,7 @@ NUMBER_FEATURES = (
     Feature("off_tight_cell_count", -1, lambda m: m.off(m.cell_counts[1])),
     Feature("off_novel_cell_count", -1, lambda m: m.off(m.cell_counts[2])),
 )
-# Where all nodes are new, cells cannot be told apart by novelty, and groups in plain space help.
+# Where all nodes are new, novelty does not distinguish cells, and groups in plain space help.
 STRICT_FEATURES = (
     *(feature for feature in NUMBER_FEATURES if feature.name != "off_novel_cell_count"),
     Feature("excess_plain_scatter", -1, lambda m: np.maximum(m.plain_scatter - SPARE_SCATTER, 0)),
