@@ -14,7 +14,7 @@ MODULES = sorted(SRC.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 MAX_LOOSE = 13  # modules outside a room, __init__ and __main__ aside
 # PyTorch and PyTorch Geometric take seconds to import: tables and names of methods need neither.
-LATE = {("io/load.py", "nodenova.io.pyg"), ("methods/registry.py", "nodenova.encoders.registry")}
+LATE = {("methods/registry.py", "nodenova.encoders.registry")}
 MAX_LINES = 60  # of a function, its docstring not counted; ruff limits parameters and statements
 # Functions that are longer, so that the list can only become shorter.
 LONG = {
@@ -23,8 +23,6 @@ LONG = {
     ("cli/predict.py", "given_graph"),
     ("cli/predict.py", "predict"),
     ("cli/run.py", "run"),
-    ("io/graph_folder/prepare.py", "_write_tables"),
-    ("io/load.py", "_read_tables"),
     ("review/page_data.py", "collect"),
     ("runs/continue_run.py", "continue_run"),
 }

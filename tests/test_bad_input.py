@@ -120,7 +120,7 @@ OPTIONS = {
     "no old class": (["--num-old", "0"], "--num-old is 0, but my.npz has 4 classes"),
     "neither old nor num-old": (
         [],
-        "my.npz: say which classes are old, with --num-old N or --old 0,2,5",
+        "choose the old classes with --num-old N or --old 0,2,5",
     ),
     "old class that is not there": (
         ["--old", "0,9"],
@@ -171,7 +171,7 @@ OPTIONS = {
     "device": (["--num-old", "2", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
     "settings of training for what is not trained": (
         ["--num-old", "2", "--hidden", "8"],
-        "hidden: for encoders that are trained",
+        "hidden: only for encoders that are trained",
     ),
     "a method that trains on an encoder that does not": (
         ["--num-old", "2", "--method", "sword", "--encoder", "prism"],

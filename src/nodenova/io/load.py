@@ -21,7 +21,7 @@ from nodenova.io.frames import is_frame
 from nodenova.io.list_columns import mark_list_columns
 from nodenova.io.mmap_graph import FolderContents, is_graph_folder, read_graph_folder
 from nodenova.io.nodes import read_nodes
-from nodenova.io.pyg import from_hetero, is_hetero
+from nodenova.io.pyg import from_hetero, from_pyg, is_hetero
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
 from nodenova.io.tables import JSON_ENDINGS
@@ -357,8 +357,6 @@ def open_source(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph 
             return *source, None
         return None, None, networkx_scipy.from_matrices(*source, name=name or "matrices")
     if hasattr(source, "edge_index"):
-        from nodenova.io.pyg import from_pyg
-
         return None, None, from_pyg(source, name=name or "PyG data")
     raise GraphError(
         "a graph is a path, a PyG Data, a NetworkX graph or a pair of tables, "
