@@ -1,7 +1,7 @@
-"""The gallery: discover in real graphs, photograph the pages, and write docs/gallery.md.
+"""Run discoveries on real graphs, take screenshots of their pages, and write docs/gallery.md.
 
-Needs Chromium and Playwright, no network and no data but what comes with the package and with
-scikit-learn. Takes some minutes.
+Requires Chromium and Playwright. All data comes with the package and with scikit-learn, so no
+network is needed. Takes some minutes.
 
     python tools/gallery.py [NAME ...]
 """
@@ -26,37 +26,38 @@ from nodenova.runs.run import DiscoveryRun
 
 DOCS = Path(__file__).parent.parent / "docs"
 IMAGES = DOCS / "images/gallery"
-MAX_BYTES = 400_000  # of all pictures
-LABELLED_SHARE = 0.5  # of the nodes of a known class; the others are unlabelled, as all new ones
+MAX_BYTES = 400_000  # total size of all screenshots
+LABELLED_SHARE = 0.5  # of the nodes of each known class; all other nodes are unlabelled
 HEAD = """<!-- Written by tools/gallery.py: edit that. -->
 
 # Gallery
 
-Pages that `nodenova discover` wrote of real graphs, photographed. In each graph some classes were
-hidden: none of their nodes has a label, and neither has half of the nodes of the others. Nobody
-said which nodes are new, nor how many classes there are. `tools/gallery.py` makes all of it again.
+Screenshots of pages that `nodenova discover` wrote for real graphs. In each graph some classes are
+hidden: none of their nodes has a label. Of the known classes, half of the nodes are unlabelled too.
+Which nodes are new is not given, and the number of new classes is estimated. `tools/gallery.py`
+makes this page again.
 """
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A page of the gallery.
+    """One screenshot of the gallery.
 
     Attributes:
-        title: What the page is called.
-        graph: Gives the graph with all its classes.
-        num_known: So many classes are known; the others are hidden.
-        what: What nodes, links and features are, as a sentence.
-        width: Of the window, in pixels.
-        height: Of the window, in pixels.
-        dark: Whether the reader prefers dark pages.
-        at: What the picture begins with, as a selector; the top of the page unless given.
+        title: Title of the page.
+        graph: Function that loads the graph with all its classes.
+        num_known: Number of known classes; the others are hidden.
+        description: Sentence about nodes, edges and features.
+        width: Width of the window in pixels.
+        height: Height of the window in pixels.
+        dark: Whether the page is shown in its dark colors.
+        at: CSS selector of the element at the top of the screenshot; the page's top by default.
     """
 
     title: str
     graph: Callable[[], nova.LabelledGraph]
     num_known: int
-    what: str
+    description: str
     width: int = 1000
     height: int = 700
     dark: bool = False
@@ -64,7 +65,7 @@ class Picture:
 
 
 def digits() -> nova.LabelledGraph:
-    """Handwritten digits of scikit-learn, each linked to the five images most like it."""
+    """Load scikit-learn's handwritten digits, each linked to the five most similar images."""
     from sklearn.datasets import load_digits
     from sklearn.neighbors import kneighbors_graph
 
@@ -76,12 +77,12 @@ def digits() -> nova.LabelledGraph:
 
 
 def wordnet() -> nova.LabelledGraph:
-    """The graph of the demo."""
+    """Load the graph of the demo."""
     return nova.load_dataset("wordnet")
 
 
 def citeseer() -> nova.LabelledGraph:
-    """The other graph that ships."""
+    """Load the other graph that comes with the package."""
     return nova.load_dataset("citeseer")
 
 
@@ -90,14 +91,14 @@ PICTURES = {
         "Nouns of WordNet",
         wordnet,
         7,
-        "Nouns of WordNet, linked by meaning, with the words that explain them.",
+        "Nouns of WordNet, linked by meaning; features are the words of their definitions.",
         height=480,
     ),
     "wordnet-classes": Picture(
         "Nouns of WordNet",
         wordnet,
         7,
-        "The same page further down: what is in a class. Names are typed into the cards.",
+        "The same page further down: the contents of each class. Cards have a field for its name.",
         height=560,
         at="#classes",
     ),
@@ -105,8 +106,8 @@ PICTURES = {
         "Papers of CiteSeer",
         citeseer,
         4,
-        "Papers of CiteSeer, linked by citations; its words were published as numbers. The map, on "
-        "a dark page.",
+        "Papers of CiteSeer, linked by citations; its words were published as numbers. The "
+        "screenshot shows the map in dark colors.",
         width=780,
         height=450,
         dark=True,
@@ -116,8 +117,8 @@ PICTURES = {
         "Handwritten digits",
         digits,
         6,
-        "Images of digits, each linked to the five that are most like it; features are pixels. The "
-        "page as wide as a phone.",
+        "Images of digits, each linked to the five most similar ones; features are pixels. The "
+        "screenshot has the width of a phone.",
         width=420,
         height=600,
     ),
@@ -125,19 +126,19 @@ PICTURES = {
 
 
 def discover(picture: Picture) -> DiscoveryRun:
-    """What is found once labels are hidden as the picture says."""
+    """Hide the labels of all but `num_known` classes and run a discovery."""
     whole = picture.graph()
-    told = np.random.default_rng(0).random(whole.graph.num_nodes) < LABELLED_SHARE
+    labelled = np.random.default_rng(0).random(whole.graph.num_nodes) < LABELLED_SHARE
     y = [
-        whole.class_names[c] if 0 <= c < picture.num_known and is_told else None
-        for c, is_told in zip(whole.y.tolist(), told, strict=True)
+        whole.class_names[c] if 0 <= c < picture.num_known and is_labelled else None
+        for c, is_labelled in zip(whole.y.tolist(), labelled, strict=True)
     ]
     found = nova.NodeDiscoverer(random_state=0).fit(whole.graph, y)
     return replace(found.run_, title=picture.title)
 
 
 def heading_of(name: str) -> str:
-    """What a picture is headed with.
+    """Return the heading of a screenshot.
 
     >>> heading_of("wordnet-classes")
     'Nouns of WordNet, classes'
@@ -146,18 +147,18 @@ def heading_of(name: str) -> str:
 
 
 def sentence(picture: Picture, run: DiscoveryRun) -> str:
-    """What is seen; with its numbers, for the first picture of a run."""
+    """Describe a screenshot; the first one of a run with the numbers of its graph."""
     if picture.at == "#classes":
-        return picture.what
+        return picture.description
     found = [info.name for info in run.classes if info.is_new]
     names = " · ".join(f"*{name}*" for name in found) if found else "nothing"
     hidden = picture.graph().num_classes - picture.num_known
-    seen = f"{run.graph.num_nodes:,} nodes, {picture.num_known} known classes, {hidden} hidden ones"
-    return f"{picture.what} {seen}; found: {names}."
+    sizes = f"{run.graph.num_nodes:,} nodes, {picture.num_known} known and {hidden} hidden classes"
+    return f"{picture.description} {sizes}; discovered: {names}."
 
 
 def photograph(browser: Any, page: Path, picture: Picture, target: Path) -> None:
-    """Open a page as its reader would, and keep what the window shows."""
+    """Open a page in the browser and save a screenshot of the window."""
     context = browser.new_context(
         viewport={"width": picture.width, "height": picture.height},
         color_scheme="dark" if picture.dark else "light",
@@ -165,7 +166,7 @@ def photograph(browser: Any, page: Path, picture: Picture, target: Path) -> None
     )
     tab = context.new_page()
     tab.goto(page.as_uri())
-    tab.wait_for_timeout(1000)  # the map is drawn
+    tab.wait_for_timeout(1000)  # until the map is drawn
     if picture.at:
         tab.locator(picture.at).first.evaluate("part => part.scrollIntoView()")
         tab.wait_for_timeout(300)
@@ -174,12 +175,12 @@ def photograph(browser: Any, page: Path, picture: Picture, target: Path) -> None
 
 
 def main(names: list[str]) -> None:
-    """Make the pictures of these names, of all unless given, and write the page."""
+    """Make the screenshots with these names, all by default, and write the page."""
     from playwright.sync_api import sync_playwright
 
     unknown = sorted(set(names) - PICTURES.keys())
     if unknown:
-        raise SystemExit(f"unknown picture {unknown[0]}; known: {', '.join(PICTURES)}")
+        raise SystemExit(f"unknown screenshot {unknown[0]}; available: {', '.join(PICTURES)}")
     chromium = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium")
     IMAGES.mkdir(parents=True, exist_ok=True)
     runs: dict[str, tuple[DiscoveryRun, Path]] = {}
@@ -198,16 +199,16 @@ def main(names: list[str]) -> None:
                 runs[picture.title] = run, folder.path / "report.html"
             run, report = runs[picture.title]
             photograph(browser, report, picture, IMAGES / f"{name}.png")
-            said = textwrap.fill(sentence(picture, run), 100)
-            image = f"![{picture.title}, a page of a run](images/gallery/{name}.png)"
-            parts[heading_of(name)] = f"{heading_of(name)}\n\n{said}\n\n{image}"
+            text = textwrap.fill(sentence(picture, run), 100)
+            image = f"![{picture.title}, page of a run](images/gallery/{name}.png)"
+            parts[heading_of(name)] = f"{heading_of(name)}\n\n{text}\n\n{image}"
         browser.close()
     ordered = [f"## {parts[heading_of(name)].strip()}" for name in PICTURES]
     page.write_text("\n\n".join([HEAD.strip(), *ordered]) + "\n", encoding="utf-8")
     size = sum(path.stat().st_size for path in IMAGES.glob("*.png"))
-    print(f"Written: docs/gallery.md and {len(PICTURES)} pictures, {size:,} bytes")
+    print(f"Written: docs/gallery.md and {len(PICTURES)} screenshots, {size:,} bytes")
     if size > MAX_BYTES:
-        raise SystemExit(f"the pictures have {size:,} bytes, more than {MAX_BYTES:,}")
+        raise SystemExit(f"the screenshots have {size:,} bytes; the limit is {MAX_BYTES:,}")
 
 
 if __name__ == "__main__":
