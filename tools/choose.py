@@ -1,4 +1,4 @@
-"""Compare settings without new classes and without test nodes.
+"""Compare settings without using new classes or test nodes.
 
 Old classes are hidden, discovered, and graded on validation nodes:
 
@@ -6,8 +6,8 @@ Old classes are hidden, discovered, and graded on validation nodes:
         defaults lam=1.0 fit.hidden=32,lam=0.4 fit.head=cosine
 
 Only labels of old training and validation nodes are used. Half of the latter stop phase 1, the
-others are the exam. Settings that begin with "fit." go to phase 1, the others to the method. Of a
-graph that is not the paper's, half of the classes are old.
+others are the exam. Settings that begin with "fit." are for phase 1, the others for the method.
+Half of the classes are old in a graph that is not the paper's.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ from nodenova.methods import get_method
 
 
 def without_new_classes(labelled: nova.LabelledGraph, num_old: int) -> nova.LabelledGraph:
-    """The graph with nothing known but old training and validation nodes.
-
-    Every other validation node becomes the test.
-    """
+    """Return the graph with labels of old nodes alone; half of the validation nodes test."""
     assert labelled.train is not None
     assert labelled.val is not None
     known = (labelled.y >= 0) & (labelled.y < num_old) & (labelled.train | labelled.val)
@@ -47,8 +44,8 @@ def without_new_classes(labelled: nova.LabelledGraph, num_old: int) -> nova.Labe
     )
 
 
-def parsed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Settings of phase 1 and of the method; "defaults" are none."""
+def parse_settings(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return settings of phase 1 and of the method; "defaults" means none."""
     pairs = [] if text == "defaults" else [pair.split("=") for pair in text.split(",")]
     for_fit = {name.removeprefix("fit."): value for name, value in pairs if name.startswith("fit.")}
     for_method = {name: value for name, value in pairs if not name.startswith("fit.")}
@@ -56,7 +53,7 @@ def parsed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def load(name: str, data_root: str | None) -> nova.LabelledGraph:
-    """The graph of a dataset or a file, with what its old classes alone tell."""
+    """Load a dataset or a file without its new classes."""
     if name in DATASETS:
         return without_new_classes(nova.load_dataset(name, data_root), DATASETS[name].num_old)
     labelled = with_split(nova.load_graph(name))
@@ -81,13 +78,13 @@ def main() -> None:
         "--splits",
         type=int,
         default=6,
-        help="how many ways of hiding half of the old classes, at most",
+        help="maximum number of ways of hiding half of the old classes",
     )
     arguments = parser.parse_args()
     lines = []
     graphs = {name: load(name, arguments.data_root) for name in arguments.datasets.split(",")}
     for text in arguments.settings:
-        for_fit, settings = parsed(text)
+        for_fit, settings = parse_settings(text)
         line = [text]
         for labelled in graphs.values():
             scores = []

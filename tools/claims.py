@@ -1,8 +1,8 @@
-"""What the paper says of SWORD, and what the rows say to it.
+"""The paper's claims about SWORD, tested on the rows.
 
-Verdicts are arithmetic on rows: no one is typed in. A claim is a sentence of Hou et al. (CIKM 2024,
-sections 4.2 to 4.4 and appendix) and a function of rows that returns a verdict and its numbers.
-Scores are means over seeds, matched `block`; All · H unless it says otherwise.
+A claim is a sentence of Hou et al. (CIKM 2024, sections 4.2 to 4.4 and appendix) and a function of
+rows that returns a verdict and its numbers; none is typed in. Scores are means over seeds, matched
+`block`; All · H unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nodenova.bench.paper import RERUN
 from nodenova.bench.render import markdown
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import (
-    ablated,
-    deep,
+    ablation_rows,
     depth_of,
+    depth_rows,
     in_paper_setting,
     in_setting,
     left_out,
-    swept,
+    sweep_rows,
     with_comparable_settings,
     with_defaults,
     with_usual_schedule,
@@ -30,7 +30,7 @@ from nodenova.bench.row_filters import (
 from nodenova.bench.titles import DATASETS, ENCODERS, LOSSES, METHODS
 from nodenova.evaluation.scores import mean_std, number, score_title
 
-RIVALS = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
+BASELINES = ("autonovel", "restune", "ncl", "dtc")  # the paper's baselines without labels
 PLANETOID = ("cora", "citeseer", "pubmed")
 # "holds", "holds in part", "does not hold" or "not measured"; and the numbers.
 Verdict = tuple[str, str]
@@ -38,17 +38,17 @@ Verdict = tuple[str, str]
 
 @dataclass(frozen=True)
 class Claim:
-    says: str
-    judge: Callable[[Sequence[Row]], Verdict]
+    text: str
+    verdict: Callable[[Sequence[Row]], Verdict]
 
 
 def claims_table(rows: Sequence[Row]) -> str:
-    lines = [[claim.says, *(claim.judge(rows))] for claim in CLAIMS]
-    return markdown(["the paper says", "here", "the numbers"], lines)
+    lines = [[claim.text, *claim.verdict(rows)] for claim in CLAIMS]
+    return markdown(["claim of the paper", "here", "numbers"], lines)
 
 
 def mean(rows: Sequence[Row], score: str) -> float:
-    """Over seeds; nan where there are none."""
+    """Mean over seeds; nan without any."""
     found = mean_std([row.score(score) for row in rows]).mean
     return float("nan") if found is None else found
 
@@ -58,10 +58,7 @@ def _done(rows: Sequence[Row]) -> list[Row]:
 
 
 def cells(rows: Sequence[Row], method: str, joint: str = "") -> dict[tuple[str, str], list[Row]]:
-    """{(dataset, encoder): rows} of a method in the paper's setting.
-
-    By one way of joining its heads, or its own.
-    """
+    """{(dataset, encoder): rows} of a method in the paper's setting, its heads joined one way."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in _done(with_comparable_settings(in_paper_setting(rows))):
         is_joined_so = row.changed.get("new_rows", "") == joint
@@ -78,14 +75,11 @@ def _share(right: int, of: int) -> str:
     return "does not hold" if right < of / 2 else "holds in part"
 
 
-def _best_rival(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple[float, str]:
-    """The best of the paper's label-free baselines.
-
-    Each by whichever way of joining its two heads is better for it.
-    """
+def _best_baseline(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple[float, str]:
+    """Best of the paper's label-free baselines, each with its better way of joining heads."""
     scores = [
         (mean(here[cell], score), METHODS[name])
-        for name in RIVALS
+        for name in BASELINES
         for joint in ("", "untrained", "concatenated")
         if cell in (here := cells(rows, name, joint))
     ]
@@ -95,46 +89,48 @@ def _best_rival(rows: Sequence[Row], cell: tuple[str, str], score: str) -> tuple
 def balance(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     pairs = {
-        cell: (mean(each, "h"), _best_rival(rows, cell, "h")[0]) for cell, each in sword.items()
+        cell: (mean(each, "h"), _best_baseline(rows, cell, "h")[0]) for cell, each in sword.items()
     }
     better = sum(ours > theirs for ours, theirs in pairs.values())
     ours, theirs = (
         (fmean(pair[i] for pair in pairs.values()) for i in (0, 1)) if pairs else (0.0, 0.0)
     )
-    said = f"H higher than the best of them in {better} of {len(pairs)} cells; "
-    said += f"mean H {number(ours)} against {number(theirs)}"
-    return _share(better, len(pairs)), said
+    numbers = f"H higher than the best of them in {better} of {len(pairs)} cells; "
+    numbers += f"mean H {number(ours)} against {number(theirs)}"
+    return _share(better, len(pairs)), numbers
 
 
 def best_on_all(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     never = cells(rows, "never_new")
     over = sum(
-        mean(each, "all") > _best_rival(rows, cell, "all")[0] for cell, each in sword.items()
+        mean(each, "all") > _best_baseline(rows, cell, "all")[0] for cell, each in sword.items()
     )
     floor = sum(
         mean(each, "all") > mean(never[cell], "all")
         for cell, each in sword.items()
         if cell in never
     )
-    said = f"All higher than the best of them in {over} of {len(sword)} cells, "
-    said += f"than never saying a new class in {floor}"
-    return _share(over, len(sword)), said
+    numbers = f"All higher than the best of them in {over} of {len(sword)} cells, "
+    numbers += f"than never predicting a new class in {floor}"
+    return _share(over, len(sword)), numbers
 
 
 def joint_head_blind(rows: Sequence[Row]) -> Verdict:
-    new = [mean(each, "new") for name in RIVALS for each in cells(rows, name, "untrained").values()]
+    new = [
+        mean(each, "new") for name in BASELINES for each in cells(rows, name, "untrained").values()
+    ]
     new += [mean(each, "new") for each in cells(rows, "restune").values()]
     none = sum(value == 0 for value in new)
-    said = f"New 0.0 in {none} of {len(new)} cells by the joint head alone "
-    said += "(its new rows are never trained)"
-    return _share(none, len(new)), said
+    numbers = f"New 0.0 in {none} of {len(new)} cells by the joint head alone "
+    numbers += "(its new rows are never trained)"
+    return _share(none, len(new)), numbers
 
 
 def _ablation(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
     """{(dataset, losses left out): rows} on GCN."""
     found: dict[tuple[str, str], list[Row]] = {}
-    for kind, row in ablated(rows):
+    for kind, row in ablation_rows(rows):
         if not kind and row.encoder == "gcn" and row.is_done and row.map is None:
             found.setdefault((row.dataset, left_out(row, beside=True) or ""), []).append(row)
     return found
@@ -145,29 +141,29 @@ def _without(
 ) -> Callable[[Sequence[Row]], Verdict]:
     """A score with all losses and without some of them, on every dataset of the ablation."""
 
-    def judge(rows: Sequence[Row]) -> Verdict:
-        table, right, said = _ablation(rows), [], []
+    def compare(rows: Sequence[Row]) -> Verdict:
+        table, right, parts = _ablation(rows), [], []
         for dataset in dict.fromkeys(name for name, _ in table):
             if (dataset, line) in table and (dataset, "none") in table:
                 full, less = (mean(table[dataset, which], score) for which in ("none", line))
                 right.append(holds(full, less))
-                said.append(f"{DATASETS[dataset]} {number(full)} → {number(less)}")
+                parts.append(f"{DATASETS[dataset]} {number(full)} → {number(less)}")
         title = score_title(score)
-        return _share(sum(right), len(right)), f"{title}: {', '.join(said)}"
+        return _share(sum(right), len(right)), f"{title}: {', '.join(parts)}"
 
-    return judge
+    return compare
 
 
 def every_loss(rows: Sequence[Row]) -> Verdict:
-    table, right, said = _ablation(rows), [], []
+    table, right, parts = _ablation(rows), [], []
     for dataset in dict.fromkeys(name for name, _ in table):
         h = {line: mean(each, "h") for (name, line), each in table.items() if name == dataset}
         best = max(h, key=lambda line: h[line])
         right.append(best == "none")
         names = " and ".join(LOSSES[loss] for loss in best.split("+")) if best != "none" else ""
         beaten = f", more without {names} ({number(h[best])})" if names else ""
-        said.append(f"{DATASETS[dataset]}: H {number(h.get('none'))} with all five{beaten}")
-    return _share(sum(right), len(right)), "; ".join(said)
+        parts.append(f"{DATASETS[dataset]}: H {number(h.get('none'))} with all five{beaten}")
+    return _share(sum(right), len(right)), "; ".join(parts)
 
 
 def encoders(rows: Sequence[Row]) -> Verdict:
@@ -185,14 +181,14 @@ def encoders(rows: Sequence[Row]) -> Verdict:
     first = [max(found, key=lambda title: found[title][i]) for i in (0, 1)]
     right = sum(name == "GAT" for name in first)
     over = ", ".join(DATASETS[name] for name in everywhere)
-    said = ", ".join(f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items())
-    return _share(right, 2), f"{said} (mean over {over})"
+    numbers = ", ".join(f"{title} {number(a)} · {number(h)}" for title, (a, h) in found.items())
+    return _share(right, 2), f"{numbers} (mean over {over})"
 
 
 def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
-    """{dataset: [(value, mean score)]} of one swept parameter on GCN."""
+    """{dataset: [(value, mean score)]} of one sweep_rows parameter on GCN."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for (kind, value), each in swept(rows, parameter).items():
+    for (kind, value), each in sweep_rows(rows, parameter).items():
         if not value:
             continue  # a weight of zero is an ablation
         for dataset in dict.fromkeys(
@@ -207,35 +203,35 @@ def _trend(parameter: str, score: str, rows: Sequence[Row]) -> dict[str, list[tu
 def _ends(
     parameter: str, rows: Sequence[Row], scores: Sequence[str]
 ) -> tuple[list[dict[str, float]], str]:
-    """How far each score moves from the smallest value to the largest, by dataset, and in words."""
+    """Change of each score from the smallest value to the largest, by dataset, and as text."""
     moved: dict[str, dict[str, float]] = {}
-    said = []
+    parts = []
     for score in scores:
         for dataset, points in _trend(parameter, score, rows).items():
             moved.setdefault(dataset, {})[score] = points[-1][1] - points[0][1]
     for dataset, change in moved.items():
         low, high = (_trend(parameter, scores[0], rows)[dataset][i][0] for i in (0, -1))
         shown = ", ".join(f"{score.capitalize()} {value:+.1f}" for score, value in change.items())
-        said.append(f"{DATASETS[dataset]} from {low:g} to {high:g}: {shown}")
-    return list(moved.values()), "; ".join(said)
+        parts.append(f"{DATASETS[dataset]} from {low:g} to {high:g}: {shown}")
+    return list(moved.values()), "; ".join(parts)
 
 
 def alpha1(rows: Sequence[Row]) -> Verdict:
-    moved, said = _ends("alpha1", rows, ("old", "new", "all"))
+    moved, numbers = _ends("alpha1", rows, ("old", "new", "all"))
     right = [move["new"] > 0 for move in moved] + [move["old"] < 0 for move in moved]
-    return _share(sum(right), len(right)), said
+    return _share(sum(right), len(right)), numbers
 
 
 def alpha2(rows: Sequence[Row]) -> Verdict:
-    moved, said = _ends("alpha2", rows, ("old", "new", "all"))
+    moved, numbers = _ends("alpha2", rows, ("old", "new", "all"))
     right = [abs(move["all"]) < 2 for move in moved] + [abs(move["old"]) < 4 for move in moved]
-    return _share(sum(right), len(right)), said
+    return _share(sum(right), len(right)), numbers
 
 
 def lam(rows: Sequence[Row]) -> Verdict:
-    moved, said = _ends("lam", rows, ("old", "new", "all"))
+    moved, numbers = _ends("lam", rows, ("old", "new", "all"))
     right = [move["old"] > 0 for move in moved] + [move["new"] < 0 for move in moved]
-    return _share(sum(right), len(right)), said
+    return _share(sum(right), len(right)), numbers
 
 
 def eta(rows: Sequence[Row]) -> Verdict:
@@ -253,32 +249,33 @@ def eta(rows: Sequence[Row]) -> Verdict:
 
 def two_layers(rows: Sequence[Row]) -> Verdict:
     by: dict[tuple[str, str], dict[int, list[Row]]] = {}
-    for kind, row in deep(rows):
+    for kind, row in depth_rows(rows):
         if not kind and row.method == "sword" and row.is_done and row.map is None:
             by.setdefault((row.dataset, row.encoder), {}).setdefault(depth_of(row), []).append(row)
-    right, said = [], []
+    right, parts = [], []
     for (dataset, encoder), depths in sorted(by.items()):
         all_ = {depth: mean(each, "all") for depth, each in depths.items()}
         best = max(all_, key=lambda depth: all_[depth])
         deepest = max(all_)
         right.append(best == 2)
-        said.append(
+        parts.append(
             f"{DATASETS[dataset]} {ENCODERS[encoder]}: All {number(all_.get(2))} with 2, "
             f"best {best} ({number(all_[best])}), {number(all_[deepest])} with {deepest}"
         )
-    return _share(sum(right), len(right)), "; ".join(said)
+    return _share(sum(right), len(right)), "; ".join(parts)
 
 
 def forgets_least(rows: Sequence[Row]) -> Verdict:
     sword = cells(rows, "sword")
     pairs = {
-        cell: (mean(each, "aa"), _best_rival(rows, cell, "aa")[0]) for cell, each in sword.items()
+        cell: (mean(each, "aa"), _best_baseline(rows, cell, "aa")[0])
+        for cell, each in sword.items()
     }
     better = sum(ours > theirs for ours, theirs in pairs.values())
     af = fmean(mean(each, "af") for each in sword.values()) if sword else float("nan")
-    said = f"AA higher than the best of them in {better} of {len(pairs)} cells; "
-    said += f"mean AF of SWORD {number(af)}"
-    return _share(better, len(pairs)), said
+    numbers = f"AA higher than the best of them in {better} of {len(pairs)} cells; "
+    numbers += f"mean AF of SWORD {number(af)}"
+    return _share(better, len(pairs)), numbers
 
 
 CLAIMS = (
@@ -286,20 +283,20 @@ CLAIMS = (
         "SWORD balances old and new classes better than the other methods without labels", balance
     ),
     Claim("and is better on all classes", best_on_all),
-    Claim("Those methods cannot say a new class by a joint head", joint_head_blind),
+    Claim("Those methods cannot predict a new class with a joint head", joint_head_blind),
     Claim("SWORD has a high average accuracy over both phases (AA)", forgets_least),
     Claim("GAT is the best encoder, GCN and GraphSAGE are alike", encoders),
     Claim("Every loss is needed: all five together are best", every_loss),
     Claim(
-        "Without L_Pseudo new classes are hardly learnt",
+        "Without L_Pseudo new classes are hardly learned",
         _without("pseudo", "h", lambda full, less: less < full - 5),
     ),
     Claim(
-        "Without L_Self no new class is said",
+        "Without L_Self no new class is predicted",
         _without("alpha1", "new", lambda full, less: less < 1),
     ),
     Claim(
-        "Without L_Perturb new classes are learnt less well",
+        "Without L_Perturb new classes are learned less well",
         _without("alpha2", "new", lambda full, less: less < full),
     ),
     Claim(
@@ -322,9 +319,9 @@ CLAIMS = (
 
 
 def beside_the_authors(rows: Sequence[Row]) -> str:
-    """SWORD's cells beside the authors' code without its label leak.
+    """SWORD's cells and those of the authors' code without its label leak.
 
-    Is it at least that, less one standard error of ours?
+    "reached": at least theirs minus one standard error of ours.
     """
     sword = cells(rows, "sword")
     lines = []
@@ -340,10 +337,10 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
                 error = (ours.std or 0.0) / sqrt(ours.n or 1)
                 reached = (ours.mean or 0.0) >= theirs[score].mean - error
                 about = "about " if theirs[score].about else ""
-                said = "reached" if reached else "missed"
-                line.append(f"{about}{number(theirs[score].mean)}: {said}")
+                verdict = "reached" if reached else "missed"
+                line.append(f"{about}{number(theirs[score].mean)}: {verdict}")
             else:
-                line.append("not known")
+                line.append("unknown")
         full = sum(row.score("new_used") == row.num_new for row in mine)
         lines.append([*line, f"{full} of {len(mine)}"])
     heads = ["dataset", "encoder", "seeds", "All", "theirs", "H", "theirs"]
@@ -351,7 +348,7 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
 
 
 def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
-    """Every method once on one encoder, as it is, All · H; methods given labels last and marked."""
+    """Every method with its defaults on one encoder, All · H; methods given labels last, with †."""
     plain = _done(with_defaults(with_usual_schedule(in_setting(rows))))
     plain = [row for row in plain if row.encoder in (encoder, "prism")]
     lines = []

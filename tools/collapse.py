@@ -1,13 +1,11 @@
-"""Why SWORD falls into one new class when phase 1 trains a cosine head.
-
-What the unlabelled nodes look like, and what mends it:
+"""Why SWORD collapses into one new class when phase 1 trains a cosine head, and what helps.
 
     python tools/collapse.py --data-root DIR --datasets cora,citeseer --seeds 5
 
-No label of a new node is used but for the two columns that say so. "centred": the mean of the
-unlabelled nodes is taken off before h^u and Eq. 3 read z; "longer": z is brought to the mean length
-that the linear head gives it. Neither is a setting of SWORD: they show which of the two properties
-that a cosine phase 1 takes away makes the difference.
+Labels of new nodes are used in the two columns marked (labels) alone. "centered": the mean of the
+unlabelled nodes is subtracted before h^u and Eq. 3 read z; "longer": z is scaled to the mean length
+that it has with the linear head. Neither is a setting of SWORD: they show which of the two
+properties that a cosine phase 1 removes makes the difference.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from nodenova.io.dataset_table import DATASETS
 from nodenova.methods import sword
 
 
-def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:
-    """The unlabelled nodes before phase 2: (n, hidden) z, and their classes, for one number."""
+def node_statistics(z: Tensor, y: np.ndarray) -> dict[str, float]:
+    """Statistics of the unlabelled nodes before phase 2, of (n, hidden) z and their classes y."""
     unit = F.normalize(z, dim=1)
     apart = ~torch.eye(len(z), dtype=torch.bool)
     agree = losses.same_top_k(z, 3).float()
@@ -48,8 +46,8 @@ def looks(z: Tensor, y: np.ndarray) -> dict[str, float]:
 
 
 @contextmanager
-def changed(mean: Tensor | None, factor: float) -> Iterator[None]:
-    """SWORD with z read as (z - mean) * factor by h^u and by Eq. 3."""
+def transformed_z(mean: Tensor | None, factor: float) -> Iterator[None]:
+    """Make SWORD read z as (z - mean) * factor in h^u and in Eq. 3."""
 
     class Reads(nn.Linear):
         def forward(self, z: Tensor) -> Tensor:
@@ -93,15 +91,15 @@ def main() -> None:
                 "linear": ("linear", None, 1.0),
                 "cosine": ("cosine", None, 1.0),
                 "cosine, longer": ("cosine", None, longer),
-                "cosine, centred": ("cosine", mean, 1.0),
-                "cosine, centred and longer": ("cosine", mean, longer),
+                "cosine, centered": ("cosine", mean, 1.0),
+                "cosine, centered and longer": ("cosine", mean, longer),
             }
-            for way, (head, centre, factor) in ways.items():
-                with changed(centre, factor):
+            for way, (head, center, factor) in ways.items():
+                with transformed_z(center, factor):
                     model = nova.discover(models[head], new, nova.Sword(), seed=seed)
                 grade = nova.grade(model, exam)
                 pseudo = model.stages[-1].history["pseudo"]
-                about = looks(z[head], labelled.y[new.ids]) if way in models else {}
+                about = node_statistics(z[head], labelled.y[new.ids]) if way in models else {}
                 about |= {"L_Pseudo, first epoch": pseudo[0], "last epoch": pseudo[-1]}
                 about |= {
                     "new classes used": grade.collapse["new_used"],

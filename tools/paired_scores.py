@@ -1,13 +1,14 @@
-"""Do two commits find the same classes, how long do they take, and how much memory?
+"""Compare scores, processor time and memory of two commits.
 
     python tools/paired_scores.py BEFORE AFTER --data-root DIR [--splits 3] [--planted 50000 ...]
 
 For each graph and each choice of old classes (that of prism_results.py, training nodes redrawn),
 both commits fit, discover and are graded on the same task: where every node given is new, and, on
 all nodes of the graph that are neither labelled nor in the exam, where they may be of known classes
-too. --planted adds planted graphs of so many nodes, ten times the edges, 500 words, 8 classes.
+too. --planted adds planted graphs with these numbers of nodes, ten times the edges, 500 words and
+8 classes.
 Prints All and H (block matching, seed 0) of each commit and their paired difference, then seconds
-of processor time and the peak of memory as ratios. Nothing is chosen here.
+of processor time and the peak of memory as ratios.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ print(json.dumps(row))
 
 
 def rows(tree: Path, name: str, splits: int, data_root: Path) -> Iterator[dict[str, float]]:
-    """One a choice of old classes, each in a process of its own."""
+    """Yield one row per choice of old classes, each from its own process."""
     environment = os.environ | {"PYTHONPATH": f"{tree}/src", "OMP_NUM_THREADS": "1"}
     for seed in range(splits):
         task = [name, str(OLD.get(name, 5)), str(seed), str(data_root)]
@@ -115,7 +116,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--graphs", nargs="*", default=list(OLD), choices=list(OLD))
     parser.add_argument("--planted", nargs="*", default=[], type=int, help="numbers of nodes")
-    parser.add_argument("--keep", type=Path, help="rows of commits, by graph, are read and kept")
+    parser.add_argument(
+        "--keep", type=Path, help="folder in which rows of commits are cached, by graph"
+    )
     arguments = parser.parse_args()
     names = [*arguments.graphs, *map(str, arguments.planted)]
     git = ["git", "-C", str(ROOT), "worktree"]
@@ -128,15 +131,17 @@ def main() -> None:
                 found: list[Any] = []
                 for tree in trees:
                     splits = 1 if name.isdigit() else arguments.splits
-                    found.append(_kept(arguments.keep, tree, name, splits, arguments.data_root))
+                    found.append(
+                        _cached_rows(arguments.keep, tree, name, splits, arguments.data_root)
+                    )
                 show(name, found[0], found[1])
         finally:
             for tree in trees:
                 subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 
 
-def _kept(keep: Path | None, tree: Path, name: str, splits: int, data_root: Path) -> Any:
-    """Rows of a commit, from what was kept where it was."""
+def _cached_rows(keep: Path | None, tree: Path, name: str, splits: int, data_root: Path) -> Any:
+    """Return the rows of a commit, from the cache if they are there."""
     head = ["git", "-C", str(tree), "rev-parse", "HEAD"]
     commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
     path = None if keep is None else keep / f"{commit}-{name}-{splits}.json"

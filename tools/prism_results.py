@@ -1,14 +1,14 @@
-"""Prism on several graphs and class splits, once.
+"""Run Prism on several graphs and class splits.
 
     python tools/prism_results.py --data-root DIR
     python tools/prism_results.py --further DIR
 
-The first is for the seven graphs (results/prism.jsonl.gz), the second for those of make_further.py,
+The first runs the seven graphs (results/prism.jsonl.gz), the second those of make_further.py, with
 half of their classes old (results/further.jsonl.gz).
 
 For each graph: the published split with the first classes old, and ten random choices of old
-classes with redrawn training nodes, the unlabelled new nodes drawn evenly and as they come. Beside
-each run the ceiling: the same classifier with the unlabelled nodes grouped by their true classes;
+classes with redrawn training nodes, the unlabelled new nodes drawn evenly and as they come. A row
+also has the ceiling (the same classifier with the unlabelled nodes grouped by their true classes)
 and three earlier forms on the same task (earlier_forms.py). The data root holds Planetoid/ and
 graphs/*.npz.
 """
@@ -37,9 +37,9 @@ GRAPHS = {"cora": 4, "citeseer": 4, "pubmed": 2, "acm": 2, "uai2010": 10, "faceb
 
 @dataclass(frozen=True)
 class Ceiling(nova.Prism):
-    """Prism told the true groups of the unlabelled nodes: an upper bound, not a method."""
+    """Prism with the true groups of the unlabelled nodes: an upper bound, not a method."""
 
-    groupings: int = 0  # there is but one truth
+    groupings: int = 0  # there is one true grouping
     truth: tuple[int, ...] = ()
 
     def group(self, u: torch.Tensor, num_new: int) -> torch.Tensor:
@@ -47,7 +47,7 @@ class Ceiling(nova.Prism):
 
 
 def seven(root: Path) -> Iterator[tuple[str, nova.LabelledGraph, int]]:
-    """Name, graph and number of old classes."""
+    """Yield name, graph and number of old classes."""
     for name, num_old in GRAPHS.items():
         if name in ("cora", "citeseer", "pubmed"):
             yield name, nova.load_dataset(name, root), num_old

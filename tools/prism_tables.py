@@ -1,4 +1,4 @@
-"""Prism's tables out of rows of tools/prism_results.py: seven graphs, and those made afterwards."""
+"""Prism's tables from the rows of tools/prism_results.py: seven graphs, and those made later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "results/prism.jsonl.gz"
 FURTHER_ROWS = ROOT / "results/further.jsonl.gz"
 Rows = list[dict[str, Any]]
-Column = tuple[str, str, str]  # its title, a split, and what is told of it
+Column = tuple[str, str, str]  # title, split, and field of a row
 
 OURS: list[Column] = [
     ("public split", "published", "scores"),
@@ -58,7 +58,7 @@ def short_table() -> str:
         rows = read_rows(path)
         wanted = [c for c in columns if c[1] == "balanced" and c[2] in ("scores", "ceiling")]
         lines.append([title, *(_mean(rows, column) for column in wanted)])
-    return markdown(["mean over", "Prism, class splits", "the same told the true groups"], lines)
+    return markdown(["mean over", "Prism, class splits", "the same with the true groups"], lines)
 
 
 def page() -> str:
@@ -70,7 +70,7 @@ def page() -> str:
 
 
 def _table(rows: Rows, columns: list[Column], with_costs: bool = False) -> str:
-    """A line a graph and the mean of all graphs, All and H in each cell."""
+    """One line per graph and the mean of all graphs, All and H in each cell."""
     graphs = list(dict.fromkeys(row["graph"] for row in rows))
     lines = []
     for graph in graphs:
@@ -109,25 +109,25 @@ def _mean(rows: Rows, column: Column) -> str:
 PAGE = """# Prism, All · H
 
 One set of defaults for all graphs. Public split: the published training nodes, first class ids old. Class splits: ten random choices
-of as many old classes, with redrawn training nodes (20 a class, at most half of it), graded on the published test nodes. U as it
+of as many old classes, with redrawn training nodes (20 per class, at most half of it), graded on the published test nodes. U as it
 comes: the unlabelled new nodes drawn at random from the new classes instead of evenly. Ceiling: the same classifier with the
 unlabelled nodes grouped by their true classes. Settings were chosen on other draws and class splits, on nodes outside the
-published tests, without acm, and without facebook but for the last of them ([decision 8](../decisions/0008-own-words.md)). ECE with 15 bins over
+published tests, without acm, and without facebook except for the last of them ([decision 8](../decisions/0008-own-words.md)). ECE with 15 bins over
 all of a graph's runs; seconds for both phases on one thread of a busy machine. Rows: `results/prism.jsonl.gz`, by `tools/prism_results.py`.
 
 {table}
 
-## Beside earlier forms
+## Compared with earlier forms
 
 Earlier ways of discovering without training, on the same tasks (`tools/earlier_forms.py`). simple: S²X with idf, rank 32, whitened, k-means, nearest
 mean. single: personalised PageRank, rows centred and of unit length. many: four depths at three ranks, whitened; pooled covariance, prior,
-smoothed probabilities. Higher figures are known for them from other tasks on which they were chosen by their test scores.
+smoothed probabilities. Higher numbers are known for them from other tasks, on which they were chosen by their test scores.
 
 {earlier}
 
 ## On graphs made afterwards
 
-Graphs that were made when Prism was finished but for its view of counts, by `tools/make_further.py` from packages that anybody can fetch. Nothing
+Graphs that were made when Prism was finished except for its view of counts, by `tools/make_further.py` from public packages. Nothing
 tried on them before was adopted ([decision 9](../decisions/0009-further-graphs.md)); when that view was chosen and weighed, glossary, genes, symptoms
 and kernel were among the graphs looked at, and anatomy was not ([decision 10](../decisions/0010-counts.md)). many: as above. Glossary, entries of a
 dictionary of computing, 35 subjects; genes, terms of the Gene Ontology, 17 branches; anatomy, terms of the Human Phenotype Ontology, 19 parts of the

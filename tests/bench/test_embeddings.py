@@ -113,9 +113,7 @@ def test_embeddings_that_do_not_differ_have_no_layout(folder: Path) -> None:
     assert layout_of(folder / "sword.npz", np.zeros((40, 4)), "z") is None
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"", "not readable as npz"), (None, "z is miss")]
-)
+@pytest.mark.parametrize(("content", "said"), [(b"", "not readable as npz"), (None, "z is miss")])
 def test_a_damaged_map_is_named(folder: Path, content: bytes | None, said: str) -> None:
     path = folder / "sword.npz"
     if content is None:

@@ -23,8 +23,8 @@ from nodenova.bench.paper import (
     VALIDATION,
     Measured,
     constant_class,
-    contradicted,
-    printed,
+    expected_all,
+    printed_number,
     remarks,
 )
 
@@ -36,11 +36,11 @@ def test_every_table_is_whole() -> None:
     assert {name: len(table) for name, table in PAPER.items()} == {
         "comparison": 3 * 9 * 5, "forgetting": 3 * 9 * 5, "heads": 4 * 2, "ablation": 8 * 2
     }  # fmt: skip
-    assert printed("comparison", "gat", "sword", "pubmed", "new") == 45.70
-    assert printed("forgetting", "sage", "sword", "cora", "af") == -16.60
-    assert printed("comparison", "gcn", "sword", "cora", "h") is None
-    assert printed("comparison", "gcn", "prism", "cora", "all") is None
-    assert printed("layers", "gcn", "sword", "cora", "all") is None
+    assert printed_number("comparison", "gat", "sword", "pubmed", "new") == 45.70
+    assert printed_number("forgetting", "sage", "sword", "cora", "af") == -16.60
+    assert printed_number("comparison", "gcn", "sword", "cora", "h") is None
+    assert printed_number("comparison", "gcn", "prism", "cora", "all") is None
+    assert printed_number("layers", "gcn", "sword", "cora", "all") is None
 
 
 @pytest.mark.parametrize("table", ["comparison", "forgetting"])
@@ -59,7 +59,7 @@ def test_averages_are_those_of_the_four_datasets(table: str) -> None:
 
 
 def test_all_is_what_old_and_new_give_but_for_the_cells_that_are_remarked() -> None:
-    found = {key for key, cell in COMPARED.items() if contradicted(cell, key[2]) is not None}
+    found = {key for key, cell in COMPARED.items() if expected_all(cell, key[2]) is not None}
     assert found == {
         ("gcn", "sword", "wikics"), ("gat", "sword", "wikics"), ("sage", "sword", "wikics"),
         ("gcn", "restune", "pubmed"), ("gcn", "restune", "wikics"), ("gcn", "dtc", "wikics"),
@@ -111,7 +111,7 @@ def test_28_of_72_cells_of_the_baselines_are_constant_predictors() -> None:
 def test_fractions_of_validation_nodes_give_the_printed_numbers(
     cell: tuple[str, str, str, str, str], fraction: tuple[int, int]
 ) -> None:
-    value = printed(*cell)
+    value = printed_number(*cell)
     right, nodes = fraction
     assert value == round(100 * right / nodes, 2)
     assert f"{right}/{nodes}, an accuracy on validation nodes" in " ".join(remarks(*cell))

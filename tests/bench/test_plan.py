@@ -14,9 +14,9 @@ from nodenova.bench.plan import (
     RELEASED_FIT,
     Plan,
     RunSpec,
+    apply_schedule,
     hidden_size,
     schedule_for,
-    scheduled,
 )
 from nodenova.bench.registry import ALL_METHODS
 from nodenova.bench.run import run_one
@@ -63,7 +63,7 @@ def test_the_released_schedule_by_dataset_and_encoder(
         asked.phase1_settings
         == {"hidden": hidden, "epochs": first, "early_stopping": False} | attention
     )
-    assert scheduled(asked.method, dataset, encoder, "released") == ALL_METHODS[
+    assert apply_schedule(asked.method, dataset, encoder, "released") == ALL_METHODS[
         "sword_as_released"
     ](epochs=second)
     check_fit_settings(encoder, asked.phase1_settings)  # and `fit` takes them
@@ -77,8 +77,8 @@ def test_what_a_plan_names_itself_stands_over_its_schedule() -> None:
     asked = plan(fit_settings=on_schedule(("hidden", 64), ("epochs", 3)))
     assert asked.phase1_settings == {"hidden": 64, "epochs": 3, "early_stopping": False}
     own = nova.Sword(epochs=600, eta=1.0)
-    assert scheduled(own, "cora", "gcn", "released", fixed=("epochs", "eta")) == own
-    assert scheduled(own, "cora", "gcn", "released", fixed=("eta",)) == nova.Sword(
+    assert apply_schedule(own, "cora", "gcn", "released", fixed=("epochs", "eta")) == own
+    assert apply_schedule(own, "cora", "gcn", "released", fixed=("eta",)) == nova.Sword(
         epochs=530, eta=1.0
     )
     assert replace(asked, method=own).changed == {"epochs": 600, "eta": 1.0}
@@ -88,17 +88,20 @@ def test_what_a_plan_names_itself_stands_over_its_schedule() -> None:
 def test_without_a_schedule_a_plan_is_what_it_says() -> None:
     asked = replace(plan(fit_settings=(("layers", 4),)), method=nova.Sword(eta=1.0))
     assert asked.phase1_settings == {"layers": 4}
-    assert scheduled(asked.method, "cora", "gcn", "paper") == asked.method
+    assert apply_schedule(asked.method, "cora", "gcn", "paper") == asked.method
     assert asked.changed == {"eta": 1.0}
 
 
 def test_the_second_phase_of_other_methods_has_epochs_of_its_own() -> None:
     for method in ("dtc", "gem", "oracle"):
-        assert scheduled(ALL_METHODS[method](), "cora", "gcn", "released") == ALL_METHODS[method]()
-    for method in ("sword", "sword_as_released"):
-        assert scheduled(ALL_METHODS[method](), "cora", "gcn", "released") == ALL_METHODS[method](
-            epochs=530
+        assert (
+            apply_schedule(ALL_METHODS[method](), "cora", "gcn", "released")
+            == ALL_METHODS[method]()
         )
+    for method in ("sword", "sword_as_released"):
+        assert apply_schedule(ALL_METHODS[method](), "cora", "gcn", "released") == ALL_METHODS[
+            method
+        ](epochs=530)
 
 
 def test_who_is_on_which_schedule() -> None:

@@ -49,7 +49,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "own.py"
 
 
-def swept(
+def sweep_rows(
     wanted: list[RunSpec], folder: Path, on_event: Callable[[Event], None] = lambda event: None
 ) -> tuple[list[Row], list[Event]]:
     file = RowFile(folder / "rows.jsonl")
@@ -78,7 +78,7 @@ def test_rows_are_those_of_single_runs_whatever_process_dies_or_run_fails(
 ) -> None:
     wanted = specs(["never_new", f"{own}:Fails", "frozen_kmeans"])
     wanted += specs([f"{own}:Dies"], seeds=1) + specs([f"{own}:DiesOnce"], seeds=2)[1:]
-    rows, events = swept(wanted, tmp_path)
+    rows, events = sweep_rows(wanted, tmp_path)
     for row in rows:
         if row.method == "Fails":
             assert (row.status, row.error) == ("failed", "RuntimeError: no luck")
@@ -99,9 +99,9 @@ def test_a_stopped_sweep_keeps_its_rows_and_goes_on(machines: Machines, tmp_path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        swept(wanted, tmp_path, stop)
+        sweep_rows(wanted, tmp_path, stop)
     (kept,) = file.read()
-    rows, events = swept(wanted, tmp_path)
+    rows, events = sweep_rows(wanted, tmp_path)
     assert rows[0] == kept
     assert kept.key not in {event.spec.key for event in events}
     assert [lasting(row) for row in rows] == [lasting(alone(row, wanted)) for row in rows]
@@ -140,7 +140,7 @@ def test_runs_of_a_machine_that_is_lost_are_done_elsewhere(
             machines.lose(machines.others[0])
 
     try:
-        rows, events = swept(wanted, tmp_path, lose)
+        rows, events = sweep_rows(wanted, tmp_path, lose)
     finally:
         machines.add()
     assert lost

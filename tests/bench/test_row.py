@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.plan import Plan, RunSpec, scheduled
+from nodenova.bench.plan import Plan, RunSpec, apply_schedule
 from nodenova.bench.registry import ALL_METHODS, get_method
 from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
@@ -118,7 +118,7 @@ def test_a_failed_run_says_what_was_changed_as_a_finished_one_does(
     assert said("sword", alpha1="0", eta="0.2", epochs="3") == {"alpha1": 0.0, "epochs": 3}
     assert said("sword", reading="released") == dict(nova.Sword.READINGS["released"])
     assert said("gem") == {}
-    method = scheduled(ALL_METHODS["sword_as_released"](), "cora", "gat", "released")
+    method = apply_schedule(ALL_METHODS["sword_as_released"](), "cora", "gat", "released")
     released = Plan("cora", method, "gat", (0, 1, 2, 3), 3, (("schedule", "released"),))
     assert failed_row(RunSpec(released, 0, "d"), "no luck").changed == {}
     made = run_one(graph, plan(graph, nova.Sword(epochs=2, replay=0.0)), 0).row

@@ -22,7 +22,6 @@ from nodenova.bench.registry import get_method
 from nodenova.bench.run_page import write_report
 from nodenova.errors import StorageError
 from nodenova.fitting import TRAINING
-from nodenova.progress import no_progress
 from nodenova.report.charts import before_and_after_matching, loss_curves
 from nodenova.report.html import policy_hash
 
@@ -110,7 +109,7 @@ def run(
         (("epochs", 5),),
     )
     folder = RunFolder.create(path, plan, "synthetic")
-    folder.run(labelled, plan, seeds, no_progress, lambda row: None)
+    folder.run(labelled, plan, seeds)
     return folder
 
 
@@ -247,7 +246,7 @@ def test_one_seed_without_a_map(copy: RunFolder) -> None:
     page, row = Page(write_report(copy)), copy.rows()[0]
     assert page.tables["scores"][1][1] == f"{row.score('old'):.1f}"
     assert "one run" in page.text
-    assert "there is no map" in page.text
+    assert "There is no map" in page.text
     assert not page.map
     assert not page.scripts
     assert "canvas" not in {tag for tag, _ in page.tags}

@@ -11,7 +11,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.bench import plan as plan_module
-from nodenova.bench.plan import Plan, RunSpec, scheduled
+from nodenova.bench.plan import Plan, RunSpec, apply_schedule
 from nodenova.bench.registry import ALL_METHODS, NCD, get_method, name_of
 from nodenova.bench.runs import ABLATION, LAYERS, SENSITIVITY, TABLES, BenchConfig, runs_of
 from nodenova.errors import SettingError
@@ -181,7 +181,7 @@ def test_keys_are_those_of_rows_that_were_written_before(tmp_path: Path) -> None
     """
     (tmp_path / "mine.py").write_text(MINE)
     mine = get_method(f"{tmp_path / 'mine.py'}:Mine", {"starts": "7"})
-    released = scheduled(ALL_METHODS["sword_as_released"](), "cora", "gat", "released")
+    released = apply_schedule(ALL_METHODS["sword_as_released"](), "cora", "gat", "released")
     plans = {
         "28a1c3280ee16fae": RunSpec(
             Plan(

@@ -194,7 +194,7 @@ MAX_STEPS = 100  # of Lloyd's algorithm
 
 @runtime_checkable
 class Baseline(Protocol):
-    """Assigns every node of a graph to a class; it sees labelled nodes, and its row says so."""
+    """Assigns every node of a graph to a class; it sees labelled nodes, and its row names them."""
 
     sees: ClassVar[tuple[str, ...]]
 

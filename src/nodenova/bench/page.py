@@ -96,19 +96,19 @@ def bench_page(rows: Sequence[Row], maps_folder: Path, run_keys: Collection[str]
         kind="bench",
         lead=f"{done} finished runs" + (f", {len(failed)} failed" if failed else "") + ".",
         about={
-            "Datasets": _named((row.dataset for row in rows), DATASETS),
-            "Encoders": _named((row.encoder for row in rows), ENCODERS),
-            "Methods": _named((row.method for row in rows), METHODS),
+            "Datasets": _name_list((row.dataset for row in rows), DATASETS),
+            "Encoders": _name_list((row.encoder for row in rows), ENCODERS),
+            "Methods": _name_list((row.method for row in rows), METHODS),
         },
         sections=[
             s for name in TABLES if (s := _section(name, rows, maps_folder, run_keys)) is not None
         ],
         made={
-            "Commit": _counted(row.commit or "unknown" for row in rows),
-            "Versions": _counted(
+            "Commit": _value_counts(row.commit or "unknown" for row in rows),
+            "Versions": _value_counts(
                 ", ".join(f"{k} {v}" for k, v in row.versions.items()) or "unknown" for row in rows
             ),
-            "Data": _counted(
+            "Data": _value_counts(
                 f"{row.dataset} {row.data}" for row in rows if row.data and row.class_split is None
             ),
         },
@@ -123,11 +123,11 @@ def _error(row: Row) -> str:
     return " ".join(row.error.strip()[-300:].split()) or "no message"
 
 
-def _named(names: Iterable[str], titles: Mapping[str, str]) -> str:
+def _name_list(names: Iterable[str], titles: Mapping[str, str]) -> str:
     return ", ".join(titles.get(name, name) for name in in_order(names, titles)) or "–"
 
 
-def _counted(values: Iterable[str]) -> str:
+def _value_counts(values: Iterable[str]) -> str:
     counts = sorted(Counter(values).items())
     return "; ".join(f"{value} ({n} {'run' if n == 1 else 'runs'})" for value, n in counts) or "–"
 

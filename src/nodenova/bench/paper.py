@@ -1,8 +1,8 @@
 """Published numbers of others, and remarks on single cells.
 
 published.json has the numbers of Hou et al. (CIKM 2024, one run each, matched by identity) and
-re-runs of their code; open_world.json has the numbers of the open-world protocols. `remarks` tells
-where a printed cell is not what it claims: a constant predictor, an All that its own Old and New
+re-runs of their code; open_world.json has the numbers of the open-world protocols. `remarks` names
+cells that are not what they claim: a constant predictor, an All that its own Old and New
 contradict (both found by arithmetic), or a listed accuracy on validation nodes.
 """
 
@@ -82,7 +82,7 @@ def published_source(bench: str) -> str:
     return str(OPEN_WORLD_FACTS.get(bench, {}).get("source", ""))
 
 
-def printed(table: str, encoder: str, line: str, dataset: str, score: str) -> float | None:
+def printed_number(table: str, encoder: str, line: str, dataset: str, score: str) -> float | None:
     """Return the paper's number for a cell, None where it has none (it has no H)."""
     return PAPER.get(table, {}).get((encoder, line, dataset), {}).get(score)
 
@@ -106,7 +106,7 @@ def remarks(table: str, encoder: str, line: str, dataset: str, score: str) -> li
             "The paper's cell equals a constant predictor: "
             f"every test node of {dataset} is called class {constant}."
         )
-    if score == "all" and not fraction and (should_be := contradicted(cell, dataset)) is not None:
+    if score == "all" and not fraction and (should_be := expected_all(cell, dataset)) is not None:
         found.append(
             "The paper's All contradicts its own Old and New: "
             f"{100 * OLD_SHARE[dataset]:.2f}% of the test nodes of {dataset} "
@@ -156,7 +156,7 @@ def constant_new(new_n: float, dataset: str) -> int | None:
     return fits[0] if fits else None
 
 
-def contradicted(cell: Printed, dataset: str) -> float | None:
+def expected_all(cell: Printed, dataset: str) -> float | None:
     """Return the All that Old and New give, if it is not the printed one (one decimal)."""
     if dataset not in OLD_SHARE or not {"old", "new", "all"} <= cell.keys():
         return None
@@ -178,7 +178,7 @@ class Measured:
     about: bool = False
 
 
-def _measured(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Measured]]:
+def _measurements(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Measured]]:
     """{(dataset, encoder): {score: measurement}}; of two measurements the later counts."""
     found: dict[tuple[str, str], dict[str, Measured]] = {}
     for cell in cells:
@@ -191,5 +191,5 @@ def _measured(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[
 
 
 # The authors' released code without its label leak, and as it is.
-RERUN = _measured(FACTS["rerun"]["without_leak"])
-RERUN_WITH_LEAK = _measured(FACTS["rerun"]["with_leak"])
+RERUN = _measurements(FACTS["rerun"]["without_leak"])
+RERUN_WITH_LEAK = _measurements(FACTS["rerun"]["with_leak"])

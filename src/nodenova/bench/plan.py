@@ -137,7 +137,7 @@ class Plan:
     def changed(self) -> dict[str, Any]:
         """Settings of the method that differ from its defaults, or from those of the schedule."""
         default = type(self.method)()
-        usual = settings_of(scheduled(default, self.dataset, self.encoder, self.schedule))
+        usual = settings_of(apply_schedule(default, self.dataset, self.encoder, self.schedule))
         settings = settings_of(self.method)
         return {name: value for name, value in settings.items() if value != usual[name]}
 
@@ -216,7 +216,7 @@ def schedule_for(method: str, dataset: str, encoder: str, schedule: str = "paper
     return "paper"
 
 
-def scheduled(
+def apply_schedule(
     method: AnyMethod, dataset: str, encoder: str, schedule: str, fixed: Collection[str] = ()
 ) -> AnyMethod:
     """Return the method with the epochs of a schedule, unless epochs are among `fixed`."""

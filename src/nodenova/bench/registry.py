@@ -53,7 +53,7 @@ def get_baseline(name: str) -> Any:
 
 
 def is_given_labels(method: object) -> bool:
-    """Return whether a method is supervised: phase 2 gets labels, and the row says so."""
+    """Return whether a method is supervised: phase 2 gets labels, named in the row."""
     return LABELLED.name_of(type(method)) is not None
 
 

@@ -173,7 +173,7 @@ class Row(GradedRun):
 
     @classmethod
     def of(cls, plan: Plan, seed: int, data: str, **results: Any) -> Row:
-        """Return the row of a run: what the plan says, and its results by the names of fields."""
+        """Return the row of a run: fields of the plan, and results by field."""
         return cls(
             dataset=plan.dataset,
             method=plan.method_name,

@@ -215,7 +215,7 @@ def beside(
     return sorted(found, key=lambda pair: pair[0])
 
 
-def ablated(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+def ablation_rows(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """Return runs without some losses, and those with all, as (other settings, row)."""
     found = [
         (kind, row)
@@ -225,7 +225,7 @@ def ablated(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     return where(found, lambda row: left_out(row, beside=True) != "none")
 
 
-def swept(rows: Sequence[Row], parameter: str) -> dict[tuple[str, float], list[Row]]:
+def sweep_rows(rows: Sequence[Row], parameter: str) -> dict[tuple[str, float], list[Row]]:
     """Return SWORD's rows by (other settings, value of one parameter)."""
     found = [
         (kind, row)
@@ -255,7 +255,7 @@ def depth_of(row: Row) -> int:
     return int(str(row.fit_changed.get("layers") or row.fit_settings.get("layers", 2)))
 
 
-def deep(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+def depth_rows(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """Return runs with more layers, and those with two, as (other settings, row)."""
     found = beside(rows, lambda key, value: False, ("layers",))
     return where(found, lambda row: "layers" in row.fit_changed)

@@ -114,7 +114,7 @@ class RowFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
         try:
-            with _locked(handle, self.path):
+            with _lock(handle, self.path):
                 content = self.path.read_bytes()
                 os.ftruncate(handle, content.rfind(b"\n") + 1)
                 self._finished = self._finished_keys()
@@ -160,7 +160,7 @@ class RowFile:
 
 
 @contextmanager
-def _locked(handle: int, path: Path) -> Iterator[None]:
+def _lock(handle: int, path: Path) -> Iterator[None]:
     busy = f"{path}: another bench is writing there; wait for it, or choose another --out"
     if fcntl is not None:
         try:

@@ -132,7 +132,7 @@ def run_one(
             result = _discover(world, plan, seed, progress, fitted.model)
         result.seconds = time.perf_counter() - clock
         if result.model is not None:
-            result.measured |= _measured(labelled, world, plan, result.model)
+            result.measured |= _extra_scores(labelled, world, plan, result.model)
     model = result.model or fitted.model
     row = _row(labelled, world, plan, seed, fitted, result)
     return Outcome(model, world.exams[-1], row)
@@ -267,7 +267,7 @@ def _count(world: OpenWorld, plan: Plan, seed: int, model: Model) -> _Phase2Resu
     return result
 
 
-def _measured(
+def _extra_scores(
     labelled: LabelledGraph, world: OpenWorld, plan: Plan, model: Model
 ) -> dict[str, float]:
     """Scores of a protocol that cannot be computed from a confusion matrix."""

@@ -79,7 +79,7 @@ def page(
         map_note=map_note,
         shown={
             "Phase 2 was shown": "; ".join(SEEN.get(what, what) for what in first.sees),
-            "Fingerprint of the data": _shared(rows, [row.data for row in rows]),
+            "Fingerprint of the data": _common_value(rows, [row.data for row in rows]),
         },
         settings=[
             ("Phase 1", "fit_settings", _settings(rows, "fit_settings")),
@@ -169,11 +169,12 @@ def _map(
 def _settings(rows: Sequence[Row], key: str) -> list[tuple[str, str]]:
     names = dict.fromkeys(name for row in rows for name in getattr(row, key))
     return [
-        (name, _shared(rows, [getattr(row, key).get(name, "–") for row in rows])) for name in names
+        (name, _common_value(rows, [getattr(row, key).get(name, "–") for row in rows]))
+        for name in names
     ]
 
 
-def _shared(rows: Sequence[Row], values: Sequence[object]) -> str:
+def _common_value(rows: Sequence[Row], values: Sequence[object]) -> str:
     """Return the value, or, where seeds differ, each value with its seeds."""
     seeds: dict[str, list[str]] = {}
     for row, value in zip(rows, values, strict=True):

@@ -14,9 +14,9 @@ from nodenova.bench.plan import (
     RELEASED_FIT,
     Plan,
     RunSpec,
+    apply_schedule,
     hidden_size,
     schedule_for,
-    scheduled,
 )
 from nodenova.bench.registry import NCD, AnyMethod, get_baseline, name_of
 from nodenova.data.labels import LabelledGraph
@@ -231,7 +231,7 @@ def _specs(config: BenchConfig, pairs: Sequence[tuple[AnyMethod, str]]) -> list[
                     schedule = dict(fit_settings).get("schedule", "paper")
                     plan = Plan(
                         dataset=name,
-                        method=scheduled(method, name, encoder, schedule, config.fixed),
+                        method=apply_schedule(method, name, encoder, schedule, config.fixed),
                         encoder=encoder,
                         old=tuple(range(num_old)),
                         num_new=labelled.num_classes - num_old,

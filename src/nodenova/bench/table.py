@@ -203,7 +203,7 @@ def table(text: TableText, entries: Sequence[Entry], measures: Mapping[str, Meas
         lines.append(Line(entry.group, entry.labels, in_columns, tuple(sees), entry.reference))
     if text.mark_best:
         lines = _with_marks(lines, columns)
-    lines = _with_tests(lines, columns, measured) + _published(text, columns, notes)
+    lines = _with_tests(lines, columns, measured) + _other_lines(text, columns, notes)
     return Table(
         text.title, tuple(text.caption), text.heads, columns, tuple(lines), tuple(notes),
         text.matching, text.unit,
@@ -240,7 +240,7 @@ def _cell(
         std=None if measure.is_share else spread.std,
         n=len(values),
         failed=sum(row.is_failed for row in rows),
-        paper=paper.printed(*place),
+        paper=paper.printed_number(*place),
         notes=tuple(notes.setdefault(remark, len(notes) + 1) for remark in remarks),
     )
 
@@ -264,7 +264,7 @@ def _row_remarks(rows: Sequence[Row], unit: str) -> list[str]:
     return found
 
 
-def _published(text: TableText, columns: Sequence[Column], notes: dict[str, int]) -> list[Line]:
+def _other_lines(text: TableText, columns: Sequence[Column], notes: dict[str, int]) -> list[Line]:
     """Return the lines of others, each number with the note of its source."""
     lines = []
     for name, numbers in text.published.items():

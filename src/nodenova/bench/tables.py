@@ -17,18 +17,18 @@ from nodenova.bench.paper import LEFT_OUT, published_lines, published_source
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import (
     PHASE_1,
-    ablated,
+    ablation_rows,
     by_method,
     changes,
     confusions,
-    deep,
     depth_of,
+    depth_rows,
     in_paper_setting,
     in_setting,
     latest,
     left_out,
     panels,
-    swept,
+    sweep_rows,
     variants,
     with_comparable_settings,
     with_defaults,
@@ -154,7 +154,7 @@ def _block(encoder: str, kind: str) -> str:
 
 def ablation(rows: Sequence[Row]) -> list[Table]:
     """SWORD without some of its losses."""
-    found = ablated(rows)
+    found = ablation_rows(rows)
     entries = []
     for encoder in in_order({row.encoder for _, row in found}, ENCODERS):
         for kind in dict.fromkeys(kind for kind, row in found if row.encoder == encoder):
@@ -173,7 +173,7 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
     """SWORD with one parameter moved."""
     entries = []
     for parameter, letter in PARAMETERS.items():
-        sweep = swept(rows, parameter)
+        sweep = sweep_rows(rows, parameter)
         for encoder in in_order({row.encoder for each in sweep.values() for row in each}, ENCODERS):
             for (kind, value), each in sweep.items():
                 mine = [row for row in each if row.encoder == encoder]
@@ -186,7 +186,7 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
 def layers(rows: Sequence[Row]) -> list[Table]:
     """Methods by the depth of their encoder."""
     blocks: dict[tuple[str, str, str], list[Row]] = {}
-    for kind, row in deep(rows):
+    for kind, row in depth_rows(rows):
         blocks.setdefault((row.encoder, row.method, kind), []).append(row)
     entries = []
     for encoder in in_order({encoder for encoder, _, _ in blocks}, ENCODERS):
@@ -253,7 +253,7 @@ def _score(title: str, name: str, matching: str = "block", marked: bool = False)
     return Measure(title, lambda row: row.score(name, matching), marked=marked)
 
 
-def _stored(title: str, name: str, is_share: bool = False) -> Measure:
+def _stored_measure(title: str, name: str, is_share: bool = False) -> Measure:
     return Measure(title, lambda row: row.measured.get(name), is_share)
 
 
@@ -316,9 +316,9 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
         "novel": _score("Novel", "new", "global"),
     },
     "gnnsafe": {
-        "auroc": _stored("AUROC", "auroc"),
-        "aupr": _stored("AUPR", "aupr"),
-        "fpr95": _stored("FPR95 (less is better)", "fpr95"),
+        "auroc": _stored_measure("AUROC", "auroc"),
+        "aupr": _stored_measure("AUPR", "aupr"),
+        "fpr95": _stored_measure("FPR95 (less is better)", "fpr95"),
         "accuracy": _score("Accuracy", "old_n"),
     },
     "mixed": {
@@ -336,13 +336,13 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
         "within": Measure("within one", lambda row: 100.0 * (abs(_error(row)) <= 1), is_share=True),
         "error": Measure("error", lambda row: abs(_error(row))),
         "bias": Measure("bias", _error),
-        "holds": _stored("set holds", "holds", is_share=True),
-        "likely": _stored("set size", "likely"),
+        "holds": _stored_measure("set holds", "holds", is_share=True),
+        "likely": _stored_measure("set size", "likely"),
     },
     "count-worth": {
         "all": _score("All", "all"),
         "h": _score("H", "h"),
-        "nmi_all": _stored("NMI", "nmi_all"),
+        "nmi_all": _stored_measure("NMI", "nmi_all"),
         "error": Measure("error", lambda row: abs(_error(row))),
     },
     "count-alarm": {

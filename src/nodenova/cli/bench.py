@@ -405,7 +405,7 @@ def equal_seed_notes(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[str]
         return []
     named = ", ".join(sorted(same))
     return [
-        f"± 0.0 of {named}: all seeds use the published split and give the same result, so it says "
+        f"± 0.0 of {named}: all seeds use the published split and give the same result, which means "
         "nothing about other splits (`nodenova bench class-splits` varies them)"
     ]
 

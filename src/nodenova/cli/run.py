@@ -157,7 +157,7 @@ def run(
         fail("stopped" if folder is None else "stopped" + resume, 130)
     summary = summarize(rows)
     if json_path is not None:
-        document = {"rows": [_graded(row) for row in rows], "summary": summary.to_json()}
+        document = {"rows": [_row_document(row) for row in rows], "summary": summary.to_json()}
         write_atomically(json_path, to_json(document))
     if not quiet:
         print_scores(summary)
@@ -230,7 +230,7 @@ def _check(labelled: LabelledGraph, plan: Plan) -> None:
     )
 
 
-def _graded(row: Row) -> dict[str, object]:
+def _row_document(row: Row) -> dict[str, object]:
     """Return a row with its scores, for readers without nodenova."""
     from nodenova.evaluation.metrics import MATCHINGS
 
