@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nodenova as nova
-from nodenova.bench.folder import RunFolder
+from nodenova.bench.folder import GradedFolder
 from nodenova.bench.plan import Plan
 from nodenova.bench.render import summarize
 from nodenova.bench.row import Row
@@ -38,7 +38,7 @@ from nodenova.model.classes import normalize_kind
 from nodenova.model.saving import weights_digest
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.runs.apply import apply_review
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.folder import RunFolder
 
 PREVIOUS = Path(__file__).parent / "fixtures" / "previous"
 MODELS = ("gcn", "gat", "gcn-sword", "prism")
@@ -154,10 +154,10 @@ def test_the_way_of_today_gives_another_model(data: nova.LabelledGraph) -> None:
 @pytest.fixture
 def graded(tmp_path: Path) -> RunFolder:
     shutil.copytree(PREVIOUS / "graded", tmp_path / "graded")
-    return RunFolder.open(tmp_path / "graded")
+    return GradedFolder.open(tmp_path / "graded")
 
 
-def test_a_graded_run_is_graded_the_same(graded: RunFolder) -> None:
+def test_a_graded_run_is_graded_the_same(graded: GradedFolder) -> None:
     for row in graded.rows():
         exam = nova.split(nova.load_dataset(GRADED), [0, 1], seed=row.seed)[2]
         graded_again = nova.grade(graded.model(row.seed), exam)
@@ -172,7 +172,7 @@ def test_a_graded_run_is_graded_the_same(graded: RunFolder) -> None:
 
 
 def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(
-    graded: RunFolder,
+    graded: GradedFolder,
 ) -> None:
     summary = summarize(graded.rows())
     assert "old_n" not in summary.scores["block"]
@@ -189,18 +189,18 @@ def test_a_graded_run_has_its_report_with_dashes_for_what_was_not_measured_then(
     assert shown["New-N"].startswith(f"{new_n:.1f} ± ")
 
 
-def test_a_graded_run_gets_no_seed_of_another_phase_1(graded: RunFolder) -> None:
+def test_a_graded_run_gets_no_seed_of_another_phase_1(graded: GradedFolder) -> None:
     plan = Plan(GRADED, nova.Sword(epochs=3), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
     with pytest.raises(StorageError, match="its version trained phase 1 differently"):
-        RunFolder.create(graded.path, plan, read("graded/run.json")["data"])
+        GradedFolder.create(graded.path, plan, read("graded/run.json")["data"])
     assert [row.seed for row in graded.rows()] == [0, 1]
 
 
 def test_a_run_of_today_goes_on_and_its_finished_seeds_are_not_run_again(tmp_path: Path) -> None:
     plan = Plan(GRADED, nova.Sword(epochs=3), "gcn", (0, 1), 2, (("hidden", 4), ("epochs", 5)))
     data = nova.load_dataset(GRADED)
-    first = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0])
-    again = RunFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0, 1])
+    first = GradedFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0])
+    again = GradedFolder.create(tmp_path / "run", plan, "data").run(data, plan, [0, 1])
     assert again[0].seconds == first[0].seconds  # of the run that was done
     assert [row.seed for row in again] == [0, 1]
 
@@ -211,12 +211,12 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def discovery(tmp_path: Path) -> DiscoveryFolder:
+def discovery(tmp_path: Path) -> RunFolder:
     shutil.copytree(PREVIOUS / "run", tmp_path / "run")
-    return DiscoveryFolder(tmp_path / "run")
+    return RunFolder(tmp_path / "run")
 
 
-def test_a_discovery_says_of_its_classes_what_it_said(discovery: DiscoveryFolder) -> None:
+def test_a_discovery_says_of_its_classes_what_it_said(discovery: RunFolder) -> None:
     before = table(discovery.path / "classes.csv")
     assert [line["name"] for line in before] == ["bikes", "camping", "third", "new-4", "new-5"]
     discovery.report()
@@ -241,7 +241,7 @@ def test_a_discovery_says_of_its_classes_what_it_said(discovery: DiscoveryFolder
         )
 
 
-def test_a_discovery_predicts_its_tables(discovery: DiscoveryFolder, tmp_path: Path) -> None:
+def test_a_discovery_predicts_its_tables(discovery: RunFolder, tmp_path: Path) -> None:
     files = [
         "--nodes",
         PREVIOUS / "nodes.csv",
@@ -256,11 +256,11 @@ def test_a_discovery_predicts_its_tables(discovery: DiscoveryFolder, tmp_path: P
     )
     assert result.exit_code == 0, result.output
     names = [line["name"] for line in table(tmp_path / "p.csv")]
-    kept = discovery.model().predict(discovery.graph())
+    kept = discovery.model.predict(discovery.graph)
     shown = {
         int(line["id"]): line["auto_name"] for line in table(discovery.path / "classes.csv")[3:]
     }
-    assert names == [shown.get(c, discovery.model().class_of(c).name) for c in kept.tolist()]
+    assert names == [shown.get(c, discovery.model.class_of(c).name) for c in kept.tolist()]
     sizes = {
         shown.get(int(line["id"]), line["name"]): int(line["size"])
         for line in table(discovery.path / "classes.csv")
@@ -268,7 +268,7 @@ def test_a_discovery_predicts_its_tables(discovery: DiscoveryFolder, tmp_path: P
     assert sizes == {name: names.count(name) for name in sizes}
 
 
-def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: DiscoveryFolder) -> None:
+def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: RunFolder) -> None:
     """The model before its review is not kept; it is made again from the tables.
 
     The review makes it the kept one.
@@ -280,12 +280,12 @@ def test_a_review_is_taken_by_the_model_it_was_made_for(discovery: DiscoveryFold
     # Another processor's last digits are another digest.
     review = read("review.json") | {"model": weights_digest(model)}
     reviewed = apply_review(model, review, loaded.graph)
-    kept = discovery.model()
+    kept = discovery.model
     assert reviewed.class_names == kept.class_names
     assert reviewed.column_class_ids == kept.column_class_ids
-    assert reviewed.predict(loaded.graph).tolist() == kept.predict(discovery.graph()).tolist()
+    assert reviewed.predict(loaded.graph).tolist() == kept.predict(discovery.graph).tolist()
     assert np.allclose(
-        reviewed.predict_proba(loaded.graph), kept.predict_proba(discovery.graph()), atol=1e-4
+        reviewed.predict_proba(loaded.graph), kept.predict_proba(discovery.graph), atol=1e-4
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import nodenova as nova
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -195,7 +195,7 @@ def main(names: list[str]) -> None:
             if picture.title not in runs:
                 print(f"{name}: discovering")
                 run = discover(picture)
-                folder = DiscoveryFolder.write(Path(scratch) / name, run)
+                folder = RunFolder.write(Path(scratch) / name, run)
                 runs[picture.title] = run, folder.path / "report.html"
             run, report = runs[picture.title]
             photograph(browser, report, picture, IMAGES / f"{name}.png")

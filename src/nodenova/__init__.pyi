@@ -45,10 +45,10 @@ from .open_world.count import ClassCountEstimate as ClassCountEstimate
 from .review.suggest import suggest as suggest
 from .review.suggestions import Suggestions as Suggestions
 from .runs.apply import apply_review as apply_review
-from .runs.saved_run import SavedRun as SavedRun
-from .runs.saved_run import open_run as open_run
-from .runs.tables import prediction_frame as prediction_frame
-from .runs.tables import with_classes as with_classes
+from .runs.folder import RunFolder as RunFolder
+from .runs.folder import open_run as open_run
+from .runs.predictions import prediction_frame as prediction_frame
+from .runs.predictions import with_classes as with_classes
 from .runs.widget import review_widget as review_widget
 from .supervised import LABELLED as LABELLED
 from .supervised import LabelledMethod as LabelledMethod

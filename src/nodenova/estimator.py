@@ -1,4 +1,4 @@
-"""Discovery in scikit-learn's shape: fit, predict, transform, over `nova.fit`, `nova.discover`."""
+"""`NodeDiscoverer`: discovery as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -31,39 +31,40 @@ from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
 from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
-from nodenova.runs.folder import DiscoveryFolder
-from nodenova.runs.predictions import as_known
+from nodenova.runs.folder import RunFolder
+from nodenova.runs.new_graph import as_known
 from nodenova.runs.run import DiscoveryRun
 
 
 class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
-    """Discovery in scikit-learn's shape: finds classes that nobody has labelled on a graph.
+    """Discover new classes of nodes on a graph: a scikit-learn estimator.
 
     Args:
-        num_new: How many new classes to find; None for as many as there seem to be, maybe none.
-        method: How: a name of `nova.METHODS` or a method, `nova.Prism(n_resamples=0)`.
-        encoder: `prism`, `gcn`, `gat` or `sage`; what the method prefers unless given.
-        fit_settings: Of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
-        random_state: A whole number: the same each time. A NumPy RandomState. None: a new draw.
-        min_confidence: Nodes whose class is less probable than this count as unsure.
-        mixed: Whether unlabelled nodes may be of known classes too. None: they may, unless
-            `load_graph` was told which nodes are new. False: all of them are new.
-        keep_labels: Whether a labelled node keeps its label in `labels_`, whatever the model says.
-        none_share: About so many nodes of the known classes may be said to fit none of the classes
-            (`fits_none` in `run_.predictions`); 0 asks for none.
+        num_new: Number of new classes; None to estimate it, and maybe find none.
+        method: A name of `nova.METHODS`, or a method such as `nova.Prism(n_resamples=0)`.
+        encoder: `prism`, `gcn`, `gat` or `sage`; the method's own by default.
+        fit_settings: Settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
+        random_state: A whole number for the same result each time, a NumPy RandomState, or None
+            for a new draw.
+        min_confidence: Probability below which a node is unsure.
+        mixed: Whether unlabelled nodes may belong to known classes. None: they may, unless
+            `load_graph` was given the new nodes. False: all of them are new.
+        keep_labels: Whether labelled nodes keep their labels in `labels_`.
+        none_share: Share of known-class nodes that may be flagged as fitting no class
+            (`fits_none` in `run_.predictions`); 0 flags no node.
         device: `auto`, `cpu`, `cuda`, …
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Attributes:
-        labels_: (N,) the class of every node: labels of the known classes as they were given, names
-            of discovered ones. This and all that follows is there after `fit`.
-        classes_: (C,) the same of every class, in the order of the columns of `predict_proba`.
+        labels_: (N,) class of every node: the given labels of known classes, names of discovered
+            ones. All attributes exist after `fit`.
+        classes_: (C,) the same for every class, in the order of the columns of `predict_proba`.
         model_: The `Model`.
         count_: The `ClassCountEstimate`, or None if `num_new` was given.
-        run_: Everything together, as `report` writes it.
-        grade_: The `Grade` where `load_graph` knows labels of new nodes, else None.
-        notes_: What was repaired or assumed of the graph, a sentence each.
-        n_features_in_: How many features a node has.
+        run_: The whole run, as `report` writes it.
+        grade_: The `Grade` if `load_graph` found labels of new nodes, else None.
+        notes_: Repairs and assumptions about the graph, one sentence each.
+        n_features_in_: Number of features of a node.
 
     Examples:
         >>> import nodenova as nova
@@ -106,14 +107,17 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
 
         Args:
             graph: A Graph, a PyG `Data`, (x, edge_index), (x, adjacency), a NetworkX graph, a pair
-                of DataFrames, a path, or what `load_graph` gave. An array (N, d) alone is a graph
-                without edges.
-            y: (N,) a label for every node, of any kind; None, NaN, pandas.NA, -1 or "" where it is
-                unknown. May be left out where the graph brings labels. Nodes without a label may
-                be of known or of new classes; see `mixed`.
+                of DataFrames, a path, or what `load_graph` returned. An array (N, d) alone is a
+                graph without edges.
+            y: (N,) label of every node, of any type; None, NaN, pandas.NA, -1 or "" for unknown.
+                May be left out if the graph has labels. Nodes without a label may belong to known
+                or to new classes; see `mixed`.
+
+        Returns:
+            The fitted estimator.
 
         Raises:
-            NodenovaError: A setting, the graph or its labels cannot be used; it says which.
+            NodenovaError: If a setting, the graph or its labels cannot be used.
         """
         method, encoder, seed = self._checked()
         loaded, labels = self._loaded(graph, y)
@@ -121,26 +125,25 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         notes = (*notes, *unused_edge_weights(encoder, loaded.graph))
         old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
         progress = self.progress or no_progress
-        given = self.fit_settings or {}
-        with shared_passes():  # phase 2, the exam and all that is told of the nodes read the same z
-            known = fit(old, encoder, seed=seed, device=self.device, progress=progress, **given)
+        settings = self.fit_settings or {}
+        with shared_passes():  # phase 2, the exam and the run use one pass
+            known = fit(old, encoder, seed=seed, device=self.device, progress=progress, **settings)
             self.model_ = discover(known, new, method, seed=seed, progress=progress)
-            self.run_ = DiscoveryRun(
-                title=loaded.name,
-                model=self.model_,
-                graph=loaded.graph,
-                facts={
-                    "Nodes": f"{loaded.graph.num_nodes:,}",
-                    "Unlabelled nodes" if mixed else "New nodes": f"{len(new.ids):,}",
-                    "Known classes": ", ".join(old.class_names),
-                    "Method": f"{method_name(method)} on {encoder}",
-                    "Seed": seed,
-                    **{f"Note {number}": note for number, note in enumerate(notes, start=1)},
-                },
-                recipe=loaded.recipe,
+            facts = {
+                "Nodes": f"{loaded.graph.num_nodes:,}",
+                "Unlabelled nodes" if mixed else "New nodes": f"{len(new.ids):,}",
+                "Known classes": ", ".join(old.class_names),
+                "Method": f"{method_name(method)} on {encoder}",
+                "Seed": seed,
+            }
+            self.run_ = DiscoveryRun.of_graph(
+                loaded,
+                self.model_,
+                facts,
+                notes,
                 answers=None if exam is None else (exam.answers, exam.class_names),
-                given=np.where(loaded.is_new, UNKNOWN, loaded.y),
-                given_names=old.class_names,
+                label_ids=np.where(loaded.is_new, UNKNOWN, loaded.y),
+                label_names=old.class_names,
                 keep_labels=self.keep_labels,
                 min_confidence=self.min_confidence,
                 none_share=self.none_share,
@@ -156,41 +159,41 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, graph: Any = None) -> np.ndarray:
-        """(N,) the class of every node: of the graph that `fit` was given, or of another one."""
+        """Return (N,) the class of every node of the fitted graph, or of another one."""
         check_is_fitted(self, "model_")
         if graph is None:
             return self.labels_.copy()
         return self.classes_[self.predict_proba(graph).argmax(axis=1)]
 
     def predict_proba(self, graph: Any = None) -> np.ndarray:
-        """(N, C) the probability of every class for every node; the columns are `classes_`."""
+        """Return (N, C) probabilities of the classes `classes_` for every node."""
         check_is_fitted(self, "model_")
         if graph is None:
             return self.run_.probabilities.copy()
         return self.model_.predict_proba(self._known(graph))
 
     def transform(self, graph: Any = None) -> np.ndarray:
-        """(N, hidden) the embedding of every node: what the encoder says of it."""
+        """Return (N, hidden) the embedding of every node."""
         check_is_fitted(self, "model_")
         if graph is None:
             return self.run_.embeddings.copy()
         return self.model_.embed(self._known(graph))
 
     def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
-        """`fit`, and then the class of every node."""
+        """Fit, and return the class of every node."""
         return self.fit(graph, y).predict()
 
     def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
-        """`fit`, and then the embedding of every node."""
+        """Fit, and return the embedding of every node."""
         return self.fit(graph, y).transform()
 
     def class_info(self) -> ClassInfos:
-        """What is in each class: size, confidence, typical nodes; `.to_frame()` makes a table."""
+        """Return size, confidence and typical nodes of each class; `.to_frame()` makes a table."""
         check_is_fitted(self, "model_")
         return self.run_.classes
 
     def suggestions(self) -> Suggestions:
-        """What to decide: classes that look like one or two, labels that look wrong."""
+        """Return suggested decisions: classes that may be one or two, labels that may be wrong."""
         check_is_fitted(self, "model_")
         return self.run_.suggestions
 
@@ -204,29 +207,31 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         shown: Mapping[str, Sequence[str]] | None = None,
         progress: Progress = no_progress,
     ) -> Path:
-        """Write what `nodenova discover` writes: model, tables and a page to review the classes on.
+        """Write a run folder as `nodenova discover` does: model, tables and a page for a review.
 
         Args:
-            folder: Where to.
-            keep_graph: Whether the graph, without labels, is kept for later commands.
-            overwrite: Whether an earlier report may be there.
-            title: Of the page; the name of the folder unless given.
-            shown: What the page shows of nodes: (N,) texts by the name of a column; their words
-                unless given.
+            folder: Path of the folder.
+            keep_graph: Whether the graph, without labels, is stored for later commands.
+            overwrite: Whether an earlier run there may be replaced.
+            title: Title of the page; the name of the folder by default.
+            shown: (N,) texts of the nodes that the page shows, by column; their words by default.
             progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Returns:
             The path of the page.
+
+        Raises:
+            StorageError: If the folder may not be written.
         """
         check_is_fitted(self, "model_")
-        run = self.run_.presented(title or Path(folder).resolve().name, shown or {})
-        written = DiscoveryFolder.write(
+        run = self.run_.with_page(title or Path(folder).resolve().name, shown or {})
+        written = RunFolder.write(
             Path(folder), run, keep_graph=keep_graph, overwrite=overwrite, progress=progress
         )
         return written.path / "report.html"
 
     def _checked(self) -> tuple[Method, str, int]:
-        """Method, encoder and seed, before anything is computed."""
+        """Method, encoder and seed, validated before anything is computed."""
         method = self.method
         if isinstance(method, str):
             method = get_method(method, {})
@@ -252,13 +257,13 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         return method, encoder, int(seed)
 
     def _mixed(self, method: Method, loaded: UserGraph) -> tuple[bool, tuple[str, ...]]:
-        """Whether known classes may be among the unlabelled nodes, and all notes."""
+        """Whether unlabelled nodes may belong to known classes, and all notes."""
         if self.mixed is not None or loaded.new_named:
             return bool(self.mixed), loaded.notes
         if getattr(method, "mixed", False):
             return True, loaded.notes
-        said = "takes every unlabelled node for new; prism tells those of known classes apart"
-        return False, (*loaded.notes, f"{method_name(method)} {said}")
+        note = f"{method_name(method)} assumes that all unlabelled nodes are new; prism does not"
+        return False, (*loaded.notes, note)
 
     def _loaded(self, source: Any, y: Any) -> tuple[UserGraph, tuple[Any, ...]]:
         """The graph with its labels, and the known ones as the user wrote them."""

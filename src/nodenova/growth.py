@@ -1,18 +1,16 @@
-"""A representation fitted anew on a grown graph, and what is known of classes carried over.
+"""A representation refitted on a graph that has grown, with its classes carried over.
 
-How much a graph has changed since a representation was fitted on it. No label is asked.
-
-By which nodes of a grown graph what is known of classes is carried into a new representation.
-
-Those that the model is sure of, by the representation it had. A node of a class that nobody has met
-lies somewhere in it too, and with confidence as often as not; so nodes that are new, look new or
-have unusually many features the model does not know carry nothing.
+Whether a graph has changed enough for that is decided here, without a label. Classes are carried
+over by anchor nodes: nodes that the model is sure of in the representation it has, and labelled
+ones. Nodes that are new, look new, or have unusually many unknown features are no anchors, since a
+model can be sure of nodes of a class that it has never met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +35,7 @@ from nodenova.open_world.novelty import MAX_NODES, Partition, cell_novelty, prob
 MAX_UNKNOWN = 0.05  # share of the features' mass in features the model does not know
 MAX_NEW = 1 / 3  # share of nodes, or of edges, that are new
 REFRESH = ("auto", True, False)
+ON_REQUEST = "it was requested"
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,11 @@ class Change:
     """How a graph differs from the one that an encoder was fitted on.
 
     Attributes:
-        unknown: Share of the mass of its features (the sum of their absolute values) that is in
-            features the encoder does not know.
-        nodes: Share of its nodes that are new.
-        edges: Share of its edges that are new.
-        matched: Whether nodes were told apart by their ids; otherwise `nodes` and `edges` are by
-            how much there are more of them.
+        unknown: Share of the sum of all absolute feature values that is in unknown features.
+        nodes: Share of nodes that are new.
+        edges: Share of edges that are new.
+        matched: Whether nodes were matched by their ids; otherwise `nodes` and `edges` follow from
+            how many there are.
 
     Examples:
         >>> Change(unknown=0.09, nodes=0.2, edges=0.2, matched=True).why()
@@ -65,11 +63,11 @@ class Change:
 
     @property
     def is_much(self) -> bool:
-        """Whether a representation should be fitted anew."""
+        """Whether the representation should be refitted."""
         return self.unknown > MAX_UNKNOWN or max(self.nodes, self.edges) > MAX_NEW
 
     def why(self) -> str:
-        """What has changed, in words."""
+        """The change in words."""
         what = (
             f"{percent(self.unknown)} of what the nodes have is in features the model did not know"
         )
@@ -80,16 +78,11 @@ class Change:
         if not self.matched:
             more = f"{percent(share / (1 - share))} more {name}" if share < 1 else f"{name} now"
             grown = f"the graph has {more}"
-        return grown if share > MAX_NEW else f"it was asked for ({what}, {grown})"
+        return grown if share > MAX_NEW else f"{ON_REQUEST} ({what}, {grown})"
 
 
-def change_of(shown: FitSignature, graph: Graph, before: Graph | None = None) -> Change:
-    """How much a graph has changed.
-
-    Args:
-        shown: What is kept of the graph that an encoder was fitted on.
-        graph: As it is now, with all its features.
-        before: As it was, if that is at hand: nodes of the same id are the same.
+def change_of(fit_signature: FitSignature, graph: Graph, before: Graph | None = None) -> Change:
+    """Change of a graph since an encoder was fitted; nodes are matched by id with `before`.
 
     Examples:
         >>> import nodenova as nova
@@ -99,30 +92,33 @@ def change_of(shown: FitSignature, graph: Graph, before: Graph | None = None) ->
         0.25
     """
     mass = masses(graph)
-    unknown = float(unknown_shares(shown, graph) @ mass / max(mass.sum(), 1e-12))
+    unknown = float(unknown_shares(fit_signature, graph) @ mass / max(mass.sum(), 1e-12))
     met = None if before is None else is_met(graph, before)
     if before is None or met is None or not met.any():
         nodes, edges = (
             max(0.0, 1 - was / now) if now else 0.0
-            for was, now in ((shown.nodes, graph.num_nodes), (shown.edges, graph.num_edges))
+            for was, now in (
+                (fit_signature.nodes, graph.num_nodes),
+                (fit_signature.edges, graph.num_edges),
+            )
         )
         return Change(unknown, nodes, edges, matched=False)
     return Change(unknown, 1 - float(met.mean()), _new_edges(graph, before), matched=True)
 
 
 def masses(graph: Graph) -> np.ndarray:
-    """(N,) the sum of the absolute values of each node's features."""
+    """(N,) sum of the absolute values of each node's features."""
     return np.asarray(abs(graph.x).sum(axis=1), dtype=np.float64).ravel()
 
 
-def unknown_shares(shown: FitSignature, graph: Graph) -> np.ndarray:
-    """(N,) what share of a node's features an encoder does not know; 0 where they have no names."""
-    if shown.feature_names is None or graph.feature_names is None:
+def unknown_shares(fit_signature: FitSignature, graph: Graph) -> np.ndarray:
+    """(N,) share of each node's mass in features that an encoder does not know, by name."""
+    if fit_signature.feature_names is None or graph.feature_names is None:
         return np.zeros(graph.num_nodes)
-    known = set(shown.feature_names)
-    strange = np.array([name not in known for name in graph.feature_names])
+    known = set(fit_signature.feature_names)
+    unknown = np.array([name not in known for name in graph.feature_names])
     x = abs(graph.x)
-    part = sp.csr_array(x) @ strange if sp.issparse(x) else x @ strange
+    part = sp.csr_array(x) @ unknown if sp.issparse(x) else x @ unknown
     return np.asarray(part, dtype=np.float64) / np.maximum(masses(graph), 1e-12)
 
 
@@ -132,7 +128,7 @@ def is_met(graph: Graph, before: Graph) -> np.ndarray:
 
 
 def _new_edges(graph: Graph, before: Graph) -> float:
-    """The share of edges that an earlier graph does not have."""
+    """Share of edges that an earlier graph does not have."""
     if not graph.num_edges:
         return 0.0
     number = {node: i for i, node in enumerate(before.node_ids.astype(str).tolist())}
@@ -145,33 +141,28 @@ def _new_edges(graph: Graph, before: Graph) -> float:
 
 
 def check_refresh(refresh: object) -> None:
-    """Raise unless it says when to fit a representation anew.
-
-    Raises:
-        SettingError: It is neither "auto", True nor False.
-    """
+    """Raise unless `refresh` is "auto", True or False."""
     if not any(refresh is known or refresh == known == "auto" for known in REFRESH):
         raise SettingError(f'refresh is "auto", True or False, not {refresh!r}')
 
 
-SURE = 0.7  # the probability from which on the model is sure of a node
-LOOKS_NEW = 0.5  # the chance from which on a node looks new, where nobody knows which nodes are
-MIN_CARRIERS = 5  # of a class; where fewer are sure, the likeliest others help
-MIN_MEAN = 2  # nodes that can stand for a class
+SURE = 0.7  # probability from which on the model is sure of a node
+LOOKS_NEW = 0.5  # chance from which on a node looks new, if it is not known which nodes are
+MIN_CARRIERS = 5  # per class; if fewer are sure, the likeliest others are taken
+MIN_MEAN = 2  # nodes that a class needs
 
 
 @dataclass(frozen=True, eq=False)
 class AnchorNodes:
-    """Nodes of a grown graph, and the column of the joint head that each stands for.
+    """Anchor nodes of a grown graph, and the column of the joint head that each stands for.
 
     Attributes:
-        ids: (n,) ascending: those that statistics of classes are taken from.
-        columns: (n,) of each. Columns that a user's labels bring come behind the model's.
-        sample: (m,) ascending: a fair sample of the known classes, sure or not, by which it is told
-            where known nodes lie.
-        sample_columns: (m,) of each.
-        num_columns: The model's, and those that labels bring.
-        notes: A sentence on each class that hardly any node stands for.
+        ids: (n,) ascending: nodes that the statistics of classes are computed from.
+        columns: (n,) their columns; those of classes that come with labels are last.
+        sample: (m,) ascending: a fair sample of the known classes, sure or not.
+        sample_columns: (m,) their columns.
+        num_columns: Number of columns, with those that come with labels.
+        notes: A sentence on each class with hardly any anchor node.
     """
 
     ids: np.ndarray
@@ -183,7 +174,7 @@ class AnchorNodes:
 
     @property
     def counts(self) -> np.ndarray:
-        """(columns,) nodes that stand for each."""
+        """(columns,) number of anchor nodes of each."""
         return np.bincount(self.columns, minlength=self.num_columns)
 
 
@@ -194,21 +185,13 @@ def find_anchor_nodes(
     *,
     met: np.ndarray | None = None,
     all_new: np.ndarray | None = None,
-    told: np.ndarray | None = None,
+    label_ids: np.ndarray | None = None,
 ) -> AnchorNodes:
-    """The nodes of a grown graph that carry what a model knows of its classes.
+    """Anchor nodes of a grown graph; at least the labelled ones.
 
-    Args:
-        model: As it is, in the representation it has.
-        graph: The grown graph with all its features.
-        met: (N,) which nodes it met before; None where nobody knows. Then nodes that look new, by
-            how few labelled nodes lie around them, carry nothing.
-        all_new: Numbers of nodes that are said to be new, which carry nothing.
-        told: (N,) ids of classes that the user says nodes are of, -1 for none. An id that the model
-            does not have is of a class that comes with its labels.
-
-    Returns:
-        At least the labelled nodes.
+    `met` (N,): nodes of the earlier graph; if None, nodes that look new are no anchors. `all_new`:
+    numbers of nodes named as new. `label_ids` (N,): class ids of labels, -1 for none; an id that
+    the model does not have is that of a class which comes with its labels.
     """
     class_ids = [c.id for c in model.classes]
     logits = torch.from_numpy(model._run_head(graph, lambda columns: columns))
@@ -219,19 +202,19 @@ def find_anchor_nodes(
     if all_new is not None:
         may[all_new] = False
     num_columns = model.num_columns
-    if told is not None:
-        labelled = told >= 0
-        further = sorted(set(told[labelled].tolist()) - set(class_ids))
-        known = labelled & np.isin(told, class_ids)
-        column[known] = _columns(model, logits[torch.from_numpy(known)], told[known])
+    if label_ids is not None:
+        labelled = label_ids >= 0
+        further = sorted(set(label_ids[labelled].tolist()) - set(class_ids))
+        known = labelled & np.isin(label_ids, class_ids)
+        column[known] = _columns(model, logits[torch.from_numpy(known)], label_ids[known])
         for number, class_id in enumerate(further):
-            column[told == class_id] = num_columns + number
+            column[label_ids == class_id] = num_columns + number
         num_columns += len(further)
         may |= labelled
     probability = p.max(axis=1)
     sure = may & (probability >= SURE)
-    if told is not None:
-        sure |= told >= 0
+    if label_ids is not None:
+        sure |= label_ids >= 0
     notes = []
     for c in model.classes:
         mine = [j for j, of in enumerate(model.column_class_ids) if of == c.id]
@@ -247,21 +230,21 @@ def find_anchor_nodes(
 
 
 def _note(class_id: int, name: str, count: int) -> str:
-    called = f"class {class_id} ({name})"
+    title = f"class {class_id} ({name})"
     if count < MIN_MEAN:
-        return f"{called}: no node of the grown graph stands for it; it would hardly be known again"
-    return f"{called}: only {count} nodes of the grown graph stand for it, not all of them sure"
+        return f"{title}: the grown graph has no node of it, so it will hardly be recognized again"
+    return f"{title}: the grown graph has only {count} nodes of it, and not all of them are sure"
 
 
 def _columns(model: Model, logits: Tensor, of: np.ndarray) -> np.ndarray:
-    """(n,) the likeliest column among those of each node's class."""
+    """(n,) likeliest column of each node among those of its class."""
     owner = np.array(model.column_class_ids)
     allowed = torch.from_numpy(owner[None] == of[:, None]).to(logits.device)
     return logits.masked_fill(~allowed, -torch.inf).argmax(dim=1).cpu().numpy()
 
 
 def _may_carry(model: Model, graph: Graph, met: np.ndarray | None) -> np.ndarray:
-    """(N,) nodes that are of a known class, as far as that can be told without a label."""
+    """(N,) nodes that seem to be of a known class, judged without labels."""
     may = np.ones(graph.num_nodes, dtype=bool) if met is None else met.copy()
     if model.fit_signature is not None:
         unknown = unknown_shares(model.fit_signature, graph)
@@ -276,17 +259,49 @@ def _may_carry(model: Model, graph: Graph, met: np.ndarray | None) -> np.ndarray
 
 
 def check_refreshable(model: Model) -> None:
-    """Raise if the representation of a model cannot be fitted anew.
-
-    Raises:
-        SettingError: Its encoder is trained.
-    """
+    """Raise if the encoder of a model is trained: it cannot be refitted without labels."""
     spec = model.frozen_encoder().spec
     if spec.trainable:
         raise SettingError(
-            f"the representation of {spec.name} is trained, and can be fitted anew with labels "
-            "only: fit again, or give refresh=False (--refresh never)"
+            f"the representation of {spec.name} is trained, and can be refitted with labels only: "
+            "fit again, or give refresh=False (--refresh never)"
         )
+
+
+def refit_if_changed(
+    model: Model,
+    graph: Graph,
+    refresh: bool | str = "auto",
+    *,
+    before: Graph | None = None,
+    names: Mapping[int, str] | None = None,
+    **anchors: Any,
+) -> tuple[Model, Refresh | None]:
+    """The model, refitted if `refresh` or the change since `before` asks for it, and what was done.
+
+    `names` are those of classes that come with labels, by id; `anchors` as `refit_encoder`.
+    """
+    check_refresh(refresh)
+    if names:
+        listed = ", ".join(map(repr, names.values()))
+        if refresh is False:
+            raise SettingError(
+                f"labels name classes that the earlier run does not have ({listed}): the "
+                "representation must be refitted, which refresh=False (--refresh never) forbids"
+            )
+        check_refreshable(model)
+        why = f"labels name classes that it did not know ({listed})"
+        return refit_encoder(model, graph, why, names=names, **anchors)
+    if refresh is True:
+        check_refreshable(model)
+    elif not refresh or model.fit_signature is None or model.frozen_encoder().spec.trainable:
+        return model, None
+    if model.fit_signature is None:
+        return refit_encoder(model, graph, ON_REQUEST, **anchors)
+    change = change_of(model.fit_signature, graph, before)
+    if refresh is not True and not change.is_much:
+        return model, None
+    return refit_encoder(model, graph, change.why(), **anchors)
 
 
 def refit_encoder(
@@ -296,35 +311,18 @@ def refit_encoder(
     *,
     met: np.ndarray | None = None,
     all_new: np.ndarray | None = None,
-    told: np.ndarray | None = None,
+    label_ids: np.ndarray | None = None,
     names: Mapping[int, str] | None = None,
     seed: int = 0,
     threads: Threads = "auto",
 ) -> tuple[Model, Refresh]:
-    """The model with its encoder fitted anew on a grown graph, with all the features that it has.
+    """The model with its `prism` encoder refitted on a grown graph, and what was done.
 
-    Statistics of the classes are taken anew from the nodes that the model was sure of before, and
-    from labelled ones. Ids, names, kinds, decisions and stages of the classes stay, and so do the
-    weights of views and the temperature: those were learned from labels, and sure nodes are easier
-    than most. A class that no node stands for keeps its id and name, and gets no node.
-
-    Args:
-        model: Of the `prism` encoder; it stays as it is.
-        graph: The grown graph.
-        why: What has changed, in words.
-        met: (N,) which nodes were there before; None where nobody knows.
-        all_new: Numbers of nodes that are said to be new.
-        told: (N,) ids of classes by the user's own labels, -1 for none.
-        names: What classes are called that come with these labels, by id.
-        seed: Of the cells.
-        threads: "auto" for all cores; the result does not depend on it.
-
-    Returns:
-        The model, and what was done. It has no stage more: `Stage.refresh` of the next phase is the
-        place for that.
-
-    Raises:
-        SettingError: The encoder is trained, or no node of any class can be told.
+    Statistics of the classes are computed again from anchor nodes (see `find_anchor_nodes`). Ids,
+    names, kinds, decisions and stages of classes stay. So do the weights of views and the
+    temperature: they were learned from labels, and sure nodes are easier than most. A class without
+    anchor nodes keeps its id and name, and gets no node. The model has no further stage:
+    `Stage.refresh` of the next phase records what was done.
 
     Examples:
         >>> import nodenova as nova
@@ -339,16 +337,16 @@ def refit_encoder(
     """
     check_refreshable(model)
     graph = _with_seen_features(graph)
-    carriers = find_anchor_nodes(model, graph, met=met, all_new=all_new, told=told)
-    counts = carriers.counts
+    anchors = find_anchor_nodes(model, graph, met=met, all_new=all_new, label_ids=label_ids)
+    counts = anchors.counts
     if (counts >= MIN_MEAN).sum() < 2:
         raise SettingError(
-            "no two classes of the model have nodes in this graph that it is sure of, so nothing "
-            "can be carried over: is it the right graph? (refresh=False, --refresh never)"
+            "the model is sure of no node of two classes in this graph, so no class can be carried "
+            "over: is it the right graph? Otherwise give refresh=False (--refresh never)"
         )
     with repeatable(seed, f"refresh-{len(model.stages)}", threads), torch.no_grad():
-        encoder, head, memory, cells = _fitted(model, graph, carriers)
-    further = _classes_of_labels(model, told, names or {})
+        encoder, head, memory, cells = _fit_parts(model, graph, anchors)
+    further = _classes_of_labels(model, label_ids, names or {})
     owner = (*model.column_class_ids, *(c.id for c in further))
     classes = tuple(sorted((*model.classes, *further), key=lambda c: (c.stage, c.id)))
     done = replace(
@@ -363,44 +361,42 @@ def refit_encoder(
         fit_signature=FitSignature.of(graph),
     )
     each = {c.id: int(counts[[of == c.id for of in owner]].sum()) for c in classes}
-    num_told = 0 if told is None else int((told >= 0).sum())
-    return done, Refresh(why, tuple(each.items()), num_told, carriers.notes)
+    num_labels = 0 if label_ids is None else int((label_ids >= 0).sum())
+    return done, Refresh(why, tuple(each.items()), num_labels, anchors.notes)
 
 
 def _with_seen_features(graph: Graph) -> Graph:
-    """Without features that no node has: words that are gone are unknown when they come back."""
+    """The graph without features that no node has: they count as unknown if they come back."""
     names = graph.feature_names
     if names is None:
         return graph
     there = np.asarray(abs(graph.x).sum(axis=0)).ravel() > 0
-    return with_features(
-        graph, tuple(name for name, is_in in zip(names, there, strict=True) if is_in)
-    )
+    return with_features(graph, tuple(np.array(names, dtype=object)[there]))
 
 
-def _fitted(
-    model: Model, graph: Graph, carriers: AnchorNodes
+def _fit_parts(
+    model: Model, graph: Graph, anchors: AnchorNodes
 ) -> tuple[PrismEncoder, UnitLinearHead, Memory, Partition]:
-    """Encoder, head, memory and cells, as phase 1 computes them, on the nodes that carry."""
+    """Encoder, head, memory and cells as phase 1 computes them, on the anchor nodes."""
     device, lda, was = model.device, model.lda, model.memory.classes
-    counts = carriers.counts
+    counts = anchors.counts
     there = np.flatnonzero(counts >= MIN_MEAN)
-    kept = np.isin(carriers.columns, there)
-    ids = torch.from_numpy(carriers.ids[kept]).to(device)
-    y = torch.from_numpy(carriers.columns[kept]).to(device)
-    compact = torch.from_numpy(np.searchsorted(there, carriers.columns[kept])).to(device)
+    kept = np.isin(anchors.columns, there)
+    ids = torch.from_numpy(anchors.ids[kept]).to(device)
+    y = torch.from_numpy(anchors.columns[kept]).to(device)
+    compact = torch.from_numpy(np.searchsorted(there, anchors.columns[kept])).to(device)
     views, z = PrismEncoder.fit_rows(graph, ids, device)
     encoder, z = views.whiten(z, compact)
-    multirank, n = encoder.spec.multirank, carriers.num_columns
+    multirank, n = encoder.spec.multirank, anchors.num_columns
     memory = Memory.of(z, y, n, multirank)
     if len(was.view_scale) == multirank.views:
         scale, temperature = was.view_scale, float(was.temperature)
-    else:  # a model of a version that had other views
+    else:  # a model of a version with other views
         prior = encoder.spec.prior_weight
         scale = learn_view_scale(multirank, z, compact, len(there), prior, lda)
         temperature = calibrate_temperature(multirank, z, compact, len(there), scale, lda)
     classes = memory.classes.with_view_scale(scale).with_temperature(temperature)
-    at, of = (torch.from_numpy(a).to(device) for a in (carriers.sample, carriers.sample_columns))
+    at, of = (torch.from_numpy(a).to(device) for a in (anchors.sample, anchors.sample_columns))
     some = sample(graph.num_nodes, MAX_NODES, device)
     z_all, every, z_at = encode_rows(freeze(encoder), graph, refit_rows(graph), some, at)
     head = refit_on_all_nodes(
@@ -411,11 +407,11 @@ def _fitted(
 
 
 def _classes_of_labels(
-    model: Model, told: np.ndarray | None, names: Mapping[int, str]
+    model: Model, label_ids: np.ndarray | None, names: Mapping[int, str]
 ) -> list[NodeClass]:
-    """Classes that the user's labels bring: known ones, whatever stage it is."""
-    if told is None:
+    """Known classes that come with the user's labels."""
+    if label_ids is None:
         return []
     known = {c.id for c in model.classes}
-    further = sorted(set(told[told >= 0].tolist()) - known)
+    further = sorted(set(label_ids[label_ids >= 0].tolist()) - known)
     return [NodeClass(class_id, names[class_id], 0) for class_id in further]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.folder import RunFolder
+from nodenova.bench.folder import GradedFolder
 from nodenova.bench.plan import Plan
 from nodenova.bench.registry import get_method
 from nodenova.bench.run_page import write_report
@@ -92,7 +92,7 @@ def run(
     num_new: int = 2,
     seeds: tuple[int, ...] = (0,),
     hostile: bool = False,
-) -> RunFolder:
+) -> GradedFolder:
     labelled = nova.synthetic(nodes=300)
     if hostile:
         ids = np.array([f"<i>{i}</i>" for i in range(300)])
@@ -108,13 +108,13 @@ def run(
         num_new,
         (("epochs", 5),),
     )
-    folder = RunFolder.create(path, plan, "synthetic")
+    folder = GradedFolder.create(path, plan, "synthetic")
     folder.run(labelled, plan, seeds)
     return folder
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> GradedFolder:
     """Two seeds, and their report."""
     folder = run(tmp_path_factory.mktemp("report") / "run", seeds=(0, 1))
     write_report(folder)
@@ -122,20 +122,20 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def copy(finished: RunFolder, tmp_path: Path) -> RunFolder:
+def copy(finished: GradedFolder, tmp_path: Path) -> GradedFolder:
     """A run of one's own to change: no report, and no map, which takes longest."""
     shutil.copytree(finished.path, tmp_path / "run")
     (tmp_path / "run" / "report.html").unlink()
     (tmp_path / "run" / "map.npz").unlink()
-    return RunFolder.open(tmp_path / "run")
+    return GradedFolder.open(tmp_path / "run")
 
 
-def change_row(folder: RunFolder, seed: int, **values: object) -> None:
+def change_row(folder: GradedFolder, seed: int, **values: object) -> None:
     path = folder.path / f"seed-{seed}" / "row.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
+def test_prints_the_summary_of_the_rows(finished: GradedFolder) -> None:
     page, rows = Page(finished.path / "report.html"), finished.rows()
 
     def cell(score: str, matching: str = "block") -> str:
@@ -164,7 +164,7 @@ def test_prints_the_summary_of_the_rows(finished: RunFolder) -> None:
     assert "over 2 seeds" in page.text
 
 
-def test_says_in_words_what_happened_and_how(finished: RunFolder) -> None:
+def test_says_in_words_what_happened_and_how(finished: GradedFolder) -> None:
     page, row = Page(finished.path / "report.html"), finished.rows()[0]
     assert "4 labelled classes were learned, 2 new ones were" in page.text
     assert f"among {row.nodes.unlabelled_new} unlabelled nodes" in page.text
@@ -176,7 +176,7 @@ def test_says_in_words_what_happened_and_how(finished: RunFolder) -> None:
     assert ["torch", row.versions["torch"]] in page.tables["versions"]
 
 
-def test_draws_losses_confusion_and_map(finished: RunFolder) -> None:
+def test_draws_losses_confusion_and_map(finished: GradedFolder) -> None:
     page, row = Page(finished.path / "report.html"), finished.rows()[0]
     for number, stage in enumerate(finished.model().stages, start=1):
         assert loss_curves(stage.history, f"Losses of phase {number}") in page.source
@@ -203,7 +203,7 @@ def test_draws_losses_confusion_and_map(finished: RunFolder) -> None:
     }
 
 
-def test_needs_no_network_and_runs_only_its_own_scripts(finished: RunFolder) -> None:
+def test_needs_no_network_and_runs_only_its_own_scripts(finished: GradedFolder) -> None:
     page = Page(finished.path / "report.html")
     policy = next(attrs["content"] or "" for tag, attrs in page.tags if "http-equiv" in attrs)
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
@@ -219,12 +219,12 @@ def test_needs_no_network_and_runs_only_its_own_scripts(finished: RunFolder) -> 
     assert len(page.source) < 200_000
 
 
-def test_equal_folders_give_equal_pages(finished: RunFolder, tmp_path: Path) -> None:
+def test_equal_folders_give_equal_pages(finished: GradedFolder, tmp_path: Path) -> None:
     shutil.copytree(
         finished.path, tmp_path / "elsewhere", ignore=shutil.ignore_patterns("report.html")
     )
     assert (
-        write_report(RunFolder.open(tmp_path / "elsewhere")).read_bytes()
+        write_report(GradedFolder.open(tmp_path / "elsewhere")).read_bytes()
         == (finished.path / "report.html").read_bytes()
     )
 
@@ -241,7 +241,7 @@ def test_names_are_text_never_markup(tmp_path: Path) -> None:
     assert re.fullmatch(r"<i>\d+</i>", page.map["names"][0])
 
 
-def test_one_seed_without_a_map(copy: RunFolder) -> None:
+def test_one_seed_without_a_map(copy: GradedFolder) -> None:
     shutil.rmtree(copy.path / "seed-1")
     page, row = Page(write_report(copy)), copy.rows()[0]
     assert page.tables["scores"][1][1] == f"{row.score('old'):.1f}"
@@ -252,7 +252,7 @@ def test_one_seed_without_a_map(copy: RunFolder) -> None:
     assert "canvas" not in {tag for tag, _ in page.tags}
 
 
-def test_scores_that_are_not_there_are_dashes(copy: RunFolder) -> None:
+def test_scores_that_are_not_there_are_dashes(copy: GradedFolder) -> None:
     for seed in (0, 1):
         row = copy.rows()[seed]
         nothing = [
@@ -292,7 +292,7 @@ def test_another_number_of_classes_than_there_are(
     assert page.map["trueAs"].count(-1) == max(0, 2 - num_new)
 
 
-def test_the_map_may_be_of_another_seed(finished: RunFolder, copy: RunFolder) -> None:
+def test_the_map_may_be_of_another_seed(finished: GradedFolder, copy: GradedFolder) -> None:
     shutil.copy(finished.path / "map.npz", copy.path)
     shutil.rmtree(copy.path / "seed-0")
     page = Page(write_report(copy))
@@ -300,7 +300,7 @@ def test_the_map_may_be_of_another_seed(finished: RunFolder, copy: RunFolder) ->
     assert "test nodes of seed 0." in page.text
 
 
-def test_embeddings_that_do_not_differ_are_no_map(finished: RunFolder, copy: RunFolder) -> None:
+def test_embeddings_that_do_not_differ_are_no_map(finished: GradedFolder, copy: GradedFolder) -> None:
     kept = finished.map()
     assert kept is not None
     np.savez(copy.path / "map.npz", **(kept | {"z": np.ones_like(kept["z"])}))
@@ -309,7 +309,7 @@ def test_embeddings_that_do_not_differ_are_no_map(finished: RunFolder, copy: Run
     assert not page.map
 
 
-def test_says_where_seeds_differ_and_who_was_given_labels(copy: RunFolder) -> None:
+def test_says_where_seeds_differ_and_who_was_given_labels(copy: GradedFolder) -> None:
     change_row(copy, 0, sees=["graph", "new_ids", "new_labels"])
     change_row(copy, 1, data="other")
     page = Page(write_report(copy))
@@ -326,7 +326,7 @@ def test_no_finished_seed(tmp_path: Path) -> None:
 
 def test_a_run_of_the_previous_version_is_read_and_reported(tmp_path: Path) -> None:
     shutil.copytree(PREVIOUS, tmp_path / "run")
-    folder = RunFolder.open(tmp_path / "run")
+    folder = GradedFolder.open(tmp_path / "run")
     page, stored = (
         Page(write_report(folder)),
         json.loads((PREVIOUS / "seed-0" / "row.json").read_text()),
@@ -352,19 +352,19 @@ def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_
         (("hidden", 4), ("epochs", 5)),
     )
     with pytest.raises(StorageError, match="its version trained phase 1 differently"):
-        RunFolder.create(tmp_path / "run", same, document["data"])
+        GradedFolder.create(tmp_path / "run", same, document["data"])
     document["phase_1"] = TRAINING | {
         "hidden": 4,
         "epochs": 5,
     }  # as the version between the two wrote it
     (tmp_path / "run/run.json").write_text(json.dumps(document))
-    assert len(RunFolder.create(tmp_path / "run", same, document["data"]).rows()) == 2
+    assert len(GradedFolder.create(tmp_path / "run", same, document["data"]).rows()) == 2
     other = replace(same, method=get_method("sword", {"epochs": "4"}))
     with pytest.raises(
         StorageError, match=r"holds another run \(method_settings: epochs: 3 there, 4 now\)"
     ):
-        RunFolder.create(tmp_path / "run", other, document["data"])
+        GradedFolder.create(tmp_path / "run", other, document["data"])
     with pytest.raises(
         StorageError, match=r"holds another run \(data: '1ff1d086a3e23311' there, 'x' now\)"
     ):
-        RunFolder.create(tmp_path / "run", same, "x")
+        GradedFolder.create(tmp_path / "run", same, "x")

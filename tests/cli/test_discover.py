@@ -131,7 +131,7 @@ def test_the_number_of_classes_is_counted_unless_it_is_given(
     classes = table(tmp_path / "run" / "classes.csv")
     assert [line["kind"] for line in classes] == ["known"] * 3 + ["discovered"] * number
     page = (tmp_path / "run" / "report.html").read_text()
-    assert ("Nothing was discovered." in page) == (number == 0)
+    assert ("No new class." in page) == (number == 0)
     assert load_model(tmp_path / "run" / "model").stages[-1].count == count
 
 
@@ -329,7 +329,7 @@ def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: 
         ),
         (
             ["--num-new", 2, "--method", "oracle"],
-            "--method oracle needs labels of nodes of unknown classes",
+            "--method oracle needs labels of the new classes",
         ),
         (["--num-new", 2, "--method", "nope"], "unknown method 'nope'"),
         (["--num-new", 5000], "5000 new classes need at least as many unlabelled nodes, there are"),

@@ -73,7 +73,7 @@ def test_columns_are_read_as_before_and_what_came_is_found_and_said(
 ) -> None:
     assert "12 features came that the earlier run did not have" in later
     came = sum(Y[i] > 1 or i % 3 == 0 for i in range(SPRING, AUTUMN))
-    assert f"classes are looked for among {came} unlabelled nodes that the earlier" in later
+    assert f"searching {came} unlabelled nodes that came since for new classes" in later
     assert "The representation was refitted: " in later
     assert "probably 1 new class" in later
     assert "key" not in load_model(place / "second" / "model").fit_signature.feature_names  # type: ignore[union-attr,operator]
@@ -152,9 +152,9 @@ def test_without_labels_in_the_table_those_of_the_earlier_run_go_on(
     ("options", "sentence"),
     [
         (["--refresh", "often"], "unknown --refresh 'often'; known: always, auto, never"),
-        (["--features", "text"], "--features: that is as in .*first, which --from goes on from"),
-        (["--text-column", "text"], "--text-column: that is as in"),
-        (["--encoder", "gcn"], "--encoder: that is as in"),
+        (["--features", "text"], "--features cannot be changed with --from: it stays as in .*first"),
+        (["--text-column", "text"], "--text-column cannot be changed with --from"),
+        (["--encoder", "gcn"], "--encoder cannot be changed with --from"),
         (["--label-column", "nope"], r"nodes\.csv: no column 'nope'; it has"),
         (["--num-new", 500], "500 new classes need at least as many unlabelled nodes"),
         (["--labels", "nowhere.csv"], r"nowhere\.csv"),
@@ -176,13 +176,13 @@ def test_places_that_cannot_be_gone_on_from_or_written_to_are_refused(
     with pytest.raises(NodenovaError, match="nowhere is not a run of `nodenova discover`: it does"):
         nodenova("discover", "--from", tmp_path / "nowhere", *data, "--out", tmp_path / "no")
     asked = ["--from", place / "first", *data, "--out", place / "first", "--overwrite"]
-    with pytest.raises(NodenovaError, match=r"--out and --from are both .*first: a run goes on"):
+    with pytest.raises(NodenovaError, match=r"--out and --from are both .*first"):
         nodenova("discover", *asked)
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.txt").write_text("mine")
     with pytest.raises(NodenovaError, match="used is not empty; choose another --out"):
         nodenova("discover", "--from", place / "first", *data, "--out", tmp_path / "used")
-    with pytest.raises(NodenovaError, match=r"--refresh is for a run that goes on .* --from RUN"):
+    with pytest.raises(NodenovaError, match=r"--refresh is only for .* --from RUN"):
         nodenova("discover", *data, "--refresh", "never", "--out", tmp_path / "no")
     with pytest.raises(NodenovaError, match="give either --graph FILE, or --nodes FILE and --edge"):
         nodenova("discover", "--from", place / "first", "--out", tmp_path / "no")

@@ -140,10 +140,10 @@ def test_a_review_opens_without_loading_pytorch(run: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from nodenova.cli.review import Desk\n"
+        "from nodenova.cli.review import ReviewSession\n"
         "from nodenova.review.review_file import cached_page\n"
         "from nodenova.runs.server import ReviewServer\n"
-        "desk = Desk(Path(sys.argv[1]), cached_page(Path(sys.argv[1])), True)\n"
+        "desk = ReviewSession(Path(sys.argv[1]), cached_page(Path(sys.argv[1])), True)\n"
         "print(len(desk.page()) > 1000, 'torch' in sys.modules)\n"
     )
     done = subprocess.run(

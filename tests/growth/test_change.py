@@ -59,7 +59,7 @@ def test_features_without_names_are_all_known(before: nova.Graph) -> None:
 )
 def test_either_share_alone_is_a_reason(change: Change, much: bool) -> None:
     assert change.is_much == much
-    assert change.why().startswith("it was asked for") == (not much)
+    assert change.why().startswith("it was requested") == (not much)
 
 
 def test_refresh_is_one_of_three() -> None:

@@ -133,7 +133,7 @@ def test_nodes_that_came_or_have_strange_words_carry_nothing(
     assert strict.sample.max() < SPRING
     told = np.full(grown.autumn.num_nodes, -1)
     told[-3:], told[-6:-3] = 9, 2
-    with_labels = find_anchor_nodes(model, grown.autumn, met=met, told=told)
+    with_labels = find_anchor_nodes(model, grown.autumn, met=met, label_ids=told)
     assert with_labels.columns[-6:].tolist() == [2, 2, 2, 4, 4, 4]
     assert with_labels.num_columns == 5
 
@@ -150,7 +150,11 @@ def test_a_class_that_is_gone_is_named_and_its_words_are_news_when_they_come_bac
     away = gone_too.aligned(grown.autumn.feature_names or ())[0]  # the words of class 3 are zero
     after, done = refit_encoder(model, away, "a class is gone")
     assert dict(done.carried)[class_id] <= 1
-    assert [note for note in done.notes if f"class {class_id} (new-{class_id}): no node" in note]
+    assert [
+        note
+        for note in done.notes
+        if f"class {class_id} (new-{class_id}): the grown graph has no node" in note
+    ]
     assert (after.predict(away) == class_id).mean() < 0.02
     # Its words are gone from the representation, and so they are news when they come back.
     assert after.fit_signature is not None
@@ -171,7 +175,7 @@ def test_a_new_class_is_found_beside_one_that_is_gone(grown: Seasons, model: nov
 
 
 def test_a_graph_of_other_things_carries_nothing_over(grown: Seasons, model: nova.Model) -> None:
-    with pytest.raises(SettingError, match="no two classes of the model have nodes in this graph"):
+    with pytest.raises(SettingError, match="sure of no node of two classes in this graph"):
         refit_encoder(
             model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool)
         )
@@ -213,4 +217,4 @@ def test_a_model_that_does_not_know_its_graph_is_refreshed_when_asked_alone(
     assert nova.discover(old, task, ONE).stages[-1].refresh is None
     done = nova.discover(old, task, ONE, refresh=True).stages[-1].refresh
     assert done is not None
-    assert done.why == "it was asked for"
+    assert done.why == "it was requested"

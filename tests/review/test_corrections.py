@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import nodenova as nova
+from nodenova.cli.review import ReviewSession
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Relabel, from_json, to_json
 from nodenova.model.saving import weights_digest
-from nodenova.runs.apply import Review
-from nodenova.runs.folder import DiscoveryFolder
-from nodenova.runs.labels import read_labels
+from nodenova.runs.apply import Review, read_labels
+from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 
 
@@ -27,15 +27,15 @@ def found() -> DiscoveryRun:
     model = nova.discover(nova.fit(old), new)
     given = np.full(120, -1)
     given[old.train_ids] = old.train_y
-    return DiscoveryRun("Mine", model, graph, given=given, given_names=("oak", "elm"))
+    return DiscoveryRun("Mine", model, graph, label_ids=given, label_names=("oak", "elm"))
 
 
 @pytest.fixture
-def folder(found: DiscoveryRun, tmp_path: Path) -> DiscoveryFolder:
-    return DiscoveryFolder.write(tmp_path / "run", found)
+def folder(found: DiscoveryRun, tmp_path: Path) -> RunFolder:
+    return RunFolder.write(tmp_path / "run", found)
 
 
-def rows(folder: DiscoveryFolder) -> dict[str, dict[str, str]]:
+def rows(folder: RunFolder) -> dict[str, dict[str, str]]:
     with (folder.path / "predictions.csv").open(newline="") as file:
         return {line["node"]: line for line in csv.DictReader(file)}
 
@@ -45,17 +45,17 @@ def review(model: nova.Model, *decisions: dict[str, object]) -> dict[str, object
     return document | {"decisions": list(decisions)}
 
 
-def content(folder: DiscoveryFolder) -> dict[str, bytes]:
+def content(folder: RunFolder) -> dict[str, bytes]:
     files = (path for path in folder.path.rglob("*") if path.is_file())
     return {str(path): path.read_bytes() for path in files}
 
 
 def test_a_corrected_label_is_kept_in_the_tables_and_the_model_stays(
-    found: DiscoveryRun, folder: DiscoveryFolder
+    found: DiscoveryRun, folder: RunFolder
 ) -> None:
-    node = int(np.flatnonzero(found.given == 0)[0])
-    other = int(np.flatnonzero(found.given == 1)[0])
-    before = (folder.model_folder / "model.json").read_bytes()
+    node = int(np.flatnonzero(found.label_ids == 0)[0])
+    other = int(np.flatnonzero(found.label_ids == 1)[0])
+    before = (folder.path / "model" / "model.json").read_bytes()
     folder.apply(
         review(
             found.model,
@@ -63,26 +63,26 @@ def test_a_corrected_label_is_kept_in_the_tables_and_the_model_stays(
             {"do": "relabel", "nodes": [f"p{other}"], "class": 3},
         )
     )
-    assert (folder.model_folder / "model.json").read_bytes() == before
+    assert (folder.path / "model" / "model.json").read_bytes() == before
     table = rows(folder)
     assert (table[f"p{node}"]["class"], table[f"p{node}"]["label"]) == ("1", "elm")
     name = found.names[3]  # the user has no word for a class that was discovered
     assert (table[f"p{other}"]["class"], table[f"p{other}"]["label"]) == ("3", name)
     kept = read_labels(folder.path)
     assert kept is not None
-    assert np.array_equal(kept["told"], found.given)
-    assert np.flatnonzero(kept["y"] != found.given).tolist() == sorted([node, other])
+    assert np.array_equal(kept["told"], found.label_ids)
+    assert np.flatnonzero(kept["y"] != found.label_ids).tolist() == sorted([node, other])
     folder.apply(review(found.model, {"do": "relabel", "nodes": [f"p{node}"], "class": 0}))
     again = read_labels(folder.path)
     assert again is not None
     assert again["y"][node] == 0
-    assert np.array_equal(again["told"], found.given)
+    assert np.array_equal(again["told"], found.label_ids)
 
 
 def test_a_label_follows_its_class_through_later_decisions(
-    found: DiscoveryRun, folder: DiscoveryFolder
+    found: DiscoveryRun, folder: RunFolder
 ) -> None:
-    node = int(np.flatnonzero(found.given == 0)[0])
+    node = int(np.flatnonzero(found.label_ids == 0)[0])
     folder.apply(
         review(
             found.model,
@@ -104,7 +104,7 @@ def test_a_label_follows_its_class_through_later_decisions(
     ],
 )
 def test_a_wrong_correction_changes_nothing(
-    found: DiscoveryRun, folder: DiscoveryFolder, decision: dict[str, object], sentence: str
+    found: DiscoveryRun, folder: RunFolder, decision: dict[str, object], sentence: str
 ) -> None:
     before = content(folder)
     with pytest.raises(SettingError, match=sentence):
@@ -113,21 +113,22 @@ def test_a_wrong_correction_changes_nothing(
 
 
 def test_a_run_without_its_labels_cannot_correct_them(found: DiscoveryRun, tmp_path: Path) -> None:
-    bare = DiscoveryFolder.write(tmp_path / "bare", found, keep_graph=False)
-    with pytest.raises(SettingError, match="keeps no graph and no labels"):
+    bare = RunFolder.write(tmp_path / "bare", found, keep_graph=False)
+    with pytest.raises(SettingError, match="has no graph, and no labels"):
         bare.apply(review(found.model, {"do": "relabel", "nodes": ["p1"], "class": 1}))
 
 
 def test_the_page_of_a_served_run_shows_the_corrected_label(
-    found: DiscoveryRun, folder: DiscoveryFolder
+    found: DiscoveryRun, folder: RunFolder
 ) -> None:
-    desk = folder.desk()
-    assert not desk.saved
-    node = int(np.flatnonzero(found.given == 0)[0])
-    desk.save(Review(weights_digest(found.model), (Relabel((f"p{node}",), 1),)))
-    assert desk.saved
-    assert desk.run.given is not None
-    assert desk.run.given[node] == 1
+    session = ReviewSession(folder.path, None, quiet=True)
+    session.page()
+    node = int(np.flatnonzero(found.label_ids == 0)[0])
+    session.save(Review(weights_digest(found.model), (Relabel((f"p{node}",), 1),)))
+    before = rows(folder)[f"p{node}"]["label"]
+    session.close()
+    assert (before, rows(folder)[f"p{node}"]["label"]) == ("oak", "elm")
+    assert RunFolder(folder.path).run.label_ids[node] == 1
 
 
 def test_a_correction_has_one_form_and_is_never_part_of_a_model() -> None:

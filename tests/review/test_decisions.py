@@ -11,7 +11,8 @@ from nodenova.files import to_json
 from nodenova.model.decisions import Merge, Reject, Rename, Split
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
-from nodenova.runs.apply import Review, apply_review, apply_to_saved
+from nodenova.review.review_file import Review
+from nodenova.runs.apply import apply_review, apply_to_folder
 
 
 def review(model: nova.Model, /, *decisions: object, **other: object) -> dict:
@@ -85,16 +86,16 @@ def test_a_review_of_the_previous_version_is_written_as_it_was() -> None:
 
 
 def test_a_review_becomes_part_of_a_saved_model_or_nothing_is_written(cases, tmp_path) -> None:
-    model, folder, kept = cases["prism"].model, tmp_path / "m", tmp_path / "review.json"
-    model.save(folder)
-    before = (folder / "model.json").read_bytes()
+    model, kept = cases["prism"].model, tmp_path / "review.json"
+    model.save(tmp_path / "model")
+    before = (tmp_path / "model" / "model.json").read_bytes()
     with pytest.raises(SettingError, match="there is no class 9"):
-        apply_to_saved(folder, review(model, RENAME, {"do": "reject", "class": 9}), None, kept)
-    assert (folder / "model.json").read_bytes() == before
+        apply_to_folder(tmp_path, review(model, RENAME, {"do": "reject", "class": 9}), None)
+    assert (tmp_path / "model" / "model.json").read_bytes() == before
     assert not kept.exists()
     document = review(model, RENAME)
-    assert apply_to_saved(folder, document, None, kept).class_of(2).name == "x"
-    assert load_model(folder).edits == (Rename(2, "x", was="new-2", after=2),)
+    assert apply_to_folder(tmp_path, document, None).class_of(2).name == "x"
+    assert load_model(tmp_path / "model").edits == (Rename(2, "x", was="new-2", after=2),)
     assert json.loads(kept.read_text()) == document
 
 

@@ -13,9 +13,7 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError, SplitError, StorageError
 from nodenova.model.saving import weights_digest
-from nodenova.runs.continue_run import Continued, continue_run
-from nodenova.runs.diff import diff_runs
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.folder import ContinuedRun, RunFolder
 from nodenova.runs.run import MIN_STAY, DiscoveryRun
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
 
@@ -29,17 +27,17 @@ def grown() -> Seasons:
 
 
 @pytest.fixture(scope="module")
-def spring(grown: Seasons, tmp_path_factory: pytest.TempPathFactory) -> DiscoveryFolder:
+def spring(grown: Seasons, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A reviewed run: one class has a name, two known nodes in three have labels."""
     model = grown.model
     given = np.where((np.arange(SPRING) % 3 > 0) & (grown.y[:SPRING] < 2), grown.y[:SPRING], -1)
-    run = DiscoveryRun("spring", model, grown.spring, given=given, given_names=NAMES)
+    run = DiscoveryRun("spring", model, grown.spring, label_ids=given, label_names=NAMES)
     place = tmp_path_factory.mktemp("runs") / "spring"
-    folder = DiscoveryFolder.write(place, run)
+    folder = RunFolder.write(place, run)
     name = {"do": "rename", "class": 2, "name": "heather"}
     review = {"format": "nodenova review", "version": 1, "model": weights_digest(model)}
     folder.apply(review | {"decisions": [name]})
-    return DiscoveryFolder(place)
+    return RunFolder(place)
 
 
 def autumn(grown: Seasons, labels: dict[int, str] | None = None) -> nova.UserGraph:
@@ -53,16 +51,16 @@ def autumn(grown: Seasons, labels: dict[int, str] | None = None) -> nova.UserGra
 
 
 @pytest.fixture(scope="module")
-def after(grown: Seasons, spring: DiscoveryFolder) -> Continued:
-    return continue_run(spring, autumn(grown), method=ONE)
+def after(grown: Seasons, spring: RunFolder) -> ContinuedRun:
+    return spring.continue_with(autumn(grown), method=ONE)
 
 
 def test_what_came_is_found_and_all_that_was_known_stays(
-    grown: Seasons, spring: DiscoveryFolder, after: Continued
+    grown: Seasons, spring: RunFolder, after: ContinuedRun
 ) -> None:
-    model, before = after.run.model, spring.model()
+    model, before = after.run.model, spring.model
     assert [c.id for c in model.classes] == [0, 1, 2, 3, 4]
-    shown = spring.names(before)
+    shown = spring.class_names
     assert list(model.class_names[:4]) == shown  # also of the class that nobody has named
     assert shown[:3] == ["oak", "elm", "heather"]
     assert "," in shown[3]
@@ -78,14 +76,14 @@ def test_what_came_is_found_and_all_that_was_known_stays(
 
 
 def test_labels_of_the_same_nodes_go_on_and_those_given_now_go_before(
-    grown: Seasons, spring: DiscoveryFolder, after: Continued
+    grown: Seasons, spring: RunFolder, after: ContinuedRun
 ) -> None:
     kept = [text for text in after.run.predictions.label if text]
     assert len(kept) == 53
     assert set(kept) == set(NAMES)
     first = next(i for i in range(SPRING) if after.run.predictions.label[i] == "oak")
     told = autumn(grown, {first: "elm", 250: "heather", 251: "oak"})
-    again = continue_run(spring, told, method=ONE).run.predictions
+    again = spring.continue_with(told, method=ONE).run.predictions
     assert [again.label[i] for i in (first, 250, 251)] == ["elm", "heather", "oak"]
     assert [again.names[again.row[i]] for i in (first, 250, 251)] == ["elm", "heather", "oak"]
     assert again.agrees[first] == "no"
@@ -93,9 +91,9 @@ def test_labels_of_the_same_nodes_go_on_and_those_given_now_go_before(
 
 @pytest.mark.parametrize("refresh", [True, False])
 def test_nodes_of_the_earlier_run_keep_their_class(
-    grown: Seasons, spring: DiscoveryFolder, refresh: bool
+    grown: Seasons, spring: RunFolder, refresh: bool
 ) -> None:
-    run = continue_run(spring, autumn(grown), 1, method=ONE, refresh=refresh).run
+    run = spring.continue_with(autumn(grown), num_new=1, method=ONE, refresh=refresh).run
     with (spring.path / "predictions.csv").open(newline="") as file:
         was = {line["node"]: int(line["class"]) for line in csv.DictReader(file)}
     columns = run.predictions.columns()
@@ -103,13 +101,13 @@ def test_nodes_of_the_earlier_run_keep_their_class(
     assert np.mean([now[node] == c for node, c in was.items()]) >= 0.98
 
 
-def test_a_node_moves_when_its_class_has_become_unlikely(after: Continued) -> None:
+def test_a_node_moves_when_its_class_has_become_unlikely(after: ContinuedRun) -> None:
     run = after.run
     p = run.probabilities.copy()
     rows = {c.id: i for i, c in enumerate(run.model.classes)}
     assert run.labels is not None
-    assert run.before is not None
-    node = int(np.flatnonzero((run.before == 3) & ~run.labels.labelled)[0])
+    assert run.earlier_ids is not None
+    node = int(np.flatnonzero((run.earlier_ids == 3) & ~run.labels.labelled)[0])
     p[node] = 0
     p[node, rows[3]], p[node, rows[0]] = 2 * MIN_STAY, 1 - 2 * MIN_STAY
     assert run.labels.rows(run.model, p)[node] == rows[3]
@@ -117,31 +115,31 @@ def test_a_node_moves_when_its_class_has_become_unlikely(after: Continued) -> No
     assert run.labels.rows(run.model, p)[node] == rows[0]
     free = replace(run.labels, keep=False)
     assert np.array_equal(free.rows(run.model, p), p.argmax(axis=1))
-    came = run.before == -1
+    came = run.earlier_ids == -1
     assert np.array_equal(run.labels.rows(run.model, p)[came], p.argmax(axis=1)[came])
 
 
 def test_a_label_of_a_class_nobody_had_is_a_known_class_from_now_on(
-    grown: Seasons, spring: DiscoveryFolder
+    grown: Seasons, spring: RunFolder
 ) -> None:
     late = np.flatnonzero(grown.y == LATE)
     told = autumn(grown, dict.fromkeys(late[:8].tolist(), "bikes") | {200 - 1: "once"})
-    found = continue_run(spring, told, method=ONE)
+    found = spring.continue_with(told, method=ONE)
     model = found.run.model
     bikes = next(c for c in model.classes if c.name == "bikes")
     assert (bikes.id, bikes.stage) == (4, 0)
     assert model.classes_per_stage[0] == 3
     said = np.array([model.classes[row].id for row in found.run.predictions.row])
     assert (said[late] == 4).mean() > 0.95
-    assert "label 'once' is on one node alone, and is left out" in found.notes
+    assert "label 'once' is on 1 node only and is ignored" in found.notes
     assert found.refresh is not None
     assert "labels name classes that it did not know ('bikes')" in found.refresh.why
-    with pytest.raises(SettingError, match=r"labels name classes .* \('bikes'\), .* forbids it"):
-        continue_run(spring, told, method=ONE, refresh=False)
+    with pytest.raises(SettingError, match=r"labels name classes .* \('bikes'\): .* forbids"):
+        spring.continue_with(told, method=ONE, refresh=False)
 
 
 def test_labels_of_nodes_that_are_not_given_cannot_move_a_bit(
-    grown: Seasons, spring: DiscoveryFolder
+    grown: Seasons, spring: RunFolder
 ) -> None:
     """Nodes that were named as new keep their labels for grading; whatever these say."""
     results = []
@@ -151,63 +149,61 @@ def test_labels_of_nodes_that_are_not_given_cannot_move_a_bit(
         labelled = nova.LabelledGraph(grown.autumn, y, ("oak", "elm", "yew"), name="autumn")
         new = grown.autumn.node_ids[SPRING:].tolist()
         loaded = nova.load_graph(labelled, new_nodes=new)
-        run = continue_run(spring, loaded, 1, method=ONE, mixed=True).run
+        run = spring.continue_with(loaded, num_new=1, method=ONE, mixed=True).run
         results.append((weights_digest(run.model), run.predictions.columns()))
     assert results[0] == results[1]
 
 
 def test_only_nodes_that_came_are_asked_about_and_all_where_none_came(
-    grown: Seasons, spring: DiscoveryFolder, after: Continued
+    grown: Seasons, spring: RunFolder, after: ContinuedRun
 ) -> None:
-    assert after.run.facts["Asked about"] == "100 unlabelled nodes"
+    assert after.run.facts["Searched"] == "100 unlabelled nodes"
     same = nova.load_graph(nova.LabelledGraph(grown.spring, np.full(SPRING, -1), ()))
-    again = continue_run(spring, same, method=ONE)
-    assert again.run.facts["Asked about"] == "107 unlabelled nodes"
+    again = spring.continue_with(same, method=ONE)
+    assert again.run.facts["Searched"] == "107 unlabelled nodes"
     assert again.refresh is None
     everything = nova.load_graph(
         nova.LabelledGraph(grown.autumn, np.zeros(grown.autumn.num_nodes, dtype=int), ("oak",))
     )
     with pytest.raises(SplitError, match="every node has a label"):
-        continue_run(spring, everything, method=ONE)
+        spring.continue_with(everything, method=ONE)
 
 
-def test_labels_by_id_must_be_of_nodes_that_are_there(
-    grown: Seasons, spring: DiscoveryFolder
-) -> None:
+def test_labels_by_id_must_be_of_nodes_that_are_there(grown: Seasons, spring: RunFolder) -> None:
     with pytest.raises(SettingError, match=r"1 label is of nodes that are not in autumn, .*'x'"):
-        continue_run(spring, autumn(grown), method=ONE, labels={"x": "oak"})
-    run = continue_run(spring, autumn(grown), 1, method=ONE, labels={"n255": "heather"}).run
+        spring.continue_with(autumn(grown), method=ONE, labels={"x": "oak"})
+    run = spring.continue_with(autumn(grown), num_new=1, method=ONE, labels={"n255": "heather"}).run
     assert run.predictions.label[255] == "heather"
 
 
 def test_a_run_that_goes_on_is_written_read_and_compared(
-    spring: DiscoveryFolder, after: Continued, tmp_path: Path
+    spring: RunFolder, after: ContinuedRun, tmp_path: Path
 ) -> None:
-    folder = DiscoveryFolder.write(tmp_path / "autumn", after.run)
+    folder = RunFolder.write(tmp_path / "autumn", after.run)
     first = (folder.path / "predictions.csv").read_bytes()
     folder.report()
     assert (folder.path / "predictions.csv").read_bytes() == first
     page = (folder.path / "report.html").read_text(encoding="utf-8")
     assert "The representation was refitted" in page
-    found = diff_runs(spring.path, folder.path)
+    found = spring.diff(folder)
     assert found.continued
     assert (found.shared, found.nodes_came, found.nodes_went) == (SPRING, 100, 0)
     assert [change.what for change in found.classes].count("came") == 1
     assert not any(change.was for change in found.classes)
-    assert not diff_runs(folder.path, spring.path).continued
+    assert not folder.diff(spring.path).continued
 
 
 def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None:
     before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
     shutil.copytree(before, tmp_path / "run")
-    folder = DiscoveryFolder(tmp_path / "run")
-    assert folder.model().fit_signature is None
-    graph = folder.graph()
+    folder = RunFolder(tmp_path / "run")
+    assert folder.model.fit_signature is None
+    graph = folder.graph
     wide = graph.aligned([*(graph.feature_names or ()), "further"])[0]
     loaded = nova.load_graph(nova.LabelledGraph(wide, np.full(wide.num_nodes, -1), ()))
     with pytest.raises(StorageError, match=r"has no predictions\.csv: nodenova report writes it"):
-        continue_run(folder, loaded, 1, method=ONE)
+        folder.continue_with(loaded, num_new=1, method=ONE)
     folder.report()
-    run = continue_run(folder, loaded, 1, method=ONE).run
-    assert [c.id for c in run.model.classes[:-1]] == [c.id for c in folder.model().classes]
+    run = folder.continue_with(loaded, num_new=1, method=ONE).run
+    assert [c.id for c in run.model.classes[:-1]] == [c.id for c in folder.model.classes]
     assert run.graph.num_features == graph.num_features + 1

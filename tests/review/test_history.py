@@ -13,7 +13,7 @@ from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
 from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import History, Review, cached_page
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 
 
@@ -25,33 +25,33 @@ def found() -> DiscoveryRun:
     given[old.train_ids] = data.y[old.train_ids]
     model = nova.discover(nova.fit(old), new)
     return DiscoveryRun(
-        "Mine", model, data.graph, given=given, given_names=("a", "b", "c"), keep_labels=True
+        "Mine", model, data.graph, label_ids=given, label_names=("a", "b", "c"), keep_labels=True
     )
 
 
 @pytest.fixture
-def folder(found: DiscoveryRun, tmp_path: Path) -> DiscoveryFolder:
-    return DiscoveryFolder.write(tmp_path / "mine", found)
+def folder(found: DiscoveryRun, tmp_path: Path) -> RunFolder:
+    return RunFolder.write(tmp_path / "mine", found)
 
 
-def review(folder: DiscoveryFolder, *decisions: object, after: int | None = None) -> Review:
-    return Review(weights_digest(folder.model()), decisions, after)  # type: ignore[arg-type]
+def review(folder: RunFolder, *decisions: object, after: int | None = None) -> Review:
+    return Review(weights_digest(folder.model), decisions, after)  # type: ignore[arg-type]
 
 
-def state(folder: DiscoveryFolder) -> dict[str, object]:
+def state(folder: RunFolder) -> dict[str, object]:
     """What a run says of its classes and nodes."""
-    model = DiscoveryFolder(folder.path).model()
-    run = DiscoveryFolder(folder.path).run()
+    model = RunFolder(folder.path).model
+    run = RunFolder(folder.path).run
     return {
         "classes": model.classes,
         "p": model.predict_proba(run.graph).tolist(),
-        "given": None if run.given is None else run.given.tolist(),
+        "given": None if run.label_ids is None else run.label_ids.tolist(),
         "table": (folder.path / "predictions.csv").read_text(),
     }
 
 
 def test_decisions_are_kept_in_order_and_the_last_ones_are_taken_back(
-    folder: DiscoveryFolder,
+    folder: RunFolder,
 ) -> None:
     first = state(folder)
     folder.apply(review(folder, Rename(3, "fish")))
@@ -61,21 +61,23 @@ def test_decisions_are_kept_in_order_and_the_last_ones_are_taken_back(
     history = History.read(folder.path)
     assert history.revision == 3
     assert [one.do for one in history.decisions] == ["rename", "relabel", "split", "reject"]
-    assert folder.undo(3).decisions == (Rename(3, "fish"),)
+    folder.undo(3)
+    assert folder.history.decisions == (Rename(3, "fish"),)
     assert state(folder) == second
-    assert folder.undo() == History(5, ())
+    folder.undo()
+    assert folder.history == History(5, ())
     assert state(folder) == first
     with pytest.raises(SettingError, match="the run has 0 saved decisions"):
         folder.undo()
     assert History.read(folder.path).revision == 5
 
 
-def _node(folder: DiscoveryFolder) -> object:
-    return folder.graph().node_ids.tolist()[7]
+def _node(folder: RunFolder) -> object:
+    return folder.graph.node_ids.tolist()[7]
 
 
 def test_a_review_made_before_another_was_saved_is_refused_and_changes_nothing(
-    folder: DiscoveryFolder,
+    folder: RunFolder,
 ) -> None:
     mine, other = (review(folder, Rename(3, name), after=0) for name in ("fish", "fowl"))
     folder.apply(mine)
@@ -84,22 +86,22 @@ def test_a_review_made_before_another_was_saved_is_refused_and_changes_nothing(
         folder.apply(other)
     assert state(folder) == before
     folder.apply(review(folder, Rename(3, "fowl"), after=1))
-    assert folder.model().class_of(3).name == "fowl"
+    assert folder.model.class_of(3).name == "fowl"
     folder.undo()
     with pytest.raises(SettingError, match="the run is at 3"):
         folder.apply(review(folder, Rename(3, "fowl"), after=1))
 
 
 def test_a_review_that_does_not_say_its_revision_is_taken_as_before(
-    folder: DiscoveryFolder,
+    folder: RunFolder,
 ) -> None:
     folder.apply(review(folder, Rename(3, "fish")))
     folder.apply(review(folder, Rename(3, "fowl")))
-    assert folder.model().class_of(3).name == "fowl"
+    assert folder.model.class_of(3).name == "fowl"
 
 
 def test_moved_nodes_and_named_classes_become_labels(
-    folder: DiscoveryFolder, found: DiscoveryRun
+    folder: RunFolder, found: DiscoveryRun
 ) -> None:
     assert not (folder.path / "labels.csv").exists()
     node = _node(folder)
@@ -126,39 +128,38 @@ def test_moved_nodes_and_named_classes_become_labels(
 
 def test_a_node_is_moved_where_nobody_had_labelled_any(found: DiscoveryRun, tmp_path: Path) -> None:
     bare = DiscoveryRun("Mine", found.model, found.graph)
-    folder = DiscoveryFolder.write(tmp_path / "bare", bare)
+    folder = RunFolder.write(tmp_path / "bare", bare)
     folder.apply(review(folder, Relabel((_node(folder),), 3)))  # type: ignore[arg-type]
-    assert DiscoveryFolder(folder.path).run().given.tolist()[7] == 3  # type: ignore[union-attr]
-    assert DiscoveryFolder(folder.path).run().predictions.row[7] == 3
+    assert RunFolder(folder.path).run.label_ids.tolist()[7] == 3  # type: ignore[union-attr]
+    assert RunFolder(folder.path).run.predictions.row[7] == 3
     folder.undo()
-    assert DiscoveryFolder(folder.path).run().given is None
+    assert RunFolder(folder.path).run.label_ids is None
 
 
 def test_the_page_of_a_run_is_served_as_it_is_until_the_run_changes(
-    folder: DiscoveryFolder,
+    folder: RunFolder,
 ) -> None:
     page = cached_page(folder.path)
-    assert page == folder.desk().page()
-    desk = folder.desk()
-    desk.save(review(folder, Rename(3, "fish")))
+    assert page == folder.page()
+    folder.apply(review(folder, Rename(3, "fish")), report=False)
     assert cached_page(folder.path) is None  # of the model before
     folder.report()
-    assert cached_page(folder.path) == desk.page()
+    assert cached_page(folder.path) == folder.page()
     (folder.path / "report.html").unlink()
     assert cached_page(folder.path) is None
 
 
-def test_the_map_is_laid_out_once(folder: DiscoveryFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_is_laid_out_once(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def positions(z: np.ndarray, steps: object) -> np.ndarray:
         asked.append(len(z))
         return np.zeros((len(z), 2))
 
-    monkeypatch.setattr("nodenova.runs.map_cache.positions", positions)
+    monkeypatch.setattr("nodenova.runs.folder.positions", positions)
     before = (folder.path / "map.npz").read_bytes()
     folder.apply(review(folder, Merge((3, 4), "all new")))
-    folder.desk().page()
+    folder.page()
     assert asked == []
     assert (folder.path / "map.npz").read_bytes() == before
     (folder.path / "map.npz").write_bytes(before[:100])  # damaged: made anew
@@ -169,11 +170,11 @@ def test_the_map_is_laid_out_once(folder: DiscoveryFolder, monkeypatch: pytest.M
 def test_without_a_page_everything_else_is_there_and_it_can_be_made_later(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    folder = DiscoveryFolder.write(tmp_path / "mine", found, report=False)
+    folder = RunFolder.write(tmp_path / "mine", found, report=False)
     names = {path.name for path in folder.path.iterdir()}
     assert {"predictions.csv", "classes.csv", "suggestions.json"} <= names
     assert not {"report.html", "map.npz"} & names
     folder.report()
-    again = DiscoveryFolder.write(tmp_path / "again", found)
+    again = RunFolder.write(tmp_path / "again", found)
     for name in ("report.html", "predictions.csv"):
         assert (folder.path / name).read_bytes() == (again.path / name).read_bytes()

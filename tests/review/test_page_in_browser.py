@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 import nodenova as nova
-from nodenova.bench.folder import RunFolder
+from nodenova.bench.folder import GradedFolder
 from nodenova.bench.run_page import write_report
+from nodenova.cli.review import ReviewSession
 from nodenova.model.loading import load_model
-from nodenova.model.saving import save_model, weights_digest
+from nodenova.model.saving import weights_digest
 from nodenova.review.page import review_page
 from nodenova.review.page_data import PageData, collect
 from nodenova.review.suggestions import (
@@ -31,7 +32,8 @@ from nodenova.review.suggestions import (
     SplitSuggestion,
     Suggestions,
 )
-from nodenova.runs.apply import ReviewSession, apply_review
+from nodenova.runs.apply import apply_review
+from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.server import ReviewServer
 
@@ -324,7 +326,7 @@ def test_prints(open_page: Callable[..., Any], file: Path) -> None:
 def test_the_report_of_a_run_has_a_map_too(open_page: Callable[..., Any], tmp_path: Path) -> None:
     """Without probabilities, neighbors and cards: a run keeps none of these."""
     shutil.copytree(PREVIOUS / "graded", tmp_path / "run")
-    folder = RunFolder.open(tmp_path / "run")
+    folder = GradedFolder.open(tmp_path / "run")
     kept, row = folder.map(), folder.rows()[0]
     assert kept is not None
     page = open_page(write_report(folder).as_uri())
@@ -349,10 +351,9 @@ def test_a_served_page_saves_into_the_run(
     open_page: Callable[..., Any], found: tuple[nova.Model, nova.Graph], tmp_path: Path
 ) -> None:
     model, graph = found
-    save_model(model, tmp_path / "seed-0")
-    run = DiscoveryRun("Served", model, graph)
-    desk = ReviewSession(tmp_path / "seed-0", run, tmp_path / "review.json")
-    with ReviewServer(desk.page, desk.save) as server:
+    folder = RunFolder.write(tmp_path / "run", DiscoveryRun("Served", model, graph), report=False)
+    session = ReviewSession(folder.path, None, quiet=True)
+    with ReviewServer(session.page, session.save) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         page = open_page(server.url)
@@ -366,19 +367,19 @@ def test_a_served_page_saves_into_the_run(
         page.reload()
         server.shutdown()
         thread.join()
-    assert len(json.loads((tmp_path / "review.json").read_text())["decisions"]) == 3
-    assert load_model(tmp_path / "seed-0").class_names == ("birds", model.class_names[1], "fish")
+    assert len(json.loads((folder.path / "review.json").read_text())["decisions"]) == 3
+    assert load_model(folder.path / "model").class_names == ("birds", model.class_names[1], "fish")
 
 
 @pytest.fixture
 def served(found: tuple[nova.Model, nova.Graph], tmp_path: Path) -> Iterator[ReviewServer]:
-    """The page of a run in `tmp_path`, on a server."""
+    """The page of a run in `tmp_path / "run"`, on a server."""
     model, graph = found
-    save_model(model, tmp_path / "model")
-    shown = {"url": [f"https page of {i}" for i in range(240)]}
-    run = DiscoveryRun("Served", model, graph, shown=shown)
-    desk = ReviewSession(tmp_path / "model", run, tmp_path / "review.json")
-    with ReviewServer(desk.page, desk.save, undo=desk.undo) as server:
+    texts = {"url": [f"https page of {i}" for i in range(240)]}
+    run = DiscoveryRun("Served", model, graph, node_texts=texts)
+    folder = RunFolder.write(tmp_path / "run", run, report=False)
+    session = ReviewSession(folder.path, None, quiet=True)
+    with ReviewServer(session.page, session.save, undo=session.undo) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -410,13 +411,13 @@ def test_a_node_is_moved_by_hand_saved_and_taken_back(
     page.click("#save")
     said(page, "Saved 1 decision to the run.")
     assert page.evaluate("classOf(7)") == to  # also after the page was loaded anew
-    with np.load(tmp_path / "labels.npz") as kept:
+    with np.load(tmp_path / "run" / "labels.npz") as kept:
         assert kept["y"][7] == to
     page.click("#take-back")
     said(page, "Undone")
     assert page.evaluate("classOf(7)") == was
     assert page.locator("#history").count() == 0
-    assert not (tmp_path / "labels.npz").exists()
+    assert not (tmp_path / "run" / "labels.npz").exists()
 
 
 def test_a_review_made_before_another_is_refused(
@@ -435,7 +436,7 @@ def test_a_review_made_before_another_is_refused(
     # Chromium writes an answer that refuses to the console; that is no trouble of the page's.
     second.click("#save")
     said(second, "the run was reviewed since: this review is of revision 0, and the run is at 1")
-    assert load_model(tmp_path / "model").class_of(2).name == "fish"
+    assert load_model(tmp_path / "run" / "model").class_of(2).name == "fish"
 
 
 def test_members_are_typical_random_and_least_sure_ones_and_more_on_demand(

@@ -25,8 +25,9 @@ from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.errors import SettingError, StorageError
 from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
-from nodenova.runs.export import EXPORTS, Exported
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.export import EXPORTS
+from nodenova.runs.folder import RunFolder
+from nodenova.runs.new_graph import PredictInput
 from nodenova.runs.predictions import Predictions
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.run_dir import is_discovery
@@ -48,7 +49,7 @@ def found() -> DiscoveryRun:
     y[exam.ids] = exam.y
     given[old.train_ids] = old.train_y
     return DiscoveryRun(
-        "Mine", model, graph, {"Seed": 0}, answers=(y, exam.class_names), given=given
+        "Mine", model, graph, {"Seed": 0}, answers=(y, exam.class_names), label_ids=given
     )
 
 
@@ -88,7 +89,7 @@ def review(model: nova.Model, *decisions: dict[str, object]) -> dict[str, object
 
 
 def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path) -> None:
-    run = DiscoveryFolder.write(tmp_path / "runs" / "mine", found)
+    run = RunFolder.write(tmp_path / "runs" / "mine", found)
     files = {
         "run.json",
         "model",
@@ -104,27 +105,28 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
     }
     assert {path.name for path in run.path.iterdir()} == files
     assert {path.name for path in run.path.parent.iterdir()} == {"mine"}
-    assert run.features() == (found.graph.feature_names, None)
-    again = DiscoveryFolder(run.path)
+    assert (run.feature_names, run.recipe) == (found.graph.feature_names, None)
+    again = RunFolder(run.path)
     assert np.array_equal(
-        again.model().predict_proba(again.graph()), found.model.predict_proba(found.graph)
+        again.model.predict_proba(again.graph), found.model.predict_proba(found.graph)
     )
     lines = table(run.path / "predictions.csv")
     assert [line["node"] for line in lines] == found.graph.node_ids.tolist()
     said = found.model.predict(found.graph)
-    told = np.where(found.given >= 0, found.given, said)  # who was labelled keeps the label
+    told = np.where(found.label_ids >= 0, found.label_ids, said)  # who was labelled keeps the label
     assert [int(line["class"]) for line in lines] == told.tolist()
     assert [line["label"] for line in lines] == [
-        "" if c < 0 else f"class-{c}" for c in found.given.tolist()
+        "" if c < 0 else f"class-{c}" for c in found.label_ids.tolist()
     ]
     assert [line["agrees"] for line in lines] == [
         "" if c < 0 else "yes" if c == mine else "no"
-        for c, mine in zip(found.given.tolist(), said.tolist(), strict=True)
+        for c, mine in zip(found.label_ids.tolist(), said.tolist(), strict=True)
     ]
     assert {line["agrees"] for line in lines} == {"", "yes", "no"}
     classes = table(run.path / "classes.csv")
-    assert [int(line["size"]) for line in classes] == np.bincount(
-        found.model.predict(found.graph), minlength=5
+    assert [int(line["size"]) for line in classes] == np.bincount(told, minlength=5).tolist()
+    assert [int(line["size_by_model"]) for line in classes] == np.bincount(
+        said, minlength=5
     ).tolist()
     with np.load(run.path / "graph.npz") as arrays:
         assert not {"y", "train_mask", "class_names"} & set(
@@ -135,20 +137,20 @@ def test_everything_is_there_and_comes_back(found: DiscoveryRun, tmp_path: Path)
 def test_a_review_changes_model_tables_and_page_and_a_wrong_one_nothing(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run = RunFolder.write(tmp_path / "mine", found)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     with pytest.raises(SettingError, match=r"decision 2 \(reject\)"):
         run.apply(
             review(
-                run.model(),
+                run.model,
                 {"do": "rename", "class": 3, "name": "fish"},
                 {"do": "reject", "class": 99},
             )
         )
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     decisions = ({"do": "rename", "class": 3, "name": "fish"}, {"do": "merge", "classes": [3, 4]})
-    run.apply(review(run.model(), *decisions))
-    model = DiscoveryFolder(run.path).model()
+    run.apply(review(run.model, *decisions))
+    model = RunFolder(run.path).model
     assert [c.name for c in model.classes] == ["class-0", "class-1", "class-2", "fish"]
     assert {line["name"] for line in table(run.path / "classes.csv")} == {
         c.name for c in model.classes
@@ -167,23 +169,23 @@ def test_the_page_is_the_same_each_time_it_is_made(found: DiscoveryRun, tmp_path
         dataset="mine", method="prism", encoder="prism", seed=3, num_old=3, num_new=2, sizes=(3, 2),
         predicted_sizes=(3, 2), confusion=counts, class_names=tuple(found.answers[1]),
     )  # fmt: skip
-    run = DiscoveryFolder.write(tmp_path / "mine", dataclasses.replace(found, rows=[row]))
+    run = RunFolder.write(tmp_path / "mine", dataclasses.replace(found, rows=[row]))
     first = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
     assert page_data(first["report.html"].decode())["given"] is not None
     assert "new-4" not in first["report.html"].decode()  # nor above the confusion
-    DiscoveryFolder(run.path).report()
+    RunFolder(run.path).report()
     assert {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()} == first
-    served = page_data(DiscoveryFolder(run.path).desk().page())
+    served = page_data(RunFolder(run.path).page())
     assert served == page_data(first["report.html"].decode()) | {"served": True}
-    run.apply(review(run.model(), {"do": "rename", "class": 3, "name": "fish"}))
+    run.apply(review(run.model, {"do": "rename", "class": 3, "name": "fish"}))
     after = page_data((run.path / "report.html").read_text())
     assert after["given"] == served["given"]
     assert after["classes"][3]["name"] == "fish"
-    assert page_data(DiscoveryFolder(run.path).desk().page()) == after | {"served": True}
+    assert page_data(RunFolder(run.path).page()) == after | {"served": True}
 
 
 def test_without_labels_of_phase_1_the_page_shows_none(found: DiscoveryRun, tmp_path: Path) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", dataclasses.replace(found, given=None))
+    run = RunFolder.write(tmp_path / "mine", dataclasses.replace(found, label_ids=None))
     assert not (run.path / "labels.npz").exists()
     assert page_data((run.path / "report.html").read_text())["given"] is None
 
@@ -191,20 +193,20 @@ def test_without_labels_of_phase_1_the_page_shows_none(found: DiscoveryRun, tmp_
 def test_a_label_stays_the_users_word_when_its_class_is_renamed_merged_or_split(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run = RunFolder.write(tmp_path / "mine", found)
     run.apply(
         review(
-            run.model(),
+            run.model,
             {"do": "rename", "class": 0, "name": "zero"},
             {"do": "merge", "classes": [0, 4]},
             {"do": "split", "class": 1, "into": 2},
         )
     )
     lines = table(run.path / "predictions.csv")
-    named = {c.id: c.name for c in run.model().classes}
+    named = {c.id: c.name for c in run.model.classes}
     parts = {c for c in named if c > 4}
     assert len(parts) == 2
-    for line, c in zip(lines, found.given.tolist(), strict=True):
+    for line, c in zip(lines, found.label_ids.tolist(), strict=True):
         assert line["label"] == ("" if c < 0 else f"class-{c}")
         if c == 0:
             assert (line["class"], line["name"]) == ("0", "zero")
@@ -216,12 +218,12 @@ def test_a_label_stays_the_users_word_when_its_class_is_renamed_merged_or_split(
 def test_relabelled_nodes_are_where_the_model_puts_them_and_stay_so(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", dataclasses.replace(found, keep_labels=False))
+    run = RunFolder.write(tmp_path / "mine", dataclasses.replace(found, keep_labels=False))
     first = (run.path / "predictions.csv").read_bytes()
     lines = table(run.path / "predictions.csv")
     assert [int(line["class"]) for line in lines] == found.model.predict(found.graph).tolist()
     assert "no" in {line["agrees"] for line in lines}
-    DiscoveryFolder(run.path).report()
+    RunFolder(run.path).report()
     assert (run.path / "predictions.csv").read_bytes() == first
 
 
@@ -229,13 +231,13 @@ def test_a_run_that_kept_numbers_of_labels_alone_calls_them_as_the_model_does(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
     """As the version before wrote it: no names in labels.npz, no keep_labels in run.json."""
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
-    np.savez_compressed(run.path / "labels.npz", y=found.given)
+    run = RunFolder.write(tmp_path / "mine", found)
+    np.savez_compressed(run.path / "labels.npz", y=found.label_ids)
     document = json.loads((run.path / "run.json").read_text())
     del document["keep_labels"]
     (run.path / "run.json").write_text(json.dumps(document))
     before = (run.path / "predictions.csv").read_bytes()
-    DiscoveryFolder(run.path).report()
+    RunFolder(run.path).report()
     assert (run.path / "predictions.csv").read_bytes() == before
 
 
@@ -244,7 +246,7 @@ def test_tables_of_predict_and_export_have_the_labels_of_the_run(
 ) -> None:
     import networkx as nx
 
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run = RunFolder.write(tmp_path / "mine", found)
     for arguments in (
         ["predict", run.path, "--out", tmp_path / "p.csv", "-q"],
         ["export", run.path, "--to", "csv", "--out", tmp_path / "t", "-q"],
@@ -267,15 +269,13 @@ def test_one_pass_feeds_predictions_classes_and_page(
     run = dataclasses.replace(found, keep_labels=False)
     assert run.predictions.counts.sum() == 150
     assert [info.size for info in run.classes] == run.predictions.counts.tolist()
-    DiscoveryFolder.write(tmp_path / "mine", run)
+    RunFolder.write(tmp_path / "mine", run)
     assert len(passes) == 1
-    written = DiscoveryFolder(tmp_path / "mine")
+    written = RunFolder(tmp_path / "mine")
     written.report()
     assert len(passes) == 2
-    desk = written.desk()
-    desk.page()
-    desk.page()
-    assert len(passes) == 3
+    written.page()
+    assert len(passes) == 2
 
 
 @pytest.mark.parametrize("answers", [False, True])
@@ -307,7 +307,7 @@ def test_the_encoder_runs_once_in_one_nodenova_discover(
 def test_a_discovered_class_is_called_by_its_features_wherever_it_is_shown(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run = RunFolder.write(tmp_path / "mine", found)
     names = [info.name for info in found.classes]
     assert names[:3] == ["class-0", "class-1", "class-2"]
     assert names[3:] == [info.auto_name for info in found.classes[3:]]
@@ -337,10 +337,10 @@ def test_a_run_of_the_version_before_opens_and_its_classes_are_called_by_their_f
     before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
     shutil.copytree(before, tmp_path / "run")
     assert is_discovery(tmp_path / "run")
-    folder = DiscoveryFolder(tmp_path / "run")
-    run = folder.run()
-    assert run.given is None
-    assert folder.names(run.model) == list(run.predictions.names)
+    folder = RunFolder(tmp_path / "run")
+    run = folder.run
+    assert run.label_ids is None
+    assert folder.class_names == list(run.predictions.names)
     shown = {line["id"]: line for line in table(before / "classes.csv")}
     for info in run.classes:
         line = shown[str(info.id)]
@@ -355,7 +355,7 @@ def test_a_run_of_the_version_before_opens_and_its_classes_are_called_by_their_f
 def test_a_failure_while_writing_leaves_nothing_and_what_was_there_stays(
     found: DiscoveryRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", found)
+    run = RunFolder.write(tmp_path / "mine", found)
     before = (run.path / "run.json").read_bytes()
 
     def full(*arguments: object, **told: object) -> None:
@@ -364,7 +364,7 @@ def test_a_failure_while_writing_leaves_nothing_and_what_was_there_stays(
     monkeypatch.setattr("nodenova.runs.folder.review_page", full)
     for path in (tmp_path / "mine", tmp_path / "other"):
         with pytest.raises(OSError, match="No space left"):
-            DiscoveryFolder.write(path, found, overwrite=True)
+            RunFolder.write(path, found, overwrite=True)
     assert {path.name for path in tmp_path.iterdir()} == {"mine"}
     assert (run.path / "run.json").read_bytes() == before
 
@@ -374,26 +374,26 @@ def test_places_that_are_not_ours_are_refused(found: DiscoveryRun, tmp_path: Pat
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"full is not empty; choose another --out"):
-        DiscoveryFolder.write(tmp_path / "full", found)
+        RunFolder.write(tmp_path / "full", found)
     with pytest.raises(
         StorageError, match=r"full is not a run of `nodenova discover`: it has no run.json"
     ):
-        DiscoveryFolder.write(tmp_path / "full", found, overwrite=True)
+        RunFolder.write(tmp_path / "full", found, overwrite=True)
     with pytest.raises(StorageError, match="file is a file, not a folder for a run"):
-        DiscoveryFolder.write(tmp_path / "file", found)
+        RunFolder.write(tmp_path / "file", found)
     with pytest.raises(StorageError, match="it does not exist"):
-        DiscoveryFolder(tmp_path / "nowhere")
+        RunFolder(tmp_path / "nowhere")
     assert (tmp_path / "full" / "thesis.txt").read_text() == "mine"
 
 
 def test_without_its_graph_a_run_can_still_be_reviewed_but_not_drawn(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:
-    run = DiscoveryFolder.write(tmp_path / "mine", found, keep_graph=False)
+    run = RunFolder.write(tmp_path / "mine", found, keep_graph=False)
     assert not (run.path / "graph.npz").exists()
     assert not (run.path / "labels.npz").exists()
-    run.apply(review(run.model(), {"do": "rename", "class": 3, "name": "fish"}))
-    assert run.model().class_of(3).name == "fish"
+    run.apply(review(run.model, {"do": "rename", "class": 3, "name": "fish"}))
+    assert run.model.class_of(3).name == "fish"
     with pytest.raises(StorageError, match=r"keeps no graph: give it with --graph"):
         run.report()
 
@@ -405,7 +405,7 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
 
     model, graph = found.model, found.graph
     for name, export in EXPORTS.items():
-        export(Exported(model, graph), tmp_path / f"{name}.npz")
+        export(PredictInput(model, graph), tmp_path / f"{name}.npz")
     assert (tmp_path / "csv.npz" / "nodes.csv").is_file()
     made = nx.read_graphml(tmp_path / "networkx.npz")
     assert made.number_of_edges() == graph.num_edges // 2
@@ -415,10 +415,10 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
     assert torch.equal(data.pred, torch.from_numpy(model.predict(graph)))
     with np.load(tmp_path / "embeddings.npz") as arrays:
         assert np.array_equal(arrays["z"], model.embed(graph))
-    EXPORTS["embeddings"](Exported(model, graph), tmp_path / "z.csv")
+    EXPORTS["embeddings"](PredictInput(model, graph), tmp_path / "z.csv")
     assert len((tmp_path / "z.csv").read_text().splitlines()) == graph.num_nodes + 1
     with pytest.raises(StorageError, match="is a folder, and --out must name a file"):
-        EXPORTS["pyg"](Exported(model, graph), tmp_path)
+        EXPORTS["pyg"](PredictInput(model, graph), tmp_path)
 
 
 def test_exports_carry_the_weights_of_edges(tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_exports_carry_the_weights_of_edges(tmp_path: Path) -> None:
     graph = nova.Graph.of(plain.graph.x, plain.graph.edge_index, edge_weight=weight)
     labelled = nova.LabelledGraph(graph, plain.y, plain.class_names)
     old, _, _ = nova.split(labelled, [0, 1])
-    what = Exported(nova.fit(old), graph)
+    what = PredictInput(nova.fit(old), graph)
     for name, export in EXPORTS.items():
         export(what, tmp_path / name)
     kept = graph.edge_weight[graph.edge_index[0] < graph.edge_index[1]]

@@ -13,7 +13,7 @@ import pytest
 
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Rename
-from nodenova.runs.apply import Review
+from nodenova.review.review_file import Review
 from nodenova.runs.server import MAX_BYTES, MAX_THREADS, ReviewServer
 
 FINE = Review("fine")
@@ -242,7 +242,7 @@ def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: ReviewS
     )
     assert answer[:2] == (
         422,
-        'this is not a review: it does not say "format": "nodenova review"\n',
+        'this is not a review: expected "format": "nodenova review"\n',
     )
     assert post(server, cookie)[0] == 200  # and it goes on
     assert desk.saved == [FINE]

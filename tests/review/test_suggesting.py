@@ -44,7 +44,7 @@ def run(made: Made) -> DiscoveryRun:
     given = made.y.copy()
     given[np.flatnonzero(given == 0)[:3]] = 2
     return DiscoveryRun(
-        "Mine", made.model, made.data.graph, given=given, given_names=("oak", "elm", "ash"),
+        "Mine", made.model, made.data.graph, label_ids=given, label_names=("oak", "elm", "ash"),
         none_share=0.05,
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_split_class_is_suggested_to_be_one_again(made: Made) -> None:
 
 def test_a_run_tells_the_same_everywhere(run: DiscoveryRun, made: Made) -> None:
     assert run.labels is not None
-    alone = nova.suggest(made.model, made.data.graph, run.given, 0.05)
+    alone = nova.suggest(made.model, made.data.graph, run.label_ids, 0.05)
     words = {"class-0": "oak", "class-1": "elm", "class-2": "ash"}
     labels = tuple(replace(one, label=words[one.label]) for one in alone.labels)
     assert run.suggestions == replace(alone, labels=labels)

@@ -20,7 +20,9 @@ from nodenova.cli import app
 from nodenova.errors import GraphError, SettingError, StorageError
 from nodenova.io.nodes import find_export_columns
 from nodenova.io.tables import read_table
-from nodenova.runs.tables import export_table, prediction_frame
+from nodenova.runs.export import export_input, export_table
+from nodenova.runs.new_graph import PredictInput
+from nodenova.runs.predictions import prediction_frame
 
 N = 90
 ADDED = ["class", "name", "kind", "probability"]
@@ -246,11 +248,10 @@ def test_labels_that_were_merged_or_renamed_are_no_features_either(
     found: nova.NodeDiscoverer, tmp_path: Path
 ) -> None:
     model = found.model_.rename(0, "something else")
-    from nodenova.runs.tables import to_table
-
     table = write(tmp_path, columns("grp"), ".csv")
     run = found.run_
-    to_table(model, run.graph, tmp_path / "out.csv", None, run.labels, table=table)
+    what = PredictInput(model, run.graph, labels=run.labels)
+    export_input(what, "table", tmp_path / "out.csv", table=table)
     back = nova.load_graph(nodes=tmp_path / "out.csv")
     assert "something else" in back.class_names
     assert not any(name.startswith("grp") for name in back.graph.feature_names)

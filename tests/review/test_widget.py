@@ -15,7 +15,7 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.runs import widget as widgets
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.folder import RunFolder
 
 pytest.importorskip("anywidget")
 CHROMIUM = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium")
@@ -35,32 +35,32 @@ window.away = widget.render({model, el: document.getElementById("here")});
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> nova.SavedRun:
+def run(tmp_path_factory: pytest.TempPathFactory) -> nova.RunFolder:
     data = nova.synthetic(nodes=90, classes=3, words=60, seed=2)
     y = [c if c < 2 else -1 for c in data.y.tolist()]
     path = tmp_path_factory.mktemp("widget") / "run"
     found = nova.NodeDiscoverer(num_new=1).fit(data.graph, y)
-    DiscoveryFolder.write(path, found.run_, report=False)
+    RunFolder.write(path, found.run_, report=False)
     return nova.open_run(path)
 
 
-def test_a_widget_is_made_of_a_run_its_path_or_what_found_it(run: nova.SavedRun) -> None:
+def test_a_widget_is_made_of_a_run_its_path_or_what_found_it(run: nova.RunFolder) -> None:
     pages = {nova.review_widget(given).page for given in (run, run.path, str(run.path))}
     assert len(pages) == 1
     page = pages.pop()
     assert run.classes[-1].name in page
     assert "connect-src 'none'" in page  # it can send nothing to a server
-    with pytest.raises(SettingError, match=r"not of int"):
+    with pytest.raises(SettingError, match=r"not int"):
         nova.review_widget(3)
 
 
-def test_the_file_on_disk_tells_nobody_what_is_decided(run: nova.SavedRun) -> None:
-    page = run.folder.report().read_text(encoding="utf-8")
+def test_the_file_on_disk_tells_nobody_what_is_decided(run: nova.RunFolder) -> None:
+    page = run.report().read_text(encoding="utf-8")
     assert "postMessage" not in page
     assert "postMessage" in nova.review_widget(run).page
 
 
-def test_decisions_come_back_and_are_applied(run: nova.SavedRun, tmp_path: Path) -> None:
+def test_decisions_come_back_and_are_applied(run: nova.RunFolder, tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "run")
     mine = nova.open_run(tmp_path / "run")
     widget = nova.review_widget(mine)
@@ -76,7 +76,7 @@ def test_decisions_come_back_and_are_applied(run: nova.SavedRun, tmp_path: Path)
 
 
 def test_without_anywidget_it_says_what_to_install(
-    run: nova.SavedRun, monkeypatch: pytest.MonkeyPatch
+    run: nova.RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = builtins.__import__
 
@@ -108,7 +108,7 @@ def page() -> Iterator[Any]:
 
 @pytest.mark.browser
 def test_in_a_browser_a_name_that_is_given_comes_back_as_a_decision(
-    run: nova.SavedRun, page: Any, tmp_path: Path
+    run: nova.RunFolder, page: Any, tmp_path: Path
 ) -> None:
     widget = nova.review_widget(run, height=500)
     values = json.dumps({"page": widget.page, "height": 500, "review": {}}).replace("<", "\\u003c")

@@ -35,7 +35,7 @@ MAP = "map.npz"
 VERSION = 2  # settings are resolved values; in 1 they were text, and only the given ones
 
 
-class RunFolder:
+class GradedFolder:
     """The folder of one plan, for any number of seeds; a stopped run can be continued.
 
     Attributes:
@@ -48,9 +48,9 @@ class RunFolder:
         >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
         >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
         >>> with TemporaryDirectory() as place:
-        ...     folder = RunFolder.create(Path(place), plan, graph.fingerprint())
+        ...     folder = GradedFolder.create(Path(place), plan, graph.fingerprint())
         ...     rows = folder.run(graph, plan, seeds=[0, 1])
-        ...     [row.seed for row in RunFolder.open(Path(place)).rows()]
+        ...     [row.seed for row in GradedFolder.open(Path(place)).rows()]
         [0, 1]
     """
 
@@ -58,7 +58,7 @@ class RunFolder:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> RunFolder:
+    def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> GradedFolder:
         """Open `path` for `plan`: a new or empty folder, or a run of the same plan to continue.
 
         Args:
@@ -98,7 +98,7 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> GradedFolder:
         """Open an existing run for reading.
 
         Raises:

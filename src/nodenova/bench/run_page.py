@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nodenova.bench.embeddings import layout_of
-from nodenova.bench.folder import MAP, RunFolder
+from nodenova.bench.folder import MAP, GradedFolder
 from nodenova.bench.row import Row
 from nodenova.display import plural
 from nodenova.errors import StorageError
@@ -27,7 +27,7 @@ SEEN = {
 }
 
 
-def write_report(folder: RunFolder) -> Path:
+def write_report(folder: GradedFolder) -> Path:
     """Write report.html into the run's folder and return its path; equal runs give equal bytes."""
     rows = folder.rows()
     if not rows:

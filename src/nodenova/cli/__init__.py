@@ -18,7 +18,6 @@ _FILES = (
     "prepare",
     "discover",
     "review",
-    "diff",
     "predict",
     "run",
     "bench",

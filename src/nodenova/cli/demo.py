@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from nodenova.cli.app import Quiet, app, fail, loading, out, program
-from nodenova.cli.output import write
+from nodenova.cli.output import RunOutput
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import StorageError
@@ -56,7 +56,7 @@ def demo(
             from nodenova.review.trust import number_sentence
 
             out.print(f"{number_sentence(run.model.stages, run.classes)}\n", highlight=False)
-        write(folder, run, keep_graph=True, overwrite=overwrite, quiet=quiet)
+        RunOutput(folder, overwrite, quiet=quiet).write(run)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if quiet:

@@ -1,15 +1,16 @@
-"""nodenova discover: classes nobody has labelled, in a graph of one's own."""
+"""nodenova discover: find new classes in a user's graph, or continue an earlier run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from nodenova.cli import graph_options
 from nodenova.cli.app import (
     FINDING,
+    GOING_ON,
     OUTPUT,
     OWN,
     Quiet,
@@ -26,34 +27,48 @@ from nodenova.cli.app import (
     settings_of,
 )
 from nodenova.cli.cluster import RayAddress, use_cluster
-from nodenova.cli.discover_from import (
-    FromPath,
-    LabelsPath,
-    RefreshWord,
-    Wanted,
-    check_not_further,
-    go_on,
-    with_labels_in,
-)
-from nodenova.cli.graph_options import LARGE, cost_text
-from nodenova.cli.output import PageOptions, Report, Show, Title, print_verdict, write
+from nodenova.cli.output import Report, RunOutput, Show, Title, print_verdict
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
-from nodenova.errors import SettingError
-from nodenova.runs.run_dir import check_place
+from nodenova.errors import SettingError, one_of
+from nodenova.runs.run_dir import check_place, run_document
 from nodenova.supervised import LABELLED
-
-if TYPE_CHECKING:
-    pass
 
 NumNew = Annotated[
     str,
     typer.Option(
         metavar="N|auto",
         rich_help_panel=FINDING,
-        help="How many unknown classes to discover (auto: as many as there seem to be).",
+        help="Number of new classes to discover (auto: estimated).",
     ),
 ]
+FromPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        rich_help_panel=GOING_ON,
+        help="Continue from this run on the current graph.",
+    ),
+]
+LabelsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        rich_help_panel=GOING_ON,
+        help="Table of further labels with columns node and label, as a review writes it.",
+    ),
+]
+RefreshWord = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|always|never",
+        rich_help_panel=GOING_ON,
+        help="With --from: whether the representation is refitted "
+        "(auto, the default: if the graph has changed much).",
+    ),
+]
+REFRESH: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}
 
 
 @app.command(rich_help_panel=OWN)
@@ -62,19 +77,19 @@ def discover(
     files: graph_options.GraphFiles,
     num_new: NumNew = "auto",
     all_new: graph_options.AllNew = False,
-    method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="How to discover; see `nodenova run --help`.")] = "prism",
+    method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="Method that discovers; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: what the method prefers).")] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="The same seed gives the same result.")] = 0,
-    min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Nodes whose class is less probable than this are unsure.")] = 0.5,
+    encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: the method's own).")] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="Random seed; the same seed gives the same result.")] = 0,
+    min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     from_path: FromPath = None,
     labels_path: LabelsPath = None,
     refresh: RefreshWord = None,
-    relabel: Annotated[bool, typer.Option("--relabel", rich_help_panel=OUTPUT, help="Put labelled nodes where the model does, too (default: they keep their labels).")] = False,
+    relabel: Annotated[bool, typer.Option("--relabel", rich_help_panel=OUTPUT, help="Let predictions override labels (default: labelled nodes keep their labels).")] = False,
     none_share: graph_options.NoneShare = 0.0,
     folder: Annotated[Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for the model, tables and report.")] = Path("nodenova-run"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", rich_help_panel=OUTPUT, help="Replace the run that --out holds.")] = False,
-    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Keep the graph, without labels, for later commands.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", rich_help_panel=OUTPUT, help="Replace the run in --out.")] = False,
+    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Store the graph, without labels, for later commands.")] = True,
     title: Title = None,
     show: Show = None,
     report: Report = True,
@@ -82,99 +97,146 @@ def discover(
     ray: RayAddress = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Discover the classes of a graph of your own that nobody has labelled; say what is in each.
+    """Discover new classes among the unlabelled nodes of your graph, and describe them.
 
-    Labelled nodes say which classes are known. Unlabelled ones may be of known classes or of
-    unknown ones, unless you name the latter or say --all-new; how many classes are to be discovered
-    is estimated unless --num-new says it. Writes a model, a table of nodes, a table of classes, and
-    a page on which to look at them and name them.
+    Labelled nodes define the known classes. Unlabelled nodes may belong to known or to new classes,
+    unless you name the new ones or give --all-new. The number of new classes is estimated unless
+    --num-new is given. Writes a model, a table of nodes, a table of classes, and a page to review
+    and name the classes.
 
-    With --from, it goes on from an earlier run on a graph that has grown since: classes keep their
-    ids, names and decisions, and what has come since then is discovered.
+    With --from, an earlier run continues on a graph that has grown: its classes keep their ids,
+    names and decisions, and new classes are searched among the nodes that came since.
     """
     settings = dict(settings_of(set_ or []))
     check_method(method, settings, encoder)
     if method in LABELLED:
-        raise SettingError(
-            f"--method {method} needs labels of nodes of unknown classes, which nobody has"
-        )
-    number = number_of(num_new)
-    mixed = graph_options.mixed_setting(all_new, files.options)
+        raise SettingError(f"--method {method} needs labels of the new classes; use another method")
     check_probability(min_confidence)
     graph_options.check_none_share(none_share)
-    page = PageOptions(title or folder.resolve().name, tuple(listed_names(show or "")), report)
-    page.check(files.nodes)
+    search: dict[str, Any] = {
+        "num_new": parse_number(num_new),
+        "mixed": graph_options.mixed_setting(all_new, files.options),
+        "min_confidence": min_confidence,
+        "keep_labels": not relabel,
+        "none_share": none_share,
+    }
+    columns = tuple(listed_names(show or ""))
+    title = title or folder.resolve().name
+    output = RunOutput(folder, overwrite, keep_graph, title, columns, report, quiet)
+    output.check(files.nodes)
     if from_path is not None:
+        fixed = {"--text-column": files.options.text_columns, "--features": files.options.features,
+                 "--encoder": encoder}  # fmt: skip
+        for option in (name for name, value in fixed.items() if value):
+            raise SettingError(
+                f"{option} cannot be changed with --from: it stays as in {from_path}"
+            )
         if ray is not None:
-            raise SettingError("--ray is for a first discovery, --from goes on on one machine")
-        refused = {
-            "--text-column": files.options.text_columns,
-            "--features": files.options.features,
-            "--encoder": encoder,
-        }
-        wanted = Wanted(
-            earlier=from_path, folder=folder, overwrite=overwrite, keep_graph=keep_graph,
-            files=files, labels=labels_path, refused=refused, number=number, mixed=mixed,
-            method=method, settings=settings, refresh=refresh or "auto", seed=seed,
-            min_confidence=min_confidence, relabel=relabel, none_share=none_share, quiet=quiet,
-            page=page,
-        )  # fmt: skip
-        go_on(wanted)
-        return
-    check_not_further(refresh)
+            raise SettingError("--ray cannot be combined with --from")
+        _check_continue(from_path, refresh, output)
+    elif refresh is not None:
+        raise SettingError(
+            "--refresh is only for a run that continues another one: give --from RUN"
+        )
     check_place(folder, overwrite)
-    loaded = files.load(show=not quiet)
-    if labels_path is not None:
-        loaded = with_labels_in(labels_path, loaded)
-    if not quiet:
-        print_notes(loaded.notes)
-        if loaded.graph.num_nodes >= LARGE and encoder in (None, "prism") and method == "prism":
-            log_line(cost_text(loaded.graph))
-    shown = page.shown(loaded, files.nodes, files.options)
-    with loading(quiet):
-        from nodenova.estimator import NodeDiscoverer
-        from nodenova.methods import choose_encoder, get_method
-    chosen = get_method(method, settings)
-    use_cluster(ray, loaded.graph, files.graph, choose_encoder(method, encoder))
+    files.check()
+    chosen = (method, settings)
     try:
-        with Bars(not quiet) as bars:
-            found = NodeDiscoverer(
-                number,
-                method=chosen,
-                encoder=encoder,
-                random_state=seed,
-                min_confidence=min_confidence,
-                mixed=mixed,
-                keep_labels=not relabel,
-                none_share=none_share,
-                device="auto" if ray is None else "cpu",
-                progress=bars,
-            ).fit(loaded)
-        if not quiet:
-            print_verdict(found.run_, found.notes_[len(loaded.notes) :])
-        run = found.run_.presented(page.title, shown)
-        write(folder, run, keep_graph, overwrite, quiet, files.options, report)
+        if from_path is not None:
+            search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed}
+            _continue(from_path, files, labels_path, output, chosen, search)
+        else:
+            search |= {"encoder": encoder, "random_state": seed}
+            _discover(files, labels_path, output, chosen, ray, search)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
-    if found.grade_ is not None and not quiet:
-        asked = int(found.grade_.confusion.sum())
-        new = found.grade_.scores("block")["new"]
+
+
+def _discover(
+    files: graph_options.GraphFiles,
+    labels_path: Path | None,
+    output: RunOutput,
+    chosen: tuple[str, dict[str, str]],
+    ray: str | None,
+    search: dict[str, Any],
+) -> None:
+    """Run a first discovery, write it and print the result."""
+    loaded = files.load(show=not output.quiet)
+    if labels_path is not None:
+        from nodenova.io.estimator_input import with_further_labels
+
+        loaded = with_further_labels(loaded, read_labels(labels_path), labels_path.name)
+    if not output.quiet:
+        print_notes(loaded.notes)
+        large = loaded.graph.num_nodes >= graph_options.LARGE
+        if large and search["encoder"] in (None, "prism") and chosen[0] == "prism":
+            log_line(graph_options.cost_text(loaded.graph))
+    texts = output.node_texts(loaded, files.nodes, files.options)
+    with loading(output.quiet):
+        from nodenova.estimator import NodeDiscoverer
+        from nodenova.methods import choose_encoder, get_method
+    search |= {"method": get_method(*chosen), "device": "auto" if ray is None else "cpu"}
+    use_cluster(ray, loaded.graph, files.graph, choose_encoder(chosen[0], search["encoder"]))
+    with Bars(not output.quiet) as bars:
+        found = NodeDiscoverer(**search, progress=bars).fit(loaded)
+    if not output.quiet:
+        print_verdict(found.run_, found.notes_[len(loaded.notes) :])
+    output.write(found.run_.with_page(output.title, texts), files.options)
+    if found.grade_ is not None and not output.quiet:
+        graded = int(found.grade_.confusion.sum())
+        new = percent(found.grade_.scores("block")["new"] / 100, 1)
         out.print(
-            f"\n{asked:,} nodes of unknown classes have a label, kept for grading: {percent(new / 100, 1)} "
-            "of them are in the discovered class that stands for theirs (block matching, this seed).",
+            f"\n{graded:,} nodes of unknown classes have a label, kept for grading: {new} of them "
+            "are in the discovered class that is matched to theirs (block matching, this seed).",
             highlight=False,
             soft_wrap=True,
         )
 
 
-def number_of(text: str) -> int | None:
-    """The number that --num-new says; None for auto.
+def _check_continue(from_path: Path, refresh: str | None, output: RunOutput) -> None:
+    """Validate the options of --from before anything is loaded."""
+    if refresh is not None and refresh not in REFRESH:
+        raise one_of("--refresh", refresh, REFRESH)
+    run_document(from_path)
+    if output.folder.resolve() == from_path.resolve():
+        raise SettingError(
+            f"--out and --from are both {output.folder}: the new run needs a folder of its own"
+        )
 
-    Raises:
-        SettingError: It is neither auto nor a whole number from 1 on.
+
+def _continue(
+    from_path: Path,
+    files: graph_options.GraphFiles,
+    labels_path: Path | None,
+    output: RunOutput,
+    chosen: tuple[str, dict[str, str]],
+    search: dict[str, Any],
+) -> None:
+    """Continue an earlier run, write the new one and print the result."""
+    with loading(output.quiet):
+        from nodenova.methods import get_method
+        from nodenova.runs.folder import RunFolder
+    search["method"] = get_method(*chosen)
+    earlier = RunFolder(from_path)
+    with Bars(not output.quiet, "reading files") as bars:
+        reader = earlier.reader(files.options, bars)
+        loaded = reader.read_grown(files.graph, files.nodes, files.edges)
+    if not output.quiet:
+        print_notes(loaded.notes)
+    texts = output.node_texts(loaded, files.nodes, reader.options)
+    labels = None if labels_path is None else read_labels(labels_path)
+    with Bars(not output.quiet) as bars:
+        later = earlier.continue_with(loaded, labels=labels, progress=bars, **search)
+    if not output.quiet:
+        print_verdict(later.run, later.notes)
+    output.write(later.run.with_page(output.title, texts), reader.options)
+
+
+def parse_number(text: str) -> int | None:
+    """The number of --num-new; None for auto.
 
     Examples:
-        >>> number_of("3"), number_of("auto")
+        >>> parse_number("3"), parse_number("auto")
         (3, None)
     """
     if text == "auto":
@@ -184,3 +246,14 @@ def number_of(text: str) -> int | None:
     if int(text) < 1:
         raise SettingError(f"--num-new must be at least 1, it is {text}")
     return int(text)
+
+
+def read_labels(path: Path) -> dict[str, str]:
+    """Labels by node id, from a table with columns node and label."""
+    from nodenova.io.nodes import read_nodes
+
+    table = read_nodes(path, None, None, None, [])
+    if table.label_column is None:
+        raise SettingError(f"{path}: a table of labels needs a column label (or class, category)")
+    pairs = zip(table.ids, table.y.tolist(), strict=True)
+    return {node: table.class_names[c] for node, c in pairs if c >= 0}

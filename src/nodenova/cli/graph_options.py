@@ -103,6 +103,11 @@ class GraphFiles:
         """Whether the command names any file."""
         return any(path is not None for path in (self.graph, self.nodes, self.edges))
 
+    def check(self) -> None:
+        """Raise unless there is either one graph or tables."""
+        if (self.graph is None) == (self.nodes is None and self.edges is None):
+            raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
+
     def load(
         self,
         show: bool,
@@ -110,8 +115,7 @@ class GraphFiles:
         recipe: TableEncoder | None = None,
     ) -> UserGraph:
         """Read the graph, with a progress bar if `show`; `options` replace those of the command."""
-        if (self.graph is None) == (self.nodes is None and self.edges is None):
-            raise SettingError("give either --graph FILE, or --nodes FILE and --edges FILE")
+        self.check()
         with Bars(show, "reading files") as progress:
             from nodenova.io.load import read_graph
 

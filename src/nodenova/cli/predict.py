@@ -1,16 +1,8 @@
-"""nodenova predict and export: a saved model on the graph it knows, or on one that has grown.
-
-nodenova predict --only, --add and --max-drift: some nodes, and how much has changed since.
-
-Forms of `nodenova export`, and the one that is the user's own table of nodes.
-
-A saved model, and the graph to use it on: of its run, of a dataset or of files.
-"""
+"""nodenova predict and export: a saved model on the graph it knows, or on a later one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,58 +29,191 @@ from nodenova.cli.cluster import RayAddress, use_cluster
 from nodenova.cli.output import one_line_table
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
-from nodenova.errors import GraphError, SettingError
-from nodenova.io.table_options import TableOptions
-from nodenova.model.classes import normalize_kind
-from nodenova.runs.drift import Drift, Shares, kept_predictions
-from nodenova.runs.run_dir import is_discovery
+from nodenova.errors import SettingError
+from nodenova.files import table_content, to_json, write_atomically
+from nodenova.runs.diff import Drift, no_predictions
+from nodenova.runs.run_dir import is_discovery, prediction_columns, run_document
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from nodenova.graph import Graph
     from nodenova.model.model import Model
-    from nodenova.review.user_labels import UserLabels
+    from nodenova.runs.new_graph import PredictInput
     from nodenova.runs.predictions import Predictions
-    from nodenova.runs.run import DiscoveryRun
 
+WARNED_DRIFT = 0.1  # change above which a warning is printed without --max-drift
+MAX_LISTED = 20  # nodes that are printed
+MIN_CONFIDENCE = 0.5  # of a saved model, which remembers none
+FORMS = ("table", "networkx", "pyg", "csv", "embeddings")
 
+AnyRun = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model."
+    ),
+]
+DatasetName = Annotated[
+    str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")
+]
+NoneShare = Annotated[
+    float | None,
+    typer.Option("--none-share", help="As for `nodenova discover` (default: as in the run)."),
+]
+Relabel = Annotated[
+    bool,
+    typer.Option(
+        "--relabel",
+        help="Let predictions override labels (default: labelled nodes keep their labels).",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of the model, for a folder of `nodenova run` (default: the first)."),
+]
 Only = Annotated[
     str | None,
     typer.Option(
         "--only",
         metavar="FILE|IDS",
-        help="Only these nodes, by what is near them: a file with an id a line, or a,b,c.",
+        help="Predict only these nodes: a file with one id per line, or a,b,c.",
     ),
 ]
 Add = Annotated[
     bool,
     typer.Option(
         "--add",
-        help="The files hold only nodes and edges that came or changed: they are added to the "
-        "graph of the run, and they alone are classified.",
+        help="The files hold only nodes and edges that came or changed: add them to the graph of "
+        "the run, and predict only them.",
     ),
 ]
 MaxDrift = Annotated[
     float | None,
     typer.Option(
         help="End with exit code 3 if the shares of the classes, or of unsure nodes, differ by "
-        "more than this from when the run was made or reviewed, and by more than chance."
+        "more than this from those of the run, and by more than chance."
     ),
 ]
-WARNED_DRIFT = 0.1  # above which a change is a warning, whether or not --max-drift is given
-NO_PREDICTIONS = "{} keeps no predictions of the graph it was made on: no change can be told"
-MAX_LISTED = 20  # nodes whose classes are printed
+TablePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        help="For --to table: your table of nodes, CSV, TSV, Parquet or JSON lines "
+        "(default: --nodes).",
+    ),
+]
+Settled = Annotated[
+    float,
+    typer.Option(
+        help="For --to table: leave the class empty for nodes that you did not label and whose "
+        "class is less probable than this."
+    ),
+]
 
 
-def ids_of(only: str | None) -> list[str] | None:
-    """The nodes that --only names.
+@app.command(rich_help_panel=OWN)
+@graph_options.takes_graph(graph_options.LATER)
+def predict(
+    run_path: AnyRun,
+    files: graph_options.GraphFiles,
+    dataset: DatasetName = None,
+    data_root: DataRoot = None,
+    only: Only = None,
+    add: Add = False,
+    path: Annotated[Path | None, typer.Option("--out", help="Table of predictions: .csv or .parquet (default: predictions.csv; with --only or --add they are printed).")] = None,
+    seed: Seed = None,
+    min_confidence: Annotated[float | None, typer.Option(help="Mark nodes whose class is less probable than this as unsure (default: as in the run, else 0.5).")] = None,
+    relabel: Relabel = False,
+    none_share: NoneShare = None,
+    max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
+    max_drift: MaxDrift = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON.")] = None,
+    threads: Threads = "auto",
+    ray: RayAddress = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Predict the class and its probability for every node.
 
-    Raises:
-        SettingError: It names none, or a file that cannot be read.
+    Without files, the graph of the run is predicted. A changed or grown graph is given as for
+    `nodenova discover`: options that the run was made with apply unless they are given again, and
+    features are matched by name. Labels are kept, those in the files and those of the same nodes in
+    the run, unless --relabel is given. Exit code 0, or 3 if --max-unsure or --max-drift is
+    exceeded: a new discovery may be due. Few unsure nodes prove nothing, because nodes of a new
+    class may be put into a known class with confidence.
+    """
+    if min_confidence is not None:
+        check_probability(min_confidence)
+    ids = parse_ids(only)
+    has_files = files.is_given or dataset is not None
+    for option, most in (("--max-unsure", max_unsure), ("--max-drift", max_drift)):
+        _check_limit(option, most, ids is not None or add)
+    if max_drift is not None:
+        _check_drift(run_path, has_files, relabel)
+    if add and (not is_discovery(run_path) or files.graph is not None or files.nodes is None):
+        raise SettingError("--add needs a run, and --nodes FILE (and --edges FILE) with what came")
+    if min_confidence is None:
+        is_run = is_discovery(run_path)
+        min_confidence = run_document(run_path)["unsure_below"] if is_run else MIN_CONFIDENCE
+    output = _Output(path, json_path, min_confidence, quiet)
+    is_stored = not has_files and not relabel and not none_share and is_discovery(run_path)
+    if ids is not None and not add and is_stored and (run_path / "graph.npz").is_file():
+        output.write_some(prediction_columns(run_path, ids, min_confidence), "kept", ())
+        return
+    what = _open_input(run_path, seed, dataset, data_root, files, quiet, relabel, add)
+    from nodenova.model.model import MAX_FEW
+
+    model = what.model
+    use_cluster(ray, model.aligned(what.graph), files.graph, model.frozen_encoder().spec.name)
+    numbers = what.nodes if ids is None else what.graph.numbers_of(ids)
+    found = what.predict(min_confidence, fits_none=what.fits_none(none_share), only=numbers)
+    if numbers is not None:
+        how = "neighborhood" if len(numbers) <= MAX_FEW else "whole graph"
+        output.write_some(found.columns(), how, what.notes)
+        return
+    compares = has_files and not relabel
+    drift = Drift.since(run_path, found, min_confidence) if compares else None
+    output.write_all(found, drift, what.notes)
+    _check_result(found, drift, max_unsure, max_drift, quiet)
+
+
+@app.command(rich_help_panel=OWN)
+@graph_options.takes_graph(("graph", "nodes", "edges", "label_column"))
+def export(
+    run_path: AnyRun,
+    to: Annotated[str, typer.Option("--to", help="table (your table with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv) or embeddings.")],
+    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
+    files: graph_options.GraphFiles,
+    table: TablePath = None,
+    settled: Settled = 0.0,
+    dataset: DatasetName = None,
+    data_root: DataRoot = None,
+    seed: Seed = None,
+    relabel: Relabel = False,
+    none_share: NoneShare = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Write the graph with its classes for other tools, or the embeddings of its nodes."""
+    if to not in FORMS:
+        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
+    for option, is_given in (("--table", table is not None), ("--settled", settled != 0)):
+        if is_given and to != "table":
+            raise SettingError(f"{option} is only for --to table, not for --to {to}")
+    table = table or files.nodes
+    if to == "table" and table is None:
+        raise SettingError("--to table needs your table of nodes: give --table FILE")
+    if not 0 <= settled <= 1:
+        raise SettingError(f"--settled is a probability from 0 to 1, not {settled}")
+    what = _open_input(run_path, seed, dataset, data_root, files, quiet, relabel)
+    from nodenova.runs.export import export_input
+
+    notes = export_input(what, to, path, what.fits_none(none_share), table, settled)
+    if not quiet:
+        print_notes(notes)
+        out.print(f"Written: {escape(str(path))}", soft_wrap=True)
+
+
+def parse_ids(only: str | None) -> list[str] | None:
+    """Node ids of --only: those in a file, one per line, or a,b,c.
 
     Examples:
-        >>> ids_of("cat, dog")
+        >>> parse_ids("cat, dog")
         ['cat', 'dog']
     """
     if only is None:
@@ -107,226 +232,25 @@ def ids_of(only: str | None) -> list[str] | None:
     return ids
 
 
-def check_shares(shares: Mapping[str, float | None], some: bool) -> None:
-    """Refuse what is no share, or asks about all nodes where some are asked for.
-
-    Args:
-        shares: By the name of the option.
-        some: Whether some nodes are asked for.
-
-    Raises:
-        SettingError: It is so.
-    """
-    for option, most in shares.items():
-        if most is not None and not 0 <= most <= 1:
-            raise SettingError(f"{option} is a share from 0 to 1, not {most}")
-        if most is not None and some:
-            raise SettingError(f"{option} is about all nodes: not with --only or --add")
+def _check_limit(option: str, most: float | None, predicts_some: bool) -> None:
+    """Validate --max-unsure or --max-drift."""
+    if most is not None and not 0 <= most <= 1:
+        raise SettingError(f"{option} is a share from 0 to 1, not {most}")
+    if most is not None and predicts_some:
+        raise SettingError(f"{option} is about all nodes: leave out --only and --add")
 
 
-def check_comparable(run: Path, files_given: bool, relabel: bool) -> None:
-    """Refuse --max-drift where nothing can be compared, before anything is computed.
-
-    Raises:
-        SettingError: It is so.
-    """
-    if not files_given:
-        raise SettingError("--max-drift: give files; the graph of the run is what is compared with")
+def _check_drift(run_path: Path, has_files: bool, relabel: bool) -> None:
+    """Raise if --max-drift has nothing to compare."""
+    if not has_files:
+        raise SettingError("--max-drift: give files, which are compared with the graph of the run")
     if relabel:
-        raise SettingError("--max-drift compares labels as they are: not with --relabel")
-    if not (run / "predictions.csv").is_file():
-        raise SettingError(f"--max-drift: {NO_PREDICTIONS.format(run)}")
+        raise SettingError("--max-drift compares labels as they are: leave out --relabel")
+    if not (run_path / "predictions.csv").is_file():
+        raise SettingError(f"--max-drift: {no_predictions(run_path)}")
 
 
-def kept_rows(run: Path, ids: Sequence[str], min_confidence: float) -> dict[str, list[object]]:
-    """What a run has said of nodes of its own graph, by column. Needs no PyTorch.
-
-    Args:
-        run: Its folder.
-        ids: Of the nodes.
-        min_confidence: Below which a node is unsure.
-
-    Raises:
-        GraphError: The run has no such node.
-    """
-    known = {line["node"]: line for line in kept_predictions(run)}
-    unknown = [node for node in ids if node not in known]
-    if unknown:
-        more = f", nor {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
-        raise GraphError(f"{run} has no node {unknown[0]!r}{more}")
-    rows = [known[node] for node in ids]
-    columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in rows[0]}
-    sure = [float(row["probability"]) for row in rows]
-    columns["class"] = [int(row["class"]) for row in rows]
-    columns["kind"] = [normalize_kind(row["kind"]) for row in rows]
-    columns["probability"] = list(sure)
-    columns["unsure"] = ["yes" if p < min_confidence else "no" for p in sure]
-    return columns
-
-
-def write_asked(
-    columns: Mapping[str, list[object]], path: Path | None, json_path: Path | None,
-    min_confidence: float, how: str, notes: Sequence[str], quiet: bool,
-) -> None:  # fmt: skip
-    """Say and write what is said of some nodes.
-
-    Args:
-        columns: As predictions.csv has them.
-        path: --out, if it was given.
-        json_path: --json, if it was given.
-        min_confidence: Below which a node is unsure.
-        how: "kept" where the run had said it, "neighborhood" where it was computed by what is near,
-            "whole graph" where there were many.
-        notes: On what was repaired.
-        quiet: Whether nothing is printed.
-    """
-    from nodenova.files import to_json, write_atomically
-
-    if path is not None:
-        from nodenova.files import table_content
-
-        write_atomically(path, table_content(dict(columns), path))
-    if json_path is not None:
-        names = list(columns)
-        lines = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        unsure = sum(cell == "yes" for cell in columns["unsure"])
-        summary: dict[str, Any] = {"nodes": len(lines), "unsure": unsure, "how": how}
-        summary |= {"min_confidence": min_confidence, "predictions": lines, "notes": list(notes)}
-        write_atomically(json_path, to_json(summary))
-    if quiet:
-        return
-    table = one_line_table("node", "class", "name", "", "probability", "")
-    shown = ("node", "class", "name", "kind", "probability", "unsure")
-    for row in list(zip(*(columns[name] for name in shown), strict=True))[:MAX_LISTED]:
-        said = "unsure" if row[5] == "yes" else ""
-        table.add_row(*(escape(str(cell)) for cell in row[:4]), percent(row[4]), said)
-    out.print(table)
-    more = len(columns["node"]) - MAX_LISTED
-    if more > 0:
-        out.print(f"and {more:,} more")
-    if path is not None:
-        out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
-
-
-def drift_of(run: Path, found: Predictions, min_confidence: float) -> Drift | str:
-    """How far predictions are from those that a run keeps; a sentence where nobody can tell.
-
-    Args:
-        run: Of the model, or of a saved model.
-        found: Of the graph as it is now.
-        min_confidence: Below which a node is unsure.
-    """
-    if not (run / "predictions.csv").is_file():
-        return NO_PREDICTIONS.format(run)
-    before = Shares.read(run, min_confidence)
-    ids = {c.id for c in found.model.classes}
-    if not set(before.counts) <= ids:
-        return f"{run} was reviewed without its graph: no change can be told"
-    counts = {c.id: n for c, n in zip(found.model.classes, found.counts.tolist(), strict=True)}
-    return Drift(before, Shares(counts, int(found.unsure.sum())))
-
-
-def judge(drift: Drift, max_drift: float | None, quiet: bool) -> None:
-    """Warn of a change, and end with exit code 3 where that was asked for.
-
-    Args:
-        drift: How far shares are from before.
-        max_drift: --max-drift.
-        quiet: Whether only an error is said.
-    """
-    far, chance = percent(drift.distance, 1), percent(drift.by_chance, 1)
-    said = f"shares changed by {far} (by chance at most {chance}): {drift.sentence()}"
-    if max_drift is not None and drift.exceeds(max_drift):
-        fail(f"{said}; more than --max-drift {max_drift:g} allows", 3)
-    if max_drift is None and not quiet and drift.exceeds(WARNED_DRIFT):
-        hint = "a new discovery may be due; --max-drift makes this exit code 3"
-        err.print(f"[yellow]warning:[/] {escape(said)}; {hint}", highlight=False, soft_wrap=True)
-
-
-FORMS = ("table", "networkx", "pyg", "csv", "embeddings")
-TablePath = Annotated[
-    Path | None,
-    typer.Option(
-        "--table",
-        help="For --to table: your table of nodes, CSV, TSV, Parquet or JSON lines "
-        "(default: --nodes).",
-    ),
-]
-Settled = Annotated[
-    float,
-    typer.Option(
-        help="For --to table: nodes whose class is less probable than this, and that you did not "
-        "label, get none."
-    ),
-]
-
-
-def check_form(to: str, table: Path | None, settled: float) -> None:
-    """Refuse options of `nodenova export` that cannot be used, before anything is loaded.
-
-    Raises:
-        SettingError: There is no such form, no table, or no probability.
-    """
-    if to not in FORMS:
-        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    if to == "table" and table is None:
-        raise SettingError("--to table needs your table of nodes: give --table FILE")
-    if not 0 <= settled <= 1:
-        raise SettingError(f"--settled is a probability from 0 to 1, not {settled}")
-
-
-def write_table(*parts: Any, table: Path, settled: float, quiet: bool) -> None:
-    """Write the table with the classes beside it, and say what was assumed."""
-    from nodenova.runs.tables import to_table
-
-    notes = to_table(*parts, table=table, settled=settled)
-    print_notes([] if quiet else notes)
-
-
-@dataclass(frozen=True, eq=False)
-class PredictInput:
-    """A model, and what to use it on.
-
-    Attributes:
-        model: Which.
-        graph: With the features that the model knows.
-        names: What its classes are called.
-        labels: What the user said of nodes: in a run, by the ids of its nodes, and in files.
-        notes: What did not match.
-        run: The run of the model, with the graph that it keeps; None where there is none.
-        asked: (n,) numbers of the nodes that came, where they were added; else None.
-    """
-
-    model: Model
-    graph: Graph
-    names: Sequence[str]
-    labels: UserLabels | None = None
-    notes: Sequence[str] = ()
-    run: DiscoveryRun | None = None
-    asked: np.ndarray | None = None
-
-    def fits_none(self, share: float | None) -> np.ndarray | None:
-        """(N,) which nodes without a label fit none of the classes; None if nobody asks.
-
-        Args:
-            share: As --none-share.
-
-        Raises:
-            SettingError: There are no labelled nodes that could tell.
-        """
-        from nodenova.review.cross_validation import spare_fit
-
-        share = (self.run.none_share if self.run else 0.0) if share is None else share
-        graph_options.check_none_share(share)
-        if share == 0:
-            return None
-        judged = None if self.run is None else self.run.held_out
-        fit = spare_fit(self.model, self.model.embed(self.graph), judged, share)
-        assert fit is not None
-        return fit < 0 if self.labels is None else (fit < 0) & ~self.labels.labelled
-
-
-def given_graph(
+def _open_input(
     run_path: Path,
     seed: int | None,
     dataset: str | None,
@@ -336,239 +260,169 @@ def given_graph(
     relabel: bool,
     add: bool = False,
 ) -> PredictInput:
-    """The saved model and the graph to use it on: of the run, of a dataset or of files."""
+    """Open a saved model and a graph: that of the run, of a dataset, or of files."""
     check_saved(run_path)
     if dataset is not None and files.is_given:
         raise SettingError("give either --dataset or files of your own, not both")
+    if seed is not None and (is_discovery(run_path) or (run_path / "model.json").is_file()):
+        raise SettingError(f"--seed is for a folder of `nodenova run`, and {run_path} is none")
+    if files.is_given:
+        files.check()
     with loading(quiet):
-        from nodenova.bench.folder import RunFolder
         from nodenova.io.datasets import load_dataset
-        from nodenova.io.load import notes_on_files
-        from nodenova.io.networkx_scipy import is_table
         from nodenova.io.recipe import TableEncoder
-        from nodenova.model.loading import load_model
-        from nodenova.runs.folder import DiscoveryFolder
-        from nodenova.runs.run_dir import is_discovery
-        from nodenova.runs.saved_run import later_graph, same_graph, with_added
-
-    own = DiscoveryFolder(run_path) if is_discovery(run_path) else None
-    if own is not None:
-        model = own.model()
-    else:
-        model = (
-            load_model(run_path)
-            if (run_path / "model.json").is_file()
-            else RunFolder.open(run_path).model(seed)
-        )
-    called = model.class_names if own is None else own.names(model)
+        from nodenova.runs.folder import RunFolder
+        from nodenova.runs.new_graph import PredictInput, TableReader
+    run = RunFolder(run_path) if is_discovery(run_path) else None
+    model = _load_model(run_path, seed) if run is None else run.model
     if dataset is not None:
-        return PredictInput(model, load_dataset(dataset, data_root).graph, called)
-    if not files.is_given:
-        if own is None:
+        graph = load_dataset(dataset, data_root).graph
+        return PredictInput(model, graph, None if run is None else run.class_names)
+    paths = (files.graph, files.nodes, files.edges)
+    with Bars(not quiet, "reading files" if files.is_given else "") as bars:
+        if run is not None:
+            what = run.predict_input(
+                *paths, files.options, add=add, relabel=relabel, progress=bars
+            )  # fmt: skip
+        elif not files.is_given:
             raise SettingError(
                 f"{run_path} keeps no graph: give --dataset NAME, --graph FILE, "
                 "or --nodes FILE and --edges FILE"
             )
-        run = own.run()
-        same = same_graph(run, relabel)
-        return PredictInput(model, same.graph, called, same.labels, run=run)
-    known, recipe = (None, None) if own is None else own.features()
-    if recipe is None and model.recipe is not None:
-        recipe = TableEncoder.from_json(model.recipe)
-    asked = None
-    if add:
-        assert own is not None
-        remembered = TableOptions.from_json(own.document.get("reading", {}))
-        options = remembered.merged_with(files.options, needs_labels=False)
-        reading = {**options.to_json(), "text_vectors": options.text_vectors}
-        with Bars(not quiet, "reading files"):
-            loaded, asked = with_added(own.graph(), files.nodes, files.edges, recipe, **reading)
-    else:
-        is_tables = files.graph is None or is_table(files.graph)
-        loaded = files.load(not quiet, recipe=recipe if is_tables else None)
-    earlier = own.run() if own is not None and own.keeps_graph else None
-    # A model of `nodenova run` is graded by labels of the file; they are no user's word.
-    is_told = own is not None or files.options.label_column is not None
-    later = later_graph(
-        model, called, loaded, features=known, earlier=earlier, relabel=relabel, is_told=is_told
-    )
-    notes = [*notes_on_files(loaded), *later.notes]
+        else:
+            recipe = None if model.recipe is None else TableEncoder.from_json(model.recipe)
+            loaded = TableReader(recipe, {}, files.options, bars).read(*paths)
+            # Labels in the file grade a model of `nodenova run`, unless their column is named.
+            use_labels = files.options.label_column is not None
+            names = model.class_names
+            what = PredictInput.of_graph(
+                model, names, loaded, relabel=relabel, use_labels=use_labels
+            )
     if not quiet:
-        print_notes(notes)
-    return PredictInput(model, later.graph, called, later.labels, notes, earlier, asked)
+        print_notes(what.notes)
+    return what
 
 
-AnyRun = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN", help="A folder of `nodenova discover`, `demo` or `run`, or a saved model."
-    ),
-]
-DatasetName = Annotated[
-    str | None, typer.Option("--dataset", help="Instead of files: a dataset by name.")
-]
-NoneShare = Annotated[
-    float | None,
-    typer.Option(
-        "--none-share",
-        help="As for `nodenova discover` (default: what the run was made with).",
-    ),
-]
-Relabel = Annotated[
-    bool,
-    typer.Option(
-        "--relabel",
-        help="Put labelled nodes where the model does (default: they keep their labels).",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(help="Which seed's model, for a folder of `nodenova run` (default: the first)."),
-]
+def _load_model(path: Path, seed: int | None) -> Model:
+    """The model of a folder of `nodenova run`, or a saved model."""
+    from nodenova.bench.folder import GradedFolder
+    from nodenova.model.loading import load_model
+
+    if (path / "model.json").is_file():
+        return load_model(path)
+    return GradedFolder.open(path).model(seed)
 
 
-@app.command(rich_help_panel=OWN)
-@graph_options.takes_graph(graph_options.LATER)
-def predict(
-    run_path: AnyRun,
-    files: graph_options.GraphFiles,
-    dataset: DatasetName = None,
-    data_root: DataRoot = None,
-    only: Only = None,
-    add: Add = False,
-    path: Annotated[Path | None, typer.Option("--out", help="Table of predictions: .csv or .parquet (default: predictions.csv; with --only or --add they are printed).")] = None,
-    seed: Seed = None,
-    min_confidence: Annotated[float, typer.Option(help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
-    relabel: Relabel = False,
-    none_share: NoneShare = None,
-    max_unsure: Annotated[float | None, typer.Option(help="End with exit code 3 if more than this share of the nodes is unsure.")] = None,
-    max_drift: MaxDrift = None,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON, for machines.")] = None,
-    threads: Threads = "auto",
-    ray: RayAddress = None,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
-    """Say of every node its class, known or discovered, and how probable that is.
+class _Output:
+    """Writes and prints predictions as --out, --json and --quiet ask for."""
 
-    Without files, on the graph that the run keeps. A changed or grown graph is given as for
-    `nodenova discover`; its features are matched by name. Labels are kept, those in the files and
-    those that the run was given for nodes of the same ids, unless --relabel is said. Exit code 0,
-    or 3 when --max-unsure or --max-drift is exceeded: a hint that a new discovery may be due. Nodes
-    of a kind that was never met may also be put into a known class with confidence; few unsure
-    nodes prove nothing.
-    """
-    from nodenova.files import to_json, write_atomically
+    def __init__(
+        self, path: Path | None, json_path: Path | None, min_confidence: float, quiet: bool
+    ) -> None:
+        self._path = path
+        self._json_path = json_path
+        self._min_confidence = min_confidence
+        self._quiet = quiet
 
-    check_probability(min_confidence)
-    ids = ids_of(only)
-    files_given = files.is_given or dataset is not None
-    shares = {"--max-unsure": max_unsure, "--max-drift": max_drift}
-    check_shares(shares, some=ids is not None or add)
-    if max_drift is not None:
-        check_comparable(run_path, files_given, relabel)
-    if add and (not is_discovery(run_path) or files.graph is not None or files.nodes is None):
-        raise SettingError("--add takes a run, and --nodes FILE (and --edges FILE) that came")
-    is_kept = not files_given and not relabel and not none_share and is_discovery(run_path)
-    if ids is not None and not add and is_kept and (run_path / "graph.npz").is_file():
-        columns = kept_rows(run_path, ids, min_confidence)
-        write_asked(columns, path, json_path, min_confidence, "kept", (), quiet)
-        return
-    given = given_graph(run_path, seed, dataset, data_root, files, quiet, relabel, add)
-    from nodenova.model.model import MAX_FEW
-    from nodenova.runs.predictions import Predictions
+    def write_some(
+        self, columns: Mapping[str, list[object]], how: str, notes: Sequence[str]
+    ) -> None:
+        """Write and print some nodes; `how` they were predicted is part of the JSON."""
+        if self._path is not None:
+            write_atomically(self._path, table_content(dict(columns), self._path))
+        if self._json_path is not None:
+            rows = zip(*columns.values(), strict=True)
+            lines = [dict(zip(columns, row, strict=True)) for row in rows]
+            summary: dict[str, Any] = {
+                "nodes": len(lines),
+                "unsure": sum(cell == "yes" for cell in columns["unsure"]),
+                "how": how,
+                "min_confidence": self._min_confidence,
+                "predictions": lines,
+                "notes": list(notes),
+            }
+            write_atomically(self._json_path, to_json(summary))
+        if self._quiet:
+            return
+        table = one_line_table("node", "class", "name", "", "probability", "")
+        names = ("node", "class", "name", "kind", "probability", "unsure")
+        for row in list(zip(*(columns[name] for name in names), strict=True))[:MAX_LISTED]:
+            unsure = "unsure" if row[5] == "yes" else ""
+            table.add_row(*(escape(str(cell)) for cell in row[:4]), percent(row[4]), unsure)
+        out.print(table)
+        if len(columns["node"]) > MAX_LISTED:
+            out.print(f"and {len(columns['node']) - MAX_LISTED:,} more")
+        if self._path is not None:
+            out.print(f"Predictions: {escape(str(self._path))}", soft_wrap=True)
 
-    model, data, notes = given.model, given.graph, given.notes
-    use_cluster(ray, model.aligned(data), files.graph, model.frozen_encoder().spec.name)
-    numbers = given.asked if ids is None else data.numbers_of(ids)
-    found = Predictions.of(
-        model, data, min_confidence, names=given.names, labels=given.labels,
-        fits_none=given.fits_none(none_share), only=numbers,
-    )  # fmt: skip
-    if numbers is not None:
-        how = "neighborhood" if len(numbers) <= MAX_FEW else "whole graph"
-        write_asked(found.columns(), path, json_path, min_confidence, how, notes, quiet)
-        return
-    path = path or Path("predictions.csv")
-    write_atomically(path, found.content(path))
-    drift = drift_of(run_path, found, min_confidence) if files_given and not relabel else None
-    unsure = int(found.unsure.sum())
-    total = data.num_nodes
-    share = f"{unsure:,} of {total:,} nodes"
-    counts = [
-        {
-            "id": c.id,
-            "name": name,
-            "kind": c.kind,
-            "stage": c.stage,
-            "nodes": count,
-        }
-        for c, name, count in zip(model.classes, found.names, found.counts.tolist(), strict=True)
-    ]
-    if json_path is not None:
-        summary = {
-            "nodes": total,
-            "unsure": unsure,
-            "min_confidence": min_confidence,
-            "fits_none": None if found.fits_none is None else int(found.fits_none.sum()),
-            "classes": counts,
-            "drift": drift.to_json() if isinstance(drift, Drift) else None,
-            "notes": notes,
-        }
-        write_atomically(json_path, to_json(summary))
-    if not quiet:
+    def write_all(
+        self, found: Predictions, drift: Drift | str | None, notes: Sequence[str]
+    ) -> None:
+        """Write the predictions of all nodes, and print the sizes of the classes."""
+        path = self._path or Path("predictions.csv")
+        write_atomically(path, found.content(path))
+        measured = drift if isinstance(drift, Drift) else None
+        classes = zip(found.model.classes, found.names, found.counts.tolist(), strict=True)
+        counts: list[dict[str, Any]] = [
+            {"id": c.id, "name": name, "kind": c.kind, "stage": c.stage, "nodes": count}
+            for c, name, count in classes
+        ]
+        fits_none = None if found.fits_none is None else int(found.fits_none.sum())
+        if self._json_path is not None:
+            summary = {
+                "nodes": len(found.row),
+                "unsure": int(found.unsure.sum()),
+                "min_confidence": self._min_confidence,
+                "fits_none": fits_none,
+                "classes": counts,
+                "drift": None if measured is None else measured.to_json(),
+                "notes": notes,
+            }
+            write_atomically(self._json_path, to_json(summary))
+        if self._quiet:
+            return
+        total = len(found.row)
         heads = ("", "class", "name", "nodes", "share", "before")
-        table = one_line_table(*(heads if isinstance(drift, Drift) else heads[:-1]))
+        table = one_line_table(*(heads[:-1] if measured is None else heads))
         for c in counts:
             cells = [c["kind"], str(c["id"]), escape(c["name"]), f"{c['nodes']:,}"]
             cells.append(percent(c["nodes"] / max(total, 1)))
-            if isinstance(drift, Drift):
-                cells.append(percent(drift.before.of(c["id"])))
+            if measured is not None:
+                cells.append(percent(measured.before.of(c["id"])))
             table.add_row(*cells)
         out.print(table)
-        out.print(f"\n{share} are unsure (probability below {min_confidence:g}).")
+        low = f"{self._min_confidence:g}"
+        out.print(f"\n{_unsure_text(found)} are unsure (probability below {low}).")
         if drift is not None:
-            said = drift.sentence() if isinstance(drift, Drift) else drift
-            out.print(f"{escape(said)}.", highlight=False, soft_wrap=True)
-        if found.fits_none is not None:
-            none = int(found.fits_none.sum())
-            out.print(f"{none:,} of {total:,} nodes fit none of the classes.")
+            text = drift if measured is None else measured.sentence()
+            out.print(f"{escape(str(text))}.", highlight=False, soft_wrap=True)
+        if fits_none is not None:
+            out.print(f"{fits_none:,} of {total:,} nodes fit none of the classes.")
         out.print(f"Predictions: {escape(str(path))}", soft_wrap=True)
-    if max_unsure is not None and unsure > max_unsure * total:
-        fail(f"{share} are unsure, more than --max-unsure {max_unsure:g} allows", 3)
-    if isinstance(drift, Drift):
-        judge(drift, max_drift, quiet)
-    elif max_drift is not None:
-        raise SettingError(f"--max-drift: {drift}")
 
 
-@app.command(rich_help_panel=OWN)
-@graph_options.takes_graph(("graph", "nodes", "edges", "label_column"))
-def export(
-    run_path: AnyRun,
-    to: Annotated[str, typer.Option("--to", help="table (yours, with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv) or embeddings.")],
-    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
-    files: graph_options.GraphFiles,
-    table: TablePath = None,
-    settled: Settled = 0.0,
-    dataset: DatasetName = None,
-    data_root: DataRoot = None,
-    seed: Seed = None,
-    relabel: Relabel = False,
-    none_share: NoneShare = None,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
-    """The graph with its classes for other tools, or the embeddings of its nodes."""
-    table = table or files.nodes
-    check_form(to, table, settled)
-    given = given_graph(run_path, seed, dataset, data_root, files, quiet, relabel)
-    from nodenova.runs.export import EXPORTS, Exported
+def _unsure_text(found: Predictions) -> str:
+    return f"{int(found.unsure.sum()):,} of {len(found.row):,} nodes"
 
-    none = given.fits_none(none_share)
-    told = (given.names, given.labels, none)
-    if to == "table" and table is not None:
-        parts = (given.model, given.graph, path, *told)
-        write_table(*parts, table=table, settled=settled, quiet=quiet)
-    else:
-        EXPORTS[to](Exported(given.model, given.graph, *told), path)
-    if not quiet:
-        out.print(f"Written: {escape(str(path))}", soft_wrap=True)
+
+def _check_result(
+    found: Predictions,
+    drift: Drift | str | None,
+    max_unsure: float | None,
+    max_drift: float | None,
+    quiet: bool,
+) -> None:
+    """End with exit code 3 if a limit is exceeded; warn of a large drift without a limit."""
+    if max_unsure is not None and int(found.unsure.sum()) > max_unsure * len(found.row):
+        fail(f"{_unsure_text(found)} are unsure, more than --max-unsure {max_unsure:g} allows", 3)
+    if not isinstance(drift, Drift):
+        if max_drift is not None:
+            raise SettingError(f"--max-drift: {drift}")
+        return
+    far, chance = percent(drift.distance, 1), percent(drift.by_chance, 1)
+    text = f"shares changed by {far} (by chance at most {chance}): {drift.sentence()}"
+    if max_drift is not None and drift.exceeds(max_drift):
+        fail(f"{text}; more than --max-drift {max_drift:g} allows", 3)
+    if max_drift is None and not quiet and drift.exceeds(WARNED_DRIFT):
+        hint = "a new discovery may be due; --max-drift makes this exit code 3"
+        err.print(f"[yellow]warning:[/] {escape(text)}; {hint}", highlight=False, soft_wrap=True)

@@ -1,9 +1,10 @@
-"""What a discovery found, looked at and decided on: classes, review, apply-review, undo."""
+"""nodenova classes, review, apply-review, undo and diff: inspect a run, decide, and compare."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,20 +13,26 @@ from rich.markup import escape
 
 from nodenova.cli.app import OWN, Quiet, app, loading, out
 from nodenova.cli.output import (
+    one_line_table,
     print_classes,
     print_contents,
-    print_kept_suggestions,
+    print_stored_suggestions,
     print_suggestions,
 )
 from nodenova.cli.progress import Bars
 from nodenova.display import plural
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, StorageError
+from nodenova.files import to_json, write_atomically
 from nodenova.runs.run_dir import run_document
 
 if TYPE_CHECKING:
     from nodenova.review.review_file import Review
-    from nodenova.runs.apply import ReviewSession
+    from nodenova.runs.diff import ClassChange, RunDiff
+    from nodenova.runs.folder import RunFolder
 
+MAX_MOVES = 10  # nodes that `nodenova diff` prints
+MAX_NAME = 23  # letters of a class, and
+MAX_NODE = 20  # of a node, so that a line has at most 80
 
 DiscoveryPath = Annotated[
     Path,
@@ -41,54 +48,14 @@ def classes(
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """What is in each class: size, confidence, characteristic features, representatives."""
-    from dataclasses import asdict
-
-    from nodenova.files import to_json, write_atomically
-
-    run_document(run_path)
-    with loading(quiet):
-        from nodenova.runs.folder import DiscoveryFolder
-    run = DiscoveryFolder(run_path).run()
-    found = run.classes
+    """Describe each class: size, confidence, characteristic features, typical nodes."""
+    run = _open(run_path, quiet).run
     if json_path is not None:
-        write_atomically(json_path, to_json({"classes": [asdict(info) for info in found]}))
+        write_atomically(json_path, to_json({"classes": [asdict(info) for info in run.classes]}))
     if not quiet:
-        print_classes(found, run.model.stages)
-        print_contents(found, run.model.stages)
+        print_classes(run.classes, run.model.stages)
+        print_contents(run.classes, run.model.stages)
         print_suggestions(run, None)
-
-
-@app.command("apply-review", rich_help_panel=OWN)
-def apply_review(
-    run_path: DiscoveryPath,
-    review_path: Annotated[
-        Path, typer.Argument(metavar="REVIEW", help="The review.json that the page saved.")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Make the decisions of a review part of the model: classes named, merged, split or rejected."""
-    run_document(run_path)
-    try:
-        document = json.loads(review_path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{review_path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise SettingError(f"{review_path}: not readable as JSON ({error})") from error
-    with loading(quiet):
-        from nodenova.runs.folder import DiscoveryFolder
-    run = DiscoveryFolder(run_path)
-    with Bars(not quiet) as bars:
-        try:
-            model = run.apply(document, bars)
-        except SettingError as error:
-            raise SettingError(f"{review_path}: {error}") from error
-    if not quiet:
-        out.print(
-            f"{plural(len(document['decisions']), 'decision is', 'decisions are')} part of the "
-            f"model now; it has {plural(len(model.classes), 'class', 'classes')}."
-        )
-        out.print(f"Report: {escape(str(run.path / 'report.html'))}", soft_wrap=True)
 
 
 @app.command(rich_help_panel=OWN)
@@ -102,10 +69,10 @@ def review(
     ] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Look at the classes in the browser and name, merge, split or reject them.
+    """Review the classes in the browser: name, merge, split or reject them.
 
     Decisions are saved into the run. The page is served to this machine only, and only to the
-    browser that opens the link, once. Ctrl-C ends it.
+    browser that opens the link, which works once. Ctrl-C ends it.
     """
     import webbrowser
 
@@ -113,89 +80,196 @@ def review(
     from nodenova.runs.server import ReviewServer
 
     run_document(run_path)
-    desk = Desk(run_path, cached_page(run_path), quiet)
-    desk.page()
-    with ReviewServer(desk.page, desk.save, port, desk.undo) as server:
+    session = ReviewSession(run_path, cached_page(run_path), quiet)
+    session.page()
+    with ReviewServer(session.page, session.save, port, session.undo) as server:
         out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)
         if not quiet:
-            print_kept_suggestions(run_path)
+            print_stored_suggestions(run_path)
             out.print(
-                "The link works once. Ctrl-C ends the review; what was saved is in the run.",
+                "The link works once. Ctrl-C ends the review; saved decisions stay in the run.",
                 highlight=False,
             )
         if open_browser:
             webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    desk.close()
+    session.close()
+
+
+@app.command("apply-review", rich_help_panel=OWN)
+def apply_review(
+    run_path: DiscoveryPath,
+    review_path: Annotated[
+        Path, typer.Argument(metavar="REVIEW", help="The review.json that the page saved.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Apply the decisions of a review to a run: rename, merge, split or reject classes."""
+    from nodenova.review.review_file import Review
+
+    run_document(run_path)
+    try:
+        document = json.loads(review_path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"{review_path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise SettingError(f"{review_path}: not readable as JSON ({error})") from error
+    run = _open(run_path, quiet)
+    with Bars(not quiet) as bars:
+        try:
+            model = run.apply(Review.from_json(document), progress=bars)
+        except SettingError as error:
+            raise SettingError(f"{review_path}: {error}") from error
+    if not quiet:
+        out.print(
+            f"{plural(len(document['decisions']), 'decision is', 'decisions are')} part of the "
+            f"model now; it has {plural(len(model.classes), 'class', 'classes')}."
+        )
+        out.print(f"Report: {escape(str(run.path / 'report.html'))}", soft_wrap=True)
 
 
 @app.command(rich_help_panel=OWN)
 def undo(
     run_path: DiscoveryPath,
-    last: Annotated[int, typer.Option(min=1, help="How many decisions, the last ones.")] = 1,
+    last: Annotated[int, typer.Option(min=1, help="Number of decisions, the last ones.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Take back decisions that were saved into a run: the last one, or the last few."""
+    """Take back the last decisions that were saved into a run."""
     from nodenova.review.review_file import History, sentence
 
     run_document(run_path)
-    taken = History.read(run_path)
-    taken.without_last(last)
-    with loading(quiet):
-        from nodenova.runs.folder import DiscoveryFolder
+    history = History.read(run_path)
+    history.without_last(last)
+    run = _open(run_path, quiet)
     with Bars(not quiet) as bars:
-        now = DiscoveryFolder(run_path).undo(last, bars)
+        run.undo(last, progress=bars)
     if not quiet:
-        for decision in taken.decisions[-last:]:
+        for decision in history.decisions[-last:]:
             out.print(f"Taken back: {escape(sentence(decision))}", highlight=False, soft_wrap=True)
-        left = plural(len(now.decisions), "decision is", "decisions are")
+        left = plural(len(run.history.decisions), "decision is", "decisions are")
         out.print(f"{left} part of the model.")
 
 
-class Desk:
-    """The page of a run and the place for reviews of it; PyTorch is loaded when it is needed.
+@app.command(rich_help_panel=OWN)
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="EARLIER", help="The folder of a run of `nodenova discover`.")],
+    after: Annotated[Path, typer.Argument(metavar="LATER", help="The folder of a later run that shares nodes with it.")],
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write all changes as JSON.")] = None,
+    moves_path: Annotated[Path | None, typer.Option("--out", help="Table of the nodes that moved: .csv or .parquet.")] = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Compare two runs: classes that came, went, grew or merged, and nodes that moved.
 
-    Args:
-        run_path: Of the run.
-        kept: The page that the run keeps, if that is of the model as it is.
-        quiet: Whether nothing is said.
+    Nodes are matched by their ids. If the later run continues the earlier one (--from), classes are
+    matched by their ids too; otherwise one to one by the nodes they share.
+    """
+    run_document(after)
+    paths = [path for path in (json_path, moves_path) if path is not None]
+    for path in paths:
+        if path.is_dir():
+            raise StorageError(f"{path} is a folder, not a file to write to")
+    changes = _open(before, quiet).diff(after)
+    if json_path is not None:
+        write_atomically(json_path, to_json(asdict(changes)))
+    if moves_path is not None:
+        write_atomically(moves_path, changes.moves_table(moves_path))
+    if not quiet:
+        _print_diff(changes)
+        for path in paths:
+            out.print(f"Written: {escape(str(path))}", soft_wrap=True, highlight=False)
+
+
+def _open(run_path: Path, quiet: bool) -> RunFolder:
+    """Open a run; what is no run is refused before PyTorch is loaded."""
+    run_document(run_path)
+    with loading(quiet):
+        from nodenova.runs.folder import RunFolder
+    return RunFolder(run_path)
+
+
+def _print_diff(changes: RunDiff) -> None:
+    def line(text: str) -> None:
+        out.print(escape(text), highlight=False, soft_wrap=True)
+
+    names = {change.id: change.name for change in changes.classes if change.after is not None}
+    table = one_line_table("", "class", "name", "before", "after", "moved in", "out")
+    for change in changes.classes:
+        sizes = ("" if size is None else f"{size:,}" for size in (change.before, change.after))
+        moved = (f"{number:,}" if number else "" for number in (change.moved_in, change.moved_out))
+        table.add_row(change.what, str(change.id), escape(change.name), *sizes, *moved)
+    out.print(table)
+    for text in filter(None, (_explain(change, names) for change in changes.classes)):
+        line(f"- {text}")
+    stayed = changes.shared - len(changes.moves)
+    line(
+        f"\n{changes.shared:,} nodes are in both runs, {stayed:,} of them in the same class; "
+        f"{changes.nodes_came:,} came, {changes.nodes_went:,} went."
+    )
+    if not changes.continued:
+        line("The later run does not continue the earlier one: classes are matched by their nodes.")
+    for move in changes.moves[:MAX_MOVES]:
+        before, after = (_shorten(name, MAX_NAME) for name in (move.before, move.after))
+        line(f"  {_shorten(move.node, MAX_NODE)}: {before} -> {after}")
+    if len(changes.moves) > MAX_MOVES:
+        line(f"  and {len(changes.moves) - MAX_MOVES:,} more; --out FILE.csv has them all")
+
+
+def _explain(change: ClassChange, names: dict[int, str]) -> str:
+    """A sentence on a class that was merged, split, rejected or renamed, else ""."""
+    into = ", ".join(names.get(one, str(one)) for one in change.into)
+    if change.what in ("merged", "split"):
+        return f"{change.name} was {change.what} into {into}."
+    if change.what == "rejected":
+        return f"{change.name} was rejected."
+    if change.was and change.what == "came":
+        return f"{change.name} is a part of what was {change.was}."
+    return f"{change.name} was called {change.was}." if change.was else ""
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+class ReviewSession:
+    """The page of a run, and the reviews of it; PyTorch is loaded when it is needed.
+
+    `stored` is the page that the run has, if it shows the model as it is.
     """
 
-    def __init__(self, run_path: Path, kept: str | None, quiet: bool) -> None:
+    def __init__(self, run_path: Path, stored: str | None, quiet: bool) -> None:
         self._path = run_path
-        self._kept = kept
+        self._page = stored
         self._quiet = quiet
-        self._session: ReviewSession | None = None
+        self._run: RunFolder | None = None
+        self._changed = False
 
     def page(self) -> str:
-        """The page as it is now."""
-        return self._opened().page() if self._kept is None else self._kept
+        """The page as it is now; made once, and again after a decision."""
+        if self._page is None:
+            with Bars(not self._quiet) as bars:
+                self._page = self._opened().page(progress=bars)
+        return self._page
 
     def save(self, review: Review) -> None:
         """Make a review part of the run."""
-        self._opened().save(review)
-        self._kept = None
+        self._opened().apply(review, report=False)
+        self._page, self._changed = None, True
 
     def undo(self, seen: Review) -> None:
-        """Take back the last decision."""
-        self._opened().undo(seen)
-        self._kept = None
+        """Take back the last decision, if the run is as the reader has seen it."""
+        run = self._opened()
+        run.history.check(seen)
+        run.undo(report=False)
+        self._page, self._changed = None, True
 
     def close(self) -> None:
-        """Write what a review has changed: the page and the tables."""
-        from nodenova.runs.folder import write_findings
-
-        if self._session is not None and self._session.saved:
+        """Write tables and page if a decision has changed them."""
+        if self._changed:
             with Bars(not self._quiet) as bars:
-                write_findings(self._path, self._session.run, bars)
+                self._opened().report(progress=bars)
 
-    def _opened(self) -> ReviewSession:
-        if self._session is None:
-            with loading(self._quiet):
-                from nodenova.runs.folder import DiscoveryFolder
-            with Bars(not self._quiet) as bars:
-                self._session = DiscoveryFolder(self._path).desk(bars)
-                if self._kept is None:
-                    self._session.page()
-        return self._session
+    def _opened(self) -> RunFolder:
+        if self._run is None:
+            self._run = _open(self._path, self._quiet)
+        return self._run

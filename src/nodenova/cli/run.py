@@ -115,7 +115,7 @@ def run(
         check_run_place(folder, names, overwrite)
     with loading(quiet, "loading the graph and PyTorch"):
         labelled, default_old = load_named(dataset, graph, data_root, split)
-        from nodenova.bench.folder import RunFolder
+        from nodenova.bench.folder import GradedFolder
         from nodenova.bench.plan import Plan
         from nodenova.bench.registry import encoder_for, get_method
         from nodenova.bench.render import summarize
@@ -150,7 +150,7 @@ def run(
                     rows.append(run_one(labelled, plan, seed, progress).row)
                     bars.print_scores(rows[-1])
             else:
-                place = RunFolder.create(folder, plan, labelled.fingerprint(), overwrite)
+                place = GradedFolder.create(folder, plan, labelled.fingerprint(), overwrite)
                 rows = place.run(labelled, plan, seed_list, bars, bars.print_scores)
     except KeyboardInterrupt:
         resume = "; finished seeds are stored, the same command resumes from there"
@@ -162,7 +162,7 @@ def run(
     if not quiet:
         print_scores(summary)
     if folder is not None and report:
-        page = write_report(RunFolder.open(folder))
+        page = write_report(GradedFolder.open(folder))
         if not quiet:
             out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
 
@@ -171,20 +171,20 @@ def run(
 def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
     """Write the report.html of a run again: one file that opens offline."""
     check_saved(run_path)
-    from nodenova.bench.folder import RunFolder
+    from nodenova.bench.folder import GradedFolder
     from nodenova.bench.render import summarize
     from nodenova.bench.run_page import write_report
     from nodenova.cli.progress import Bars
-    from nodenova.runs.folder import DiscoveryFolder
+    from nodenova.runs.folder import open_run
     from nodenova.runs.run_dir import is_discovery
 
     if is_discovery(run_path):
         with Bars(not quiet) as bars:
-            page = DiscoveryFolder(run_path).report(bars)
+            page = open_run(run_path).report(progress=bars)
         if not quiet:
             out.print(f"Report: {escape(str(page))}", soft_wrap=True)
         return
-    place = RunFolder.open(run_path)
+    place = GradedFolder.open(run_path)
     page = write_report(place)
     if not quiet:
         print_scores(summarize(place.rows()))
@@ -194,7 +194,7 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
 def check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool) -> None:
     """Raise if a folder holds something else or another run, before anything is loaded.
 
-    `names` are the options given by name. `RunFolder.create` compares the rest.
+    `names` are the options given by name. `GradedFolder.create` compares the rest.
     """
     from nodenova.files import read_json
 

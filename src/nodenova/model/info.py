@@ -298,7 +298,7 @@ class ClassInfo:
         stage: Stage, as in `NodeClass`.
         nearest: Id of the class with the most similar mean.
         nearest_similarity: Cosine of the two means.
-        size: Number of nodes assigned to the class.
+        size: Number of nodes in the class; in a run, those of predictions.csv.
         share: Their share of all nodes.
         confidence: Mean probability of the class over these nodes; None without nodes.
         unsure: Number of them with a probability below `min_confidence`.
@@ -317,6 +317,9 @@ class ClassInfo:
         features: The most characteristic features: see `log_odds` and `mean_difference`.
         own_edges: Share of its nodes' edges that stay in the class.
         neighbors: The other classes that most of its edges lead to.
+        size_by_model: In a run: number of nodes that the model alone puts in the class, before
+            labels and earlier classes are kept. `confidence`, `unsure`, `labelled` and `fits_none`
+            are of these nodes.
 
     Examples:
         >>> import nodenova as nova
@@ -348,11 +351,17 @@ class ClassInfo:
     features: tuple[Feature, ...] = ()
     own_edges: float | None = None
     neighbors: tuple[Neighbor, ...] = ()
+    size_by_model: int | None = None
 
     @property
     def is_new(self) -> bool:
         """Whether it was discovered."""
         return self.stage > 0
+
+    @property
+    def predicted_size(self) -> int:
+        """Number of nodes that the model alone puts in the class; 0 if that is not known."""
+        return (self.size if self.size_by_model is None else self.size_by_model) or 0
 
 
 # Columns of a table of classes, in this order.

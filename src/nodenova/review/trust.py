@@ -125,7 +125,7 @@ def number_sentence(
         return ""
     new = [c for c in classes if c.stage == len(stages) - 1]
     unlabelled, inside = (
-        sum((c.size or 0) - (c.labelled or 0) for c in some) for some in (classes, new)
+        sum(c.predicted_size - (c.labelled or 0) for c in some) for some in (classes, new)
     )
     share = percent(inside / max(unlabelled, 1))
     return (

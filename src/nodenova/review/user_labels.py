@@ -174,8 +174,8 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
     if not info.is_new or not info.labelled:
         return ""
     known = [each for each in classes if not each.is_new]
-    rate = sum(each.labelled or 0 for each in known) / max(sum(c.size or 0 for c in known), 1)
-    expected = rate * (info.size or 0)
+    rate = sum(each.labelled or 0 for each in known) / max(sum(c.predicted_size for c in known), 1)
+    expected = rate * info.predicted_size
     if info.labelled < MIN_AGAINST * expected:
         return ""  # a few wrong labels would explain it
     return (

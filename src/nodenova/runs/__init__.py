@@ -1,1 +1,1 @@
-"""Runs of `nodenova discover`: a discovery as a value, its folder, and what is done with it later."""
+"""Runs of `nodenova discover`: a discovery as a value, as a folder, and on later graphs."""

@@ -1,18 +1,16 @@
-"""A review becoming part of a saved model, decisions taken back, and the desk: the page for both.
+"""Decisions of reviews, made part of a model and of a run folder, or taken back.
 
-The folder of a run that was reviewed holds, beside the model, `decisions.json` (see `history`) and
-`origin/`, the model and the labels as they were before the first review: a decision is taken back
-by taking all others anew.
-
-A review taken by a model: all of its decisions, or none.
+Beside the model, the folder of a reviewed run has `decisions.json`, and `origin/` with the model
+and the labels before the first review: to undo a decision, all others are applied to these again.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,42 +18,43 @@ import numpy as np
 from nodenova.errors import NodenovaError, SettingError
 from nodenova.files import to_json, umask, write_atomically
 from nodenova.graph import Graph
+from nodenova.model.classes import has_own_name
 from nodenova.model.decisions import Decision, Relabel
 from nodenova.model.edits import apply_decision
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import save_model, weights_digest
-from nodenova.progress import Progress, no_progress
-from nodenova.review.page import review_page
 from nodenova.review.review_file import History, Review
-from nodenova.runs.labels import LABELS, corrected, no_labels, read_labels, write_labels
-from nodenova.runs.map_cache import KeptMap
+from nodenova.review.user_labels import NO_LABEL
 from nodenova.runs.run import DiscoveryRun
+
+LABELS = "labels.npz"
+MIN_SETTLED = 0.9  # probability from which on a node of a named class gets its name as a label
+ORIGIN = "origin"
 
 
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:
-    """Take all decisions of a review; if one cannot be taken, none is.
+    """Apply all decisions of a review to a model, or none of them if one cannot be applied.
 
-    A relabel is of labels that a model does not keep: it is checked here, and taken by the run that
-    holds them (`nodenova apply-review`, `nodenova review`).
+    A relabel changes labels, which are not part of a model: it is only checked here, and is
+    applied by the run that has the labels (`nova.open_run(...).apply`).
 
     Args:
-        model: The one that was reviewed. It stays as it is.
-        review: The review or its document, the content of review.json.
-        graph: Needed for splits only: its nodes say what the parts are.
+        model: Model that was reviewed. It is not changed.
+        review: The review, or its document: the content of review.json.
+        graph: Graph of the model; needed only for splits.
 
     Returns:
-        A model with the decisions taken.
+        A model with the decisions applied.
 
     Raises:
-        SettingError: The review is of another model, or a decision cannot be taken; the sentence
-            says which and why.
+        SettingError: If the review is of another model, or a decision cannot be applied.
 
     Examples:
         >>> import nodenova as nova
         >>> from nodenova.model.decisions import Rename
         >>> from nodenova.model.saving import weights_digest
-        >>> from nodenova.runs.apply import Review
+        >>> from nodenova.review.review_file import Review
         >>> old, new, _ = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), old=[0, 1])
         >>> model = nova.discover(nova.fit(old), new)
         >>> review = Review(weights_digest(model), (Rename(class_id=2, name="plants"),))
@@ -73,91 +72,52 @@ def apply_review(model: Model, review: Review | object, graph: Graph | None = No
     return model
 
 
-ORIGIN = "origin"
-
-
-def apply_to_saved(
-    model_folder: Path, review: Review | object, graph: Graph | None, review_path: Path
-) -> Model:
-    """Make a review part of the model in a folder and keep it. A wrong one changes nothing.
-
-    Args:
-        model_folder: A saved model, which is replaced.
-        review: The review or its document.
-        graph: What the model was made on; needed for splits and for labels only.
-        review_path: Where the review is kept. The labels that it corrects, the decisions so far and
-            the model before all of them are beside it.
-
-    Returns:
-        The model with the decisions taken.
-
-    Raises:
-        SettingError: The review is no review, of another model, made before another one was saved,
-            or one of its decisions cannot be taken.
-    """
+def apply_to_folder(folder: Path, review: Review | object, graph: Graph | None) -> Model:
+    """Apply a review to the model and the labels in a run folder; a wrong one changes nothing."""
     review = review if isinstance(review, Review) else Review.from_json(review)
-    folder = review_path.parent
     history = History.read(folder)
     history.check(review)
-    model = apply_review(load_model(model_folder), review, graph)
-    labels = _corrected(review.decisions, graph, read_labels(folder))
+    model = apply_review(load_model(folder / "model"), review, graph)
+    labels = _relabel_all(review.decisions, graph, read_labels(folder))
     if not review.decisions:
         return model
-    _keep_origin(folder, model_folder)
-    write_atomically(review_path, to_json(review.to_json()))
-    _write(folder, model_folder, history.and_then(review.decisions), model, labels)
+    _keep_origin(folder)
+    write_atomically(folder / "review.json", to_json(review.to_json()))
+    _write(folder, history.and_then(review.decisions), model, labels)
     return model
 
 
-def undo(model_folder: Path, graph: Graph | None, folder: Path, count: int = 1) -> History:
-    """Take back the last decisions that became part of a run. If that cannot be, nothing changes.
-
-    Args:
-        model_folder: The saved model, which is replaced.
-        graph: What it was made on; needed where a class was split or a node moved.
-        folder: Of the run.
-        count: How many decisions.
-
-    Returns:
-        What is decided now.
-
-    Raises:
-        SettingError: There are not so many, or one that stays cannot be taken anew.
-    """
-    before = History.read(folder)
-    now = before.without_last(count)
+def undo_in_folder(folder: Path, count: int, graph: Graph | None) -> History:
+    """Take back the last `count` decisions of a run folder; return those that are left."""
+    history = History.read(folder).without_last(count)
     model = load_model(folder / ORIGIN / "model")
-    for decision in now.decisions:
+    for decision in history.decisions:
         model = apply_decision(model, decision, graph)
-    told = read_labels(folder / ORIGIN)
-    labels = _corrected(now.decisions, graph, told) or told
+    original = read_labels(folder / ORIGIN)
+    labels = _relabel_all(history.decisions, graph, original) or original
     if labels is None:
         (folder / LABELS).unlink(missing_ok=True)
-    _write(folder, model_folder, now, model, labels)
-    return now
+    _write(folder, history, model, labels)
+    return history
 
 
 def _write(
-    folder: Path,
-    model_folder: Path,
-    history: History,
-    model: Model,
-    labels: dict[str, np.ndarray] | None,
+    folder: Path, history: History, model: Model, labels: Mapping[str, np.ndarray] | None
 ) -> None:
     history.write(folder)
     if labels is not None:
-        write_labels(folder, labels)
-    save_model(model, model_folder)
+        write_arrays(folder / LABELS, **labels)
+    save_model(model, folder / "model")
 
 
-def _keep_origin(folder: Path, model_folder: Path) -> None:
-    """Keep the model and the labels as they were before the first review."""
+def _keep_origin(folder: Path) -> None:
+    """Copy the model and the labels before the first review to `origin/`."""
     if (folder / ORIGIN).is_dir():
         return
     place = Path(tempfile.mkdtemp(prefix=f".{ORIGIN}.", dir=folder))
     try:
         os.chmod(place, 0o777 & ~umask())
-        shutil.copytree(model_folder, place / "model")
+        shutil.copytree(folder / "model", place / "model")
         if (folder / LABELS).is_file():
             shutil.copyfile(folder / LABELS, place / LABELS)
         os.rename(place, folder / ORIGIN)
@@ -166,82 +126,83 @@ def _keep_origin(folder: Path, model_folder: Path) -> None:
         raise
 
 
-def _corrected(
-    decisions: tuple[Decision, ...], graph: Graph | None, kept: dict[str, np.ndarray] | None
+def _relabel_all(
+    decisions: Iterable[Decision], graph: Graph | None, labels: Mapping[str, np.ndarray] | None
 ) -> dict[str, np.ndarray] | None:
-    """The labels after decisions of which some correct labels; None if none does."""
+    """Content of labels.npz after the relabels among some decisions; None if there are none."""
     relabels = [decision for decision in decisions if isinstance(decision, Relabel)]
     if not relabels:
         return None
     if graph is None:
-        raise SettingError("relabel: the run keeps no graph and no labels that could be corrected")
-    return corrected(no_labels(graph) if kept is None else kept, graph, relabels)
+        raise SettingError("relabel: the run has no graph, and no labels that could be corrected")
+    if labels is None:
+        labels = {"y": np.full(graph.num_nodes, NO_LABEL), "names": np.zeros(0, dtype=str)}
+    return relabel_nodes(labels, graph, relabels)
 
 
-class ReviewSession:
-    """What `ReviewServer` asks for: a page of the model in a folder, and a place for reviews of it.
+def relabel_nodes(
+    labels: Mapping[str, np.ndarray], graph: Graph, decisions: Iterable[Relabel]
+) -> dict[str, np.ndarray]:
+    """Content of labels.npz after corrections; "told" are the labels of the first discovery.
 
-    Args:
-        model_folder: A saved model, read anew after each review.
-        run: What the page tells beside the model: the graph, facts, grades.
-        review_path: Where the last review is kept.
-        progress: Function `progress(phase, done, total)`, called while the page is made.
+    Examples:
+        >>> graph = Graph.of(np.eye(2), [[0], [1]], node_ids=["a", "b"])
+        >>> labels = {"y": np.array([0, -1]), "names": np.array(["oak"])}
+        >>> after = relabel_nodes(labels, graph, [Relabel(("b",), 2)])
+        >>> after["y"].tolist(), after["names"].tolist(), after["told"].tolist()
+        ([0, 2], ['oak', '', ''], [0, -1])
     """
+    place = {str(node): i for i, node in enumerate(graph.node_ids.tolist())}
+    y, names = labels["y"].copy(), [str(name) for name in labels["names"]]
+    for decision in decisions:
+        for node in decision.nodes:
+            if str(node) not in place:
+                raise SettingError(f"relabel: there is no node {node!r} in the graph of the run")
+            y[place[str(node)]] = decision.class_id
+        names += [""] * (decision.class_id + 1 - len(names))
+    return {"y": y, "names": np.array(names, dtype=str), "told": labels.get("told", labels["y"])}
 
-    def __init__(
-        self,
-        model_folder: Path,
-        run: DiscoveryRun,
-        review_path: Path,
-        *,
-        progress: Progress = no_progress,
-    ) -> None:
-        self._folder = model_folder
-        self._run = run
-        self._review_path = review_path
-        self._layout = KeptMap(review_path.parent, progress)
-        self._page: str | None = None
-        self._now: DiscoveryRun | None = None
-        self.saved = False  # whether a review has become part of the run
 
-    @property
-    def run(self) -> DiscoveryRun:
-        """The run with the model and the labels as they are now."""
-        if self._now is None:
-            kept = read_labels(self._review_path.parent)
-            given = self._run.given if kept is None else kept["y"]
-            names = self._run.given_names if kept is None else kept["names"].tolist()
-            model = load_model(self._folder)
-            history = History.read(self._review_path.parent)
-            self._now = replace(
-                self._run, model=model, given=given, given_names=names, history=history
-            )
-        return self._now
+def read_labels(folder: Path) -> dict[str, np.ndarray] | None:
+    """Content of a run's labels.npz: (N,) class ids `y` and their `names`; None without one."""
+    labels = read_arrays(folder / LABELS)
+    if labels is not None and "names" not in labels:  # a run that stored numbers only
+        labels["names"] = np.full(int(labels["y"].max(initial=NO_LABEL)) + 1, "", dtype=str)
+    return labels
 
-    def page(self) -> str:
-        """The page of the model as it is; made once, and again after a review."""
-        if self._page is None:
-            self._page = review_page(self.run.page_data(self._layout), served=True)
-        return self._page
 
-    def save(self, review: Review) -> None:
-        """Make a review part of the saved model. A wrong one changes nothing."""
-        apply_to_saved(self._folder, review, self._run.graph, self._review_path)
-        self._changed()
+def write_arrays(path: Path, **arrays: np.ndarray) -> None:
+    """Write an npz file whole or not at all."""
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, content.getvalue())
 
-    def undo(self, seen: Review) -> None:
-        """Take back the last decision that is part of the saved model.
 
-        Args:
-            seen: A review without decisions that says what the reader saw.
+def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    """The arrays of an npz file; None if there is no such file."""
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
-        Raises:
-            SettingError: The run was reviewed since, or nothing can be taken back.
-        """
-        History.read(self._review_path.parent).check(seen)
-        undo(self._folder, self._run.graph, self._review_path.parent)
-        self._changed()
 
-    def _changed(self) -> None:
-        self._page = self._now = None
-        self.saved = True
+def next_labels(run: DiscoveryRun) -> dict[str, list[object]]:
+    """Columns of labels.csv, for the next discovery: node, label and why.
+
+    `why` is yours (the user's own label), moved (by hand) or settled: a sure node of a discovered
+    class that has a name.
+    """
+    moved = {str(n) for d in run.history.decisions if isinstance(d, Relabel) for n in d.nodes}
+    found = run.predictions
+    named = np.array([c.is_new and has_own_name(c) for c in run.model.classes], dtype=bool)
+    settled = named[found.row] & (found.probability >= MIN_SETTLED)
+    if found.fits_none is not None:
+        settled &= ~found.fits_none
+    lines: list[tuple[object, str, str]] = []
+    rows = zip(found.node_ids.tolist(), found.label, settled.tolist(), found.row, strict=True)
+    for node, label, is_settled, row in rows:
+        if label:
+            lines.append((node, label, "moved" if str(node) in moved else "yours"))
+        elif is_settled:
+            lines.append((node, found.names[row], "settled"))
+    return {name: [line[i] for line in lines] for i, name in enumerate(("node", "label", "why"))}

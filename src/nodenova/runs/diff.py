@@ -1,39 +1,42 @@
-"""Two runs of `nodenova discover` compared.
+"""How two runs differ, and how a later graph differs from the one that a run was made on.
 
-Two runs compared: classes that came, went, grew, merged and split, and the nodes that moved.
+Nothing here needs PyTorch; NumPy is imported only where classes are matched by their nodes.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
+from nodenova.display import percent
 from nodenova.errors import SettingError
 from nodenova.files import table_content
 from nodenova.model.decisions import Decision, Merge, Reject, Split
-from nodenova.model.saving import read_document
-from nodenova.runs.folder import DiscoveryFolder
+from nodenova.runs.run_dir import read_predictions
 
-SAME = "same"  # as many nodes as before
+if TYPE_CHECKING:
+    from nodenova.runs.predictions import Predictions
+
+UNCHANGED = "same"  # as many nodes as before
+Z_95 = 1.96  # standard errors within which 95% of samples are
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What a run says of its nodes.
+    """The classes and nodes of a run, as `diff` compares them.
 
     Attributes:
-        names: What each class is called, by id.
+        names: Name of each class, by id.
         kinds: "known" or "discovered", by id.
-        class_of: The id of the class of each node, by the node's id as a text.
-        edits: Decisions that are part of its model.
-        digest: The sha256 of its model.
-        lineage: Those of the runs that it goes on from.
-        title: What messages call it.
+        class_of: Id of the class of each node, by the node's id as text.
+        edits: Decisions that are part of the run's model.
+        digest: sha256 of the model.
+        lineage: sha256 of the models of the runs that it continues.
+        title: Name of the run in messages.
     """
 
     names: Mapping[int, str]
@@ -51,16 +54,15 @@ class ClassChange:
 
     Attributes:
         what: "came", "went", "grew", "shrank", "same", "merged", "split" or "rejected".
-        id: Of the class, in the later run where it is in both.
-        name: What it is called; where it is gone, what it was called.
+        id: Id of the class, in the later run if it is in both.
+        name: Name of the class; its last name if it is gone.
         kind: "known" (learned from labels) or "discovered".
-        before: Nodes that it had; None where it was not there.
-        after: Nodes that it has; None where it is gone.
-        stayed: Nodes that were in it and are.
-        moved_in: Nodes that were in other classes before.
-        moved_out: Nodes that are in other classes now.
-        was: What it was called, where that is another name, or of which class it is a part; else
-            "".
+        before: Number of nodes in the earlier run; None if the class was not there.
+        after: Number of nodes in the later run; None if the class is gone.
+        stayed: Number of nodes in the class in both runs.
+        moved_in: Number of nodes that were in another class.
+        moved_out: Number of nodes that are in another class now.
+        was: Earlier name, if it is another one, or name of the class it is a part of; else "".
         into: Ids of the classes it was merged or split into.
     """
 
@@ -82,11 +84,11 @@ class Move:
     """A node that is in another class than before.
 
     Attributes:
-        node: Its id.
-        before: What its class was called.
-        after: What its class is called.
-        before_id: The id of the class it was in, in the earlier run.
-        after_id: The id of the class it is in.
+        node: Id of the node.
+        before: Name of its class in the earlier run.
+        after: Name of its class in the later run.
+        before_id: Id of its class in the earlier run.
+        after_id: Id of its class in the later run.
     """
 
     node: str
@@ -101,13 +103,13 @@ class RunDiff:
     """How two runs differ.
 
     Attributes:
-        classes: What became of each class: those of the later run, then those that are gone.
-        moves: Nodes of both that are in another class, by their ids.
-        shared: How many nodes are in both.
-        nodes_came: How many are in the later one alone.
-        nodes_went: How many are in the earlier one alone.
-        continued: Whether the later run goes on from the earlier, so that classes are matched by
-            id. Otherwise they were matched one to one by the nodes they share.
+        classes: Change of each class: those of the later run, then those that are gone.
+        moves: Nodes of both runs that are in another class.
+        shared: Number of nodes in both runs.
+        nodes_came: Number of nodes in the later run only.
+        nodes_went: Number of nodes in the earlier run only.
+        continued: Whether the later run continues the earlier one, so that classes are matched by
+            id. Otherwise they are matched one to one by the nodes they share.
     """
 
     classes: tuple[ClassChange, ...]
@@ -117,32 +119,32 @@ class RunDiff:
     nodes_went: int
     continued: bool
 
+    def moves_table(self, path: Path) -> bytes:
+        """The nodes that moved as the content of a file, Parquet or CSV by its name."""
+        columns: dict[str, list[object]] = {
+            "node": [move.node for move in self.moves],
+            "class_before": [move.before_id for move in self.moves],
+            "name_before": [move.before for move in self.moves],
+            "class": [move.after_id for move in self.moves],
+            "name": [move.after for move in self.moves],
+        }
+        return table_content(columns, path)
+
 
 def diff(before: Snapshot, after: Snapshot) -> RunDiff:
-    """How a later run differs from an earlier one.
+    """Compare two runs; nodes are matched by their ids.
 
-    Nodes are matched by their ids. A node whose class was merged into another, or split, has not
-    moved if it is where its class is now.
-
-    Args:
-        before: The earlier run.
-        after: The later one.
-
-    Returns:
-        What became of each class, and which nodes moved.
-
-    Raises:
-        SettingError: They have no node in common.
+    A node whose class was merged or split has not moved if it is where its class is now.
 
     Examples:
         >>> kinds = {0: "known", 3: "discovered", 4: "discovered"}
         >>> spring = Snapshot({0: "oak", 3: "new"}, kinds, {"a": 0, "b": 3, "c": 3})
         >>> now = {"a": 0, "b": 3, "c": 0, "d": 4}
         >>> summer = Snapshot({0: "oak", 3: "elm", 4: "ash"}, kinds, now)
-        >>> found = diff(spring, summer)
-        >>> [(c.what, c.name, c.was) for c in found.classes]
+        >>> changes = diff(spring, summer)
+        >>> [(c.what, c.name, c.was) for c in changes.classes]
         [('grew', 'oak', ''), ('shrank', 'elm', 'new'), ('came', 'ash', '')]
-        >>> found.moves
+        >>> changes.moves
         (Move(node='c', before='new', after='oak', before_id=3, after_id=0),)
     """
     both = [node for node in after.class_of if node in before.class_of]
@@ -153,14 +155,19 @@ def diff(before: Snapshot, after: Snapshot) -> RunDiff:
         )
     continued = before.digest in after.lineage if after.lineage else before.digest == after.digest
     pairs = [(before.class_of[node], after.class_of[node]) for node in both]
-    heirs = _by_decisions(before, after) if continued else _by_nodes(before, after, pairs)
+    heirs = _heirs_by_decisions(before, after) if continued else _heirs_by_nodes(
+        before, after, pairs
+    )  # fmt: skip
     moves = tuple(
         Move(node, before.names[was], after.names[now], was, now)
         for node, (was, now) in zip(both, pairs, strict=True)
         if now not in heirs.get(was, ())
     )
     return RunDiff(
-        classes=(*_there(before, after, heirs, pairs), *_gone(before, after, heirs, moves)),
+        classes=(
+            *_present_classes(before, after, heirs, pairs),
+            *_gone_classes(before, after, heirs, moves),
+        ),
         moves=moves,
         shared=len(both),
         nodes_came=len(after.class_of) - len(both),
@@ -169,9 +176,9 @@ def diff(before: Snapshot, after: Snapshot) -> RunDiff:
     )
 
 
-def _by_decisions(before: Snapshot, after: Snapshot) -> dict[int, tuple[int, ...]]:
-    """Which classes each class of the earlier run is in the later one: ids stay, or were edited."""
-    found = {}
+def _heirs_by_decisions(before: Snapshot, after: Snapshot) -> dict[int, tuple[int, ...]]:
+    """{class of the earlier run: its classes in the later one}: ids stay, or were edited."""
+    heirs = {}
     for class_id in before.names:
         ids = {class_id}
         for edit in after.edits[len(before.edits) :]:
@@ -182,14 +189,17 @@ def _by_decisions(before: Snapshot, after: Snapshot) -> dict[int, tuple[int, ...
                     ids = ids - {one} | {*parts}
                 case Reject(one):
                     ids -= {one}
-        found[class_id] = tuple(sorted(ids & set(after.names)))
-    return found
+        heirs[class_id] = tuple(sorted(ids & set(after.names)))
+    return heirs
 
 
-def _by_nodes(
+def _heirs_by_nodes(
     before: Snapshot, after: Snapshot, pairs: Sequence[tuple[int, int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Classes of two runs that were made apart, matched one to one by the nodes they share."""
+    """The same for two unrelated runs: one to one, by the nodes that classes share."""
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
     rows, columns = list(before.names), list(after.names)
     shared = np.zeros((len(rows), len(columns)), dtype=np.int64)
     for was, now in pairs:
@@ -198,39 +208,34 @@ def _by_nodes(
     return {rows[i]: (columns[j],) for i, j in matched if shared[i, j]}
 
 
-def _followed(
-    before: Snapshot, after: Snapshot, heirs: Mapping[int, tuple[int, ...]]
-) -> dict[int, int]:
-    """{class of the later run: the class of the earlier one that it is}.
-
-    A merged class is that whose id it kept; the parts of a split one are none.
-    """
-    found = {}
+def _ancestors(after: Snapshot, heirs: Mapping[int, tuple[int, ...]]) -> dict[int, int]:
+    """{class of the later run: the same class in the earlier one}; parts of a split have none."""
+    ancestors = {}
     for now in after.names:
         sources = [was for was, ids in heirs.items() if ids == (now,)]
         if sources:
-            found[now] = now if now in sources else sources[0]
-    return found
+            ancestors[now] = now if now in sources else sources[0]
+    return ancestors
 
 
-def _there(
+def _present_classes(
     before: Snapshot,
     after: Snapshot,
     heirs: Mapping[int, tuple[int, ...]],
     pairs: Sequence[tuple[int, int]],
 ) -> Iterator[ClassChange]:
-    """What became of the classes that the later run has."""
+    """Changes of the classes that the later run has."""
     size_before, size_after = Counter(before.class_of.values()), Counter(after.class_of.values())
-    followed = _followed(before, after, heirs)
+    ancestors = _ancestors(after, heirs)
     stayed = Counter(now for was, now in pairs if now in heirs.get(was, ()))
     moved_in = Counter(now for was, now in pairs if now not in heirs.get(was, ()))
     moved_out = Counter(was for was, now in pairs if now not in heirs.get(was, ()))
     for now, name in after.names.items():
-        was = followed.get(now)
+        was = ancestors.get(now)
         part_of = [before.names[one] for one, ids in heirs.items() if now in ids and len(ids) > 1]
         gain = size_after[now] - (0 if was is None else size_before[was])
-        change = "grew" if gain > 0 else "shrank" if gain < 0 else SAME
-        first = part_of[0] if part_of else "" if was is None else before.names[was]
+        change = "grew" if gain > 0 else "shrank" if gain < 0 else UNCHANGED
+        earlier_name = part_of[0] if part_of else "" if was is None else before.names[was]
         yield ClassChange(
             "came" if was is None else change,
             now,
@@ -241,22 +246,22 @@ def _there(
             stayed[now],
             moved_in[now],
             0 if was is None else moved_out[was],
-            first if first != name else "",
+            earlier_name if earlier_name != name else "",
         )
 
 
-def _gone(
+def _gone_classes(
     before: Snapshot,
     after: Snapshot,
     heirs: Mapping[int, tuple[int, ...]],
     moves: Sequence[Move],
 ) -> Iterator[ClassChange]:
-    """What became of the classes that the later run does not have."""
-    followed, size = _followed(before, after, heirs), Counter(before.class_of.values())
+    """Changes of the classes that the later run does not have."""
+    ancestors, size = _ancestors(after, heirs), Counter(before.class_of.values())
     moved_out = Counter(move.before_id for move in moves)
     rejected = {edit.class_id for edit in after.edits if isinstance(edit, Reject)}
     for was, name in before.names.items():
-        if was in followed.values():
+        if was in ancestors.values():
             continue
         into = heirs.get(was, ())
         what = "split" if len(into) > 1 else "merged" if into else "went"
@@ -266,49 +271,120 @@ def _gone(
         yield ClassChange(what, was, name, kind, size[was], None, moved_out=out, into=into)
 
 
-def snapshot(folder: DiscoveryFolder) -> Snapshot:
-    """What a run says of its nodes: its predictions.csv, its model, its lineage.
+@dataclass(frozen=True)
+class Shares:
+    """Numbers of nodes by class id, and number of unsure nodes."""
 
-    Args:
-        folder: Of the run.
+    counts: Mapping[int, int]
+    unsure: int
 
-    Raises:
-        StorageError: It has no table of predictions.
+    @property
+    def nodes(self) -> int:
+        """Number of all nodes."""
+        return sum(self.counts.values())
+
+    def of(self, class_id: int) -> float:
+        """Share of a class."""
+        return self.counts.get(class_id, 0) / max(self.nodes, 1)
+
+    @property
+    def unsure_share(self) -> float:
+        """Share of unsure nodes."""
+        return self.unsure / max(self.nodes, 1)
+
+    @classmethod
+    def read(cls, run: Path, min_confidence: float) -> Shares:
+        """Shares in a run's predictions.csv."""
+        rows = read_predictions(run)
+        counts = Counter(int(row["class"]) for row in rows)
+        return cls(counts, sum(float(row["probability"]) < min_confidence for row in rows))
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far the shares of classes and of unsure nodes are from those of a run.
+
+    Examples:
+        >>> drift = Drift(Shares({0: 500, 1: 500}, 100), Shares({0: 300, 1: 700}, 120))
+        >>> round(drift.distance, 2), drift.exceeds(0.1), drift.exceeds(0.3)
+        (0.2, True, False)
+        >>> few = Drift(Shares({0: 500, 1: 500}, 100), Shares({0: 3, 1: 7}, 1))
+        >>> round(few.distance, 2), few.exceeds(0.1)  # with ten nodes, chance explains it
+        (0.2, False)
     """
-    class_of, model = folder.class_of_nodes(), folder.model()
-    names = zip(model.classes, folder.names(model), strict=True)
-    return Snapshot(
-        names={c.id: name for c, name in names},
-        kinds={c.id: c.kind for c in model.classes},
-        class_of=class_of,
-        edits=model.edits,
-        digest=read_document(folder.model_folder)["sha256"],
-        lineage=tuple(folder.document.get("lineage", ())),
-        title=str(folder.path),
-    )
+
+    before: Shares
+    now: Shares
+
+    @classmethod
+    def since(cls, run: Path, predictions: Predictions, min_confidence: float) -> Drift | str:
+        """Drift from a run's predictions.csv to these predictions, or why there is none."""
+        if not (run / "predictions.csv").is_file():
+            return no_predictions(run)
+        before = Shares.read(run, min_confidence)
+        classes = predictions.model.classes
+        if not set(before.counts) <= {c.id for c in classes}:
+            return f"{run} was reviewed without its graph, so no change can be measured"
+        counts = {c.id: n for c, n in zip(classes, predictions.counts.tolist(), strict=True)}
+        return cls(before, Shares(counts, int(predictions.unsure.sum())))
+
+    @property
+    def distance(self) -> float:
+        """Total variation distance: the larger one of classes, and of sure and unsure nodes."""
+        return max(self._classes()[0], self._unsure()[0])
+
+    @property
+    def by_chance(self) -> float:
+        """The distance that chance alone would hardly exceed."""
+        return max((self._classes(), self._unsure()), key=lambda both: both[0])[1]
+
+    def exceeds(self, most: float) -> bool:
+        """Whether classes or unsure nodes changed by more than `most`, and by more than chance."""
+        return any(far > most and far > chance for far, chance in (self._classes(), self._unsure()))
+
+    def sentence(self) -> str:
+        """The change in words.
+
+        Examples:
+            >>> Drift(Shares({0: 50}, 10), Shares({0: 50}, 5)).sentence()
+            '10.0% of nodes are uncertain (was 20.0%); class shares shifted by 0.0 points'
+        """
+        unsure, before = self.now.unsure_share, self.before.unsure_share
+        shift = 100 * self._classes()[0]
+        return (
+            f"{percent(unsure, 1)} of nodes are uncertain (was {percent(before, 1)}); "
+            f"class shares shifted by {shift:.1f} points"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The "drift" of `nodenova predict --json`."""
+        return {
+            "distance": round(self.distance, 4),
+            "by_chance": round(self.by_chance, 4),
+            "unsure_before": round(self.before.unsure_share, 4),
+            "unsure": round(self.now.unsure_share, 4),
+            "shares_before": {str(c): round(self.before.of(c), 4) for c in self._ids()},
+        }
+
+    def _ids(self) -> list[int]:
+        return sorted({*self.before.counts, *self.now.counts})
+
+    def _classes(self) -> tuple[float, float]:
+        return self._distance([(self.before.of(c), self.now.of(c)) for c in self._ids()])
+
+    def _unsure(self) -> tuple[float, float]:
+        then, now = self.before.unsure_share, self.now.unsure_share
+        return self._distance([(then, now), (1 - then, 1 - now)])
+
+    def _distance(self, pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+        """Total variation of pairs of shares, and 1.96 standard errors of it."""
+        far = sum(abs(now - then) for then, now in pairs) / 2
+        rate = 1 / max(self.before.nodes, 1) + 1 / max(self.now.nodes, 1)
+        both = [(then + now) / 2 for then, now in pairs]
+        errors = [math.sqrt(max(share * (1 - share), 0.0) * rate) for share in both]
+        return far, Z_95 * sum(errors) / 2
 
 
-def diff_runs(before: Path, after: Path) -> RunDiff:
-    """How a later run differs from an earlier one; see `nodenova.diff`.
-
-    Args:
-        before: The folder of the earlier run.
-        after: That of the later one.
-
-    Raises:
-        StorageError: One of them is not the folder of a run.
-        SettingError: They have no node in common.
-    """
-    return diff(snapshot(DiscoveryFolder(before)), snapshot(DiscoveryFolder(after)))
-
-
-def moves_table(found: RunDiff, path: Path) -> bytes:
-    """The nodes that moved as a file, Parquet if its name ends so, else CSV."""
-    columns: dict[str, list[object]] = {
-        "node": [move.node for move in found.moves],
-        "class_before": [move.before_id for move in found.moves],
-        "name_before": [move.before for move in found.moves],
-        "class": [move.after_id for move in found.moves],
-        "name": [move.after for move in found.moves],
-    }
-    return table_content(columns, path)
+def no_predictions(run: Path) -> str:
+    """Why no drift can be measured from a folder without predictions.csv."""
+    return f"{run} has no predictions of its own graph, so no change can be measured"

@@ -1,12 +1,16 @@
-"""A graph with its discovered classes, in the forms that other tools read."""
+"""A graph with its classes, or its embeddings, written in the forms that other tools read."""
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -14,78 +18,58 @@ import torch
 from nodenova.errors import SettingError, StorageError
 from nodenova.files import table_content, write_atomically
 from nodenova.graph import Graph
-from nodenova.model.model import Model
+from nodenova.io.frames import TypedColumn, ValueColumn, is_nested, to_text
+from nodenova.io.tables import JSON_LINES, Table, is_json, open_json, read_table
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.review.user_labels import UserLabels
-from nodenova.runs.predictions import Predictions
+from nodenova.progress import no_progress
+from nodenova.runs.new_graph import PredictInput
+from nodenova.runs.predictions import class_columns, predictions_of
+
+PARQUET = (".parquet", ".pq")
+TABLES = (".csv", ".tsv", *PARQUET, *JSON_LINES)
 
 
-@dataclass(frozen=True, eq=False)
-class Exported:
-    """What is exported.
-
-    Attributes:
-        model: Whose classes.
-        graph: Whose nodes and edges.
-        names: What classes are called, where that is not what the model calls them.
-        labels: The user's own.
-        fits_none: (N,) which nodes fit none of the classes, if it was asked.
-    """
-
-    model: Model
-    graph: Graph
-    names: Sequence[str] | None = None
-    labels: UserLabels | None = None
-    fits_none: np.ndarray | None = None
-
-    def columns(self) -> dict[str, list[object]]:
-        """What is said of every node, by column."""
-        found = Predictions.of(
-            self.model, self.graph, names=self.names, labels=self.labels, fits_none=self.fits_none
-        )
-        columns = found.columns()
-        del columns["unsure"]  # here no probability is asked for
-        return columns
-
-    def edges(self) -> dict[str, list[object]]:
-        """Every undirected edge once: source, target and, where edges have them, weight."""
-        once = self.graph.edge_index[0] < self.graph.edge_index[1]
-        ends = (self.graph.node_ids[end].tolist() for end in self.graph.edge_index[:, once])
-        columns = dict(zip(("source", "target"), ends, strict=True))
-        if self.graph.edge_weight is not None:
-            columns["weight"] = self.graph.edge_weight[once].tolist()
-        return columns
+def _node_columns(what: PredictInput, fits_none: np.ndarray | None) -> dict[str, list[object]]:
+    """Columns of predictions.csv, without `unsure`: an export has no limit of confidence."""
+    columns = what.predict(fits_none=fits_none).columns()
+    del columns["unsure"]
+    return columns
 
 
-def to_networkx(what: Exported, path: Path) -> None:
-    """GraphML for NetworkX and others.
+def _edge_columns(graph: Graph) -> dict[str, list[object]]:
+    """Every undirected edge once: source, target and, if edges have them, weight."""
+    once = graph.edge_index[0] < graph.edge_index[1]
+    ends = (graph.node_ids[end].tolist() for end in graph.edge_index[:, once])
+    columns = dict(zip(("source", "target"), ends, strict=True))
+    if graph.edge_weight is not None:
+        columns["weight"] = graph.edge_weight[once].tolist()
+    return columns
 
-    Nodes by their ids with class, name, kind, probability, label and agrees; each edge once, with
-    its weight if it has one.
-    """
+
+def to_networkx(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+    """Write GraphML: nodes with the columns of predictions.csv, each edge once."""
     try:
         import networkx as nx
     except ImportError:
         raise SettingError(
             "--to networkx needs NetworkX: pip install 'nodenova[networkx]'"
         ) from None
-    columns, edges = what.columns(), what.edges()
-    made = nx.Graph()
+    columns, edges = _node_columns(what, fits_none), _edge_columns(what.graph)
+    graph = nx.Graph()
     for node, *values in zip(*columns.values(), strict=True):
-        made.add_node(node, **dict(zip(list(columns)[1:], values, strict=True)))
+        graph.add_node(node, **dict(zip(list(columns)[1:], values, strict=True)))
     for source, target, *weight in zip(*edges.values(), strict=True):
-        made.add_edge(source, target, **dict(zip(["weight"], weight, strict=False)))
+        graph.add_edge(source, target, **dict(zip(["weight"], weight, strict=False)))
     content = io.BytesIO()
-    nx.write_graphml(made, content)
+    nx.write_graphml(graph, content)
     write_atomically(_file(path), content.getvalue())
 
 
-def to_pyg(what: Exported, path: Path) -> None:
-    """A dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`.
+def to_pyg(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+    """Write a dict of tensors for `Data.from_dict(torch.load(path, weights_only=True))`.
 
-    Its keys are x, edge_index, pred, prob and z, where edges have weights edge_weight; with labels
-    also label, the id of the class that the label of a node stands for (-1 for none), and with
-    `fits_none` that. Where labels are kept, pred says the same.
+    Keys are x, edge_index, pred, prob and z; edge_weight, label (id of a class, -1 for none) and
+    fits_none where there are any.
     """
     model, graph, labels = what.model, what.graph, what.labels
     x = torch.from_numpy(graph.x) if isinstance(graph.x, np.ndarray) else _sparse(graph)
@@ -104,30 +88,24 @@ def to_pyg(what: Exported, path: Path) -> None:
         parts["edge_weight"] = torch.from_numpy(graph.edge_weight)
     if labels is not None:
         parts["label"] = torch.from_numpy(ids[labels.label_rows(model, p)])
-    if what.fits_none is not None:
-        parts["fits_none"] = torch.from_numpy(what.fits_none)
+    if fits_none is not None:
+        parts["fits_none"] = torch.from_numpy(fits_none)
     content = io.BytesIO()
     torch.save(parts, content)
     write_atomically(_file(path), content.getvalue())
 
 
-def to_csv(what: Exported, path: Path) -> None:
-    """A folder with nodes.csv and edges.csv.
-
-    nodes.csv has node, class, name, kind, probability, label and agrees, edges.csv each edge once,
-    with its weight if it has one.
-    """
+def to_csv(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+    """Write a folder with nodes.csv and edges.csv."""
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file, and --to csv writes a folder")
-    for name, columns in (("nodes.csv", what.columns()), ("edges.csv", what.edges())):
+    tables = {"nodes.csv": _node_columns(what, fits_none), "edges.csv": _edge_columns(what.graph)}
+    for name, columns in tables.items():
         write_atomically(path / name, table_content(columns, path / name))
 
 
-def to_embeddings(what: Exported, path: Path) -> None:
-    """What the encoder says of every node.
-
-    An npz with node_ids and z, or a table with a column a dimension.
-    """
+def to_embeddings(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+    """Write the embedding of every node: an npz with node_ids and z, or a table with z0, z1, …"""
     graph = what.graph
     z = what.model.embed(graph)
     if path.suffix.lower() == ".npz":
@@ -140,12 +118,133 @@ def to_embeddings(what: Exported, path: Path) -> None:
     write_atomically(_file(path), table_content(columns, path))
 
 
-EXPORTS: dict[str, Callable[[Exported, Path], None]] = {
+EXPORTS: dict[str, Callable[[PredictInput, Path, np.ndarray | None], None]] = {
     "networkx": to_networkx,
     "pyg": to_pyg,
     "csv": to_csv,
     "embeddings": to_embeddings,
 }
+
+
+FORMS = ("table", *EXPORTS)
+
+
+def export_input(
+    what: PredictInput,
+    to: str,
+    path: Path,
+    fits_none: np.ndarray | None = None,
+    table: str | PathLike[str] | None = None,
+    settled: float = 0.0,
+) -> list[str]:
+    """Write a graph in one of `FORMS`; return notes on what was assumed."""
+    if to == "table":
+        if table is None:
+            raise SettingError("--to table needs your table of nodes: give --table FILE")
+        return export_table(what.predict(fits_none=fits_none), table, path, settled=settled)
+    if to not in EXPORTS:
+        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
+    EXPORTS[to](what, path, fits_none)
+    return []
+
+
+def export_table(
+    found: Any,
+    table: str | PathLike[str],
+    path: Path,
+    *,
+    id_column: str | None = None,
+    settled: float = 0.0,
+) -> list[str]:
+    """Write a user's table of nodes with the classes beside it, as `with_classes`; return notes."""
+    ending = path.suffix.lower()
+    if ending not in TABLES:
+        raise SettingError(f"{path}: a table is written as {', '.join(TABLES)}, by its name")
+    content = read_table(table)
+    replaced, added, notes = class_columns(content, predictions_of(found), id_column, settled)
+    own = _typed_columns(content, Path(table))
+    columns = {name: values for name, values in own.items() if name not in replaced}
+    write_atomically(_file(path), file_content(columns | added, path))
+    return notes
+
+
+def _typed_columns(table: Table, path: Path) -> dict[str, Any]:
+    """The columns of a table with values of their own types."""
+    if is_json(path):
+        columns = open_json(path, table.source, None, no_progress).columns()[1]
+        return dict(zip(table.columns, columns.values(), strict=True))
+    return {name: cells.series if isinstance(cells, TypedColumn) else cells.values
+            if isinstance(cells, ValueColumn) else cells
+            for name, cells in table.columns.items()}  # fmt: skip
+
+
+def file_content(columns: Mapping[str, Any], path: Path) -> bytes:
+    """A table as the content of a file: CSV (nested cells are JSON), TSV, Parquet or JSON lines.
+
+    Examples:
+        >>> file_content({"id": ["a", "b"], "v": [[0.5, 1], None]}, Path("nodes.jsonl"))
+        b'{"id": "a", "v": [0.5, 1]}\\n{"id": "b", "v": null}\\n'
+    """
+    ending = path.suffix.lower()
+    if ending in PARQUET:
+        return _parquet(columns, path)
+    lists = {
+        name: values.to_list() if isinstance(values, nw.Series) else list(values)
+        for name, values in columns.items()
+    }
+    rows = zip(*lists.values(), strict=True)
+    if ending in JSON_LINES:
+        records = (dict(zip(lists, map(_json_value, row), strict=True)) for row in rows)
+        lines = [json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in records]
+        return "".join(lines).encode()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
+    writer.writerow(lists)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def _parquet(columns: Mapping[str, Any], path: Path) -> bytes:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise SettingError(
+            f"{path}: Parquet needs pyarrow: pip install 'nodenova[parquet]'"
+        ) from None
+    arrays = {}
+    for name, values in columns.items():
+        if isinstance(values, nw.Series):
+            arrays[name] = values.to_arrow()
+            continue
+        try:
+            arrays[name] = pa.array(values)
+        except pa.ArrowException:  # values of several types, as JSON may have them
+            arrays[name] = pa.array([None if value is None else _cell(value) for value in values])
+    content = io.BytesIO()
+    pq.write_table(pa.table(arrays), content)
+    return content.getvalue()
+
+
+def _json_value(value: Any) -> object:
+    """A cell as a value of JSON."""
+    if isinstance(value, dict):
+        return {str(key): _json_value(part) for key, part in value.items()}
+    if is_nested(value):
+        return [_json_value(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return to_text(value) or None
+
+
+def _cell(value: Any) -> str:
+    """A cell as text of CSV."""
+    return (
+        json.dumps(_json_value(value), ensure_ascii=False) if is_nested(value) else to_text(value)
+    )
 
 
 def _sparse(graph: Graph) -> torch.Tensor:

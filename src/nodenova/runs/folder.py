@@ -1,125 +1,114 @@
-"""The folder of a discovery on a user's own graph.
+"""The folder of a discovery on a user's graph, and everything that is done with it later.
 
-The model, what it says of every node and class, and the page:
-
-    runs/mine/run.json         what was asked and understood; a folder with it is whole
-    runs/mine/model/           the model; a review becomes part of it
-    runs/mine/graph.npz        the graph, with no label in it (left out with keep_graph=False)
-    runs/mine/features.json    names of the features, and how columns of a table become them
-    runs/mine/labels.npz       the labels of phase 1, for page and tables (left out with the graph)
-    runs/mine/before.npz       the classes of an earlier run that this one goes on from, by node
-    runs/mine/answers.npz      the answer key, if there was one: for grading and for the page alone
-    runs/mine/predictions.csv  every node: class, name, probability, the user's own label
-    runs/mine/classes.csv      every class: size, confidence, typical features, representatives
-    runs/mine/suggestions.json what it suggests to decide: see `nodenova.Suggestions.load`
-    runs/mine/report.html      the page
-    runs/mine/map.npz          places of nodes on its map
-    runs/mine/shown.csv        what it shows of nodes beside their names, if anything
-    runs/mine/review.json      the last review, if there was one
-    runs/mine/decisions.json   all decisions that are part of the model
-    runs/mine/labels.csv       the labels that follow from them, for `nodenova discover --labels`
-    runs/mine/origin/          the model and the labels before the first review
-
-What follows from the model and the graph of a run, written into its folder.
+runs/mine/run.json         settings and facts; a folder with it is complete
+runs/mine/model/           the model; a review becomes part of it
+runs/mine/graph.npz        the graph, without labels (left out with keep_graph=False)
+runs/mine/features.json    names of the features, and how columns of a table become them
+runs/mine/labels.npz       the labels of phase 1, for page and tables (left out with the graph)
+runs/mine/before.npz       class of each node in the run that this one continues
+runs/mine/answers.npz      the answer key, if there was one: for grading and for the page only
+runs/mine/predictions.csv  every node: class, name, probability, the user's own label
+runs/mine/classes.csv      every class: size, confidence, typical features, representatives
+runs/mine/suggestions.json suggested decisions: see `nodenova.Suggestions.load`
+runs/mine/report.html      the page
+runs/mine/map.npz          places of the nodes on its map
+runs/mine/shown.csv        texts of the nodes that it shows, if there are any
+runs/mine/review.json      the last review, if there was one
+runs/mine/decisions.json   all decisions that are part of the model
+runs/mine/labels.csv       the labels that follow from them, for `nodenova discover --labels`
+runs/mine/origin/          the model and the labels before the first review
 """
 
 from __future__ import annotations
 
 import csv
-import io
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nodenova.errors import StorageError
+from nodenova.data.labels import UserGraph
+from nodenova.display import html_table
+from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.files import read_json, table_content, to_json, umask, write_atomically
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.recipe import TableEncoder
+from nodenova.io.table_options import TableOptions
+from nodenova.methods import Method
 from nodenova.model.classes import display_names
-from nodenova.model.info import ClassInfo
+from nodenova.model.info import ClassInfo, ClassInfos
 from nodenova.model.loading import load_model
-from nodenova.model.model import Model
-from nodenova.model.saving import save_model
+from nodenova.model.model import Model, Refresh
+from nodenova.model.saving import read_document, save_model, weights_digest
 from nodenova.progress import Progress, no_progress
+from nodenova.report.tsne import positions
 from nodenova.review.node_text import read_shown, write_shown
 from nodenova.review.page import review_page
-from nodenova.review.review_file import History
-from nodenova.runs.apply import ReviewSession, apply_to_saved, undo
-from nodenova.runs.labels import next_labels
-from nodenova.runs.map_cache import KeptMap
+from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, History
+from nodenova.review.suggestions import Suggestions
+from nodenova.runs.apply import (
+    apply_to_folder,
+    next_labels,
+    read_arrays,
+    undo_in_folder,
+    write_arrays,
+)
+from nodenova.runs.continue_run import continue_run
+from nodenova.runs.diff import RunDiff, Snapshot, diff
+from nodenova.runs.export import export_input
+from nodenova.runs.new_graph import PredictInput, TableReader
+from nodenova.runs.predictions import Backend, prediction_frame
 from nodenova.runs.run import DiscoveryRun
-from nodenova.runs.run_dir import FORMAT, check_place, run_document
+from nodenova.runs.run_dir import FORMAT, check_place, read_predictions, run_document
 
 REPORT = "report.html"
+CLASS_COLUMNS = (
+    "id", "name", "auto_name", "kind", "stage", "size", "size_by_model", "share", "confidence",
+    "unsure", "labelled", "cohesion", "nearest", "same_as", "same_as_probability", "two",
+)  # fmt: skip
+UNREADABLE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def write_findings(
-    folder: Path, run: DiscoveryRun, progress: Progress = no_progress, report: bool = True
-) -> None:
-    """Write the tables, the suggestions and the page of a run.
+class RunFolder:
+    """A run that `nodenova discover`, `nodenova demo` or `NodeDiscoverer.report` wrote.
 
-    Args:
-        folder: Where to.
-        run: What was found.
-        progress: Function `progress(phase, done, total)`, called while the page is made.
-        report: Whether the page is made. One that is not is made when it is asked for; an earlier
-            one, which would say something else now, goes.
-    """
-    table = folder / "predictions.csv"
-    write_atomically(table, run.predictions.content(table))
-    if report:
-        progress("describing the classes", 0)
-        page = review_page(run.page_data(KeptMap(folder, progress)))
-        write_atomically(folder / REPORT, page.encode())
-    else:
-        (folder / REPORT).unlink(missing_ok=True)
-    write_atomically(folder / "classes.csv", classes_csv(run.classes))
-    write_atomically(folder / "suggestions.json", to_json(run.suggestions.to_json()))
-    labels = folder / "labels.csv"
-    if run.history.decisions:
-        write_atomically(labels, table_content(next_labels(run), labels))
-    else:
-        labels.unlink(missing_ok=True)
-
-
-def classes_csv(classes: Sequence[ClassInfo]) -> bytes:
-    """A table of the classes: one line each."""
-    shown = ["id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure"]
-    shown += ["labelled", "cohesion", "nearest", "same_as", "same_as_probability", "two"]
-
-    def value(info: ClassInfo, name: str) -> object:
-        found = getattr(info, name)
-        return round(found, 4) if isinstance(found, float) else found
-
-    columns: dict[str, list[object]] = {
-        name: [value(info, name) for info in classes] for name in shown
-    }
-    columns["features"] = [" ".join(f.name for f in info.features) for info in classes]
-    columns["representatives"] = [
-        " | ".join(str(node) for node in info.representatives) for info in classes
-    ]
-    return table_content(columns, Path("classes.csv"))
-
-
-class DiscoveryFolder:
-    """A folder that `DiscoveryFolder.write` made. It is there whole or not at all.
+    `nova.open_run` opens one. Its parts are read when they are first used, and once.
 
     Args:
-        path: Of the folder.
+        path: Path of the folder.
 
     Raises:
-        StorageError: It is not of a discovery, or not there.
+        StorageError: If it is not the folder of a discovery.
+
+    Examples:
+        >>> import tempfile
+        >>> import nodenova as nova
+        >>> data = nova.synthetic(nodes=60, classes=3, words=40)
+        >>> y = [c if c < 2 else -1 for c in data.y.tolist()]
+        >>> found = nova.NodeDiscoverer(num_new=1).fit(data.graph, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = found.report(f"{folder}/run")
+        ...     run = nova.open_run(f"{folder}/run")
+        ...     run.model, len(run.predictions), run.predict(only=[3, 5])["node"].tolist()
+        (Model(prism, 3 classes, 1 of them discovered), 60, [3, 5])
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.document = run_document(path)
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self.document = run_document(self.path)
 
     @classmethod
     def write(
@@ -132,59 +121,32 @@ class DiscoveryFolder:
         reading: Mapping[str, object] | None = None,
         report: bool = True,
         progress: Progress = no_progress,
-    ) -> DiscoveryFolder:
-        """Write everything beside `path` and put it there in one step.
+    ) -> RunFolder:
+        """Write a run to a folder, whole or not at all.
 
         Args:
-            path: Where.
-            run: What was found.
-            keep_graph: Whether the graph and the labels of phase 1 are kept too.
-            overwrite: Whether an earlier discovery there may be replaced.
-            reading: Options of `load_graph` by which its files were read, for later ones.
-            report: Whether the page is made now, or when it is asked for.
+            path: Path of the folder.
+            run: Run to write.
+            keep_graph: Whether the graph and the labels of phase 1 are stored too.
+            overwrite: Whether an earlier run there may be replaced.
+            reading: Options by which its tables were read, for later ones
+                (`TableOptions.to_json`).
+            report: Whether the page is made now, or when it is needed.
             progress: Function `progress(phase, done, total)`, called while the page is made.
 
+        Returns:
+            The opened folder.
+
         Raises:
-            StorageError: A run may not be written there.
+            StorageError: If a run may not be written there.
         """
         check_place(path, overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
             os.chmod(place, 0o777 & ~umask())
-            save_model(run.model, place / "model")
-            if keep_graph:
-                write_atomically(place / "graph.npz", graph_npz(run.graph))
-                if run.given is not None:
-                    names = [] if run.labels is None else list(run.labels.names)
-                    _write_arrays(place / "labels.npz", y=run.given, names=np.array(names, str))
-                if run.before is not None:
-                    _write_arrays(place / "before.npz", y=run.before)
-            recipe = None if run.recipe is None else run.recipe.as_json()
-            write_atomically(
-                place / "features.json",
-                to_json({"names": run.graph.feature_names, "recipe": recipe}),
-            )
-            if run.answers is not None:
-                _write_arrays(
-                    place / "answers.npz", y=run.answers[0], names=np.array(run.answers[1])
-                )
-            document = {
-                "format": FORMAT,
-                "version": 1,
-                "title": run.title,
-                "facts": run.facts,
-                "unsure_below": run.min_confidence,
-                "keep_labels": run.keep_labels,
-                "none_share": run.none_share,
-                "lineage": list(run.lineage),
-                "reading": dict(reading or {}),
-                "rows": [row.to_json() for row in run.rows],
-                "versions": run.versions,
-            }
-            write_atomically(place / "run.json", to_json(document))
-            write_shown(place, run.graph.node_ids, run.shown)
-            write_findings(place, run, progress, report)
+            _write_inputs(place, run, keep_graph, reading or {})
+            _write_outputs(place, run, progress, report)
             if path.is_dir():
                 shutil.rmtree(path)
             os.rename(place, path)
@@ -194,147 +156,550 @@ class DiscoveryFolder:
         return cls(path)
 
     @property
-    def model_folder(self) -> Path:
-        """Where the model is."""
-        return self.path / "model"
-
-    @property
     def keeps_graph(self) -> bool:
-        """Whether the graph was kept."""
+        """Whether the folder has the graph of the run."""
         return (self.path / "graph.npz").is_file()
 
-    def model(self) -> Model:
-        """The model with all reviews that became part of it."""
-        return load_model(self.model_folder)
-
+    @cached_property
     def graph(self) -> Graph:
-        """The graph that was kept.
-
-        Raises:
-            StorageError: None was.
-        """
+        """The graph of the run."""
         if not self.keeps_graph:
             raise StorageError(
                 f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
             )
         return load_graph(self.path / "graph.npz").graph
 
-    def features(self) -> tuple[tuple[str, ...] | None, TableEncoder | None]:
-        """Names of the features the model knows, and the recipe by which a table becomes them."""
-        document = read_json(self.path / "features.json")
-        names = document.get("names")
-        recipe = document.get("recipe")
-        return (
-            None if names is None else tuple(names),
-            None if recipe is None else TableEncoder.from_json(recipe),
+    @cached_property
+    def model(self) -> Model:
+        """The model, with all reviews that are part of it."""
+        return load_model(self.path / "model")
+
+    @cached_property
+    def _features(self) -> dict[str, Any]:
+        return read_json(self.path / "features.json")
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features that the model knows, if they have names."""
+        names = self._features.get("names")
+        return None if names is None else tuple(names)
+
+    @cached_property
+    def recipe(self) -> TableEncoder | None:
+        """How columns of a table become features; None if the graph had features already."""
+        recipe = self._features.get("recipe") or self.model.recipe
+        return None if recipe is None else TableEncoder.from_json(recipe)
+
+    @cached_property
+    def run(self) -> DiscoveryRun:
+        """The whole run as a value, as `NodeDiscoverer.run_` is one."""
+        document, labels = self.document, read_arrays(self.path / "labels.npz") or {}
+        answers = read_arrays(self.path / "answers.npz")
+        before = read_arrays(self.path / "before.npz")
+        return DiscoveryRun(
+            title=document["title"],
+            model=self.model,
+            graph=self.graph,
+            facts=document["facts"],
+            recipe=self.recipe,
+            answers=None if answers is None else (answers["y"], answers["names"].tolist()),
+            label_ids=labels.get("y"),
+            label_names=[str(name) for name in labels.get("names", ())],
+            keep_labels=document.get("keep_labels", True),
+            none_share=document.get("none_share", 0.0),
+            earlier_ids=None if before is None else before["y"],
+            lineage=document.get("lineage", ()),
+            rows=[GradedRun.from_json(row) for row in document["rows"]],
+            min_confidence=document["unsure_below"],
+            versions=document["versions"],
+            node_texts=read_shown(self.path),
+            history=self.history,
         )
 
-    def names(self, model: Model) -> list[str]:
-        """What the classes of the run's model are called.
+    @property
+    def history(self) -> History:
+        """Decisions that are part of the run."""
+        return History.read(self.path)
 
-        Their automatic names are those that classes.csv has.
-        """
+    @property
+    def predictions(self) -> Any:
+        """A pandas data frame with the class of every node; see `nova.prediction_frame`."""
+        return prediction_frame(self.run)
+
+    @property
+    def classes(self) -> ClassInfos:
+        """What is in each class."""
+        return self.run.classes
+
+    @property
+    def suggestions(self) -> Suggestions:
+        """Decisions that the run suggests."""
+        return self.run.suggestions
+
+    @property
+    def labels(self) -> dict[object, str]:
+        """The user's own labels, by the ids of the nodes that have one."""
+        if self.run.labels is None:
+            return {}
+        texts = self.run.labels.texts(self.model, self.run.names)
+        pairs = zip(self.graph.node_ids.tolist(), texts, strict=True)
+        return {node: text for node, text in pairs if text}
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the model's classes; where a review gave none, those of classes.csv."""
         try:
             with (self.path / "classes.csv").open(newline="", encoding="utf-8") as file:
-                automatic = {int(line["id"]): line["auto_name"] for line in csv.DictReader(file)}
+                automatic = {int(row["id"]): row["auto_name"] for row in csv.DictReader(file)}
         except OSError:  # a run without its tables
             automatic = {}
-        return display_names(model.classes, automatic)
+        return display_names(self.model.classes, automatic)
 
     def class_of_nodes(self) -> dict[str, int]:
-        """The id of the class that predictions.csv puts each node in, by the node's id as a text.
+        """Class id of each node in predictions.csv, by the node's id as text."""
+        return {row["node"]: int(row["class"]) for row in read_predictions(self.path)}
 
-        Raises:
-            StorageError: There is no such table.
-        """
-        path = self.path / "predictions.csv"
-        if not path.is_file():
-            raise StorageError(f"{self.path} has no predictions.csv: nodenova report writes it")
-        with path.open(newline="", encoding="utf-8") as file:
-            return {line["node"]: int(line["class"]) for line in csv.DictReader(file)}
-
-    def run(self) -> DiscoveryRun:
-        """The discovery as a value again."""
-        d = self.document
-        key = _read_arrays(self.path / "answers.npz")
-        answers = None if key is None else (key["y"], [str(name) for name in key["names"]])
-        labels = _read_arrays(self.path / "labels.npz")
-        before = _read_arrays(self.path / "before.npz")
-        return DiscoveryRun(
-            title=d["title"],
-            model=self.model(),
-            graph=self.graph(),
-            facts=d["facts"],
-            recipe=self.features()[1],
-            answers=answers,
-            given=None if labels is None else labels["y"],
-            given_names=[str(name) for name in (labels or {}).get("names", ())],
-            keep_labels=d.get("keep_labels", True),
-            none_share=d.get("none_share", 0.0),
-            before=None if before is None else before["y"],
-            lineage=d.get("lineage", ()),
-            rows=[GradedRun.from_json(row) for row in d["rows"]],
-            min_confidence=d["unsure_below"],
-            versions=d["versions"],
-            shown=read_shown(self.path),
-            history=History.read(self.path),
-        )
-
-    def apply(self, review: object, progress: Progress = no_progress) -> Model:
-        """Make a review part of the model, and write everything that is about it anew.
+    def predict(
+        self,
+        graph: Any = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        only: Iterable[object] | None = None,
+        add: bool = False,
+        relabel: bool = False,
+        min_confidence: float | None = None,
+        none_share: float | None = None,
+        backend: Backend = "pandas",
+        **options: Any,
+    ) -> Any:
+        """Predict the nodes of the run's graph, or of a later one that is read by its recipe.
 
         Args:
-            review: The review or its document. A wrong one changes nothing.
-            progress: Function `progress(phase, done, total)`, called while the page is made.
-
-        Raises:
-            SettingError: One of its decisions cannot be taken.
-        """
-        graph = self.graph() if self.keeps_graph else None
-        model = apply_to_saved(self.model_folder, review, graph, self.path / "review.json")
-        if graph is not None:
-            self.report(progress)
-        return model
-
-    def undo(self, count: int = 1, progress: Progress = no_progress) -> History:
-        """Take back the last decisions, and write everything that is about the model anew.
-
-        Args:
-            count: How many.
-            progress: Function `progress(phase, done, total)`, called while the page is made.
+            graph: A later graph, as `load_graph` takes it; the run's own by default.
+            nodes: Table of nodes of a later graph, instead of `graph`.
+            edges: Table of edges of a later graph.
+            only: Ids of the nodes to predict; a few take milliseconds.
+            add: Whether the tables hold only nodes and edges that came or changed. They are added
+                to the graph of the run, and only they are predicted unless `only` is given.
+            relabel: Whether labelled nodes get the class that the model predicts.
+            min_confidence: Probability below which a node is unsure; that of the run by default.
+            none_share: Share of known-class nodes that may be flagged as fitting no class; that
+                of the run by default.
+            backend: Library of the data frame.
+            **options: Options of `load_graph` for tables. Options that the run was made with apply
+                unless they are given again; a remembered column that new tables lack is skipped.
 
         Returns:
-            What is decided now.
+            A data frame with the columns of predictions.csv.
 
         Raises:
-            SettingError: There are not so many; nothing was changed.
+            NodenovaError: If an option, a table or a node cannot be used.
         """
-        graph = self.graph() if self.keeps_graph else None
-        now = undo(self.model_folder, graph, self.path, count)
-        if graph is not None:
-            self.report(progress)
-        return now
+        given = TableOptions(**options)
+        what = self.predict_input(graph, nodes, edges, given, add=add, relabel=relabel)
+        low = self.document["unsure_below"] if min_confidence is None else min_confidence
+        numbers = None if only is None else what.graph.numbers_of(only)
+        found = what.predict(low, fits_none=what.fits_none(none_share), only=numbers)
+        return prediction_frame(found, backend)
 
-    def report(self, progress: Progress = no_progress) -> Path:
-        """Write the page, the tables and the suggestions anew; the path of the page."""
-        write_findings(self.path, self.run(), progress)
-        return self.path / REPORT
-
-    def desk(self, progress: Progress = no_progress) -> ReviewSession:
-        """What the review server serves and saves to."""
-        return ReviewSession(
-            self.model_folder, self.run(), self.path / "review.json", progress=progress
+    def predict_input(
+        self,
+        graph: Any,
+        nodes: Any,
+        edges: Any,
+        given: TableOptions,
+        *,
+        add: bool = False,
+        relabel: bool = False,
+        progress: Progress = no_progress,
+    ) -> PredictInput:
+        """The model with its own graph, a later graph, or its graph with added nodes."""
+        reader = self.reader(given, progress)
+        numbers = None
+        if add:
+            if nodes is None or graph is not None:
+                raise SettingError("nodes are added from a table: give nodes, and their edges")
+            loaded, numbers = reader.append(self.graph, nodes, edges)
+        elif graph is None and nodes is None and edges is None:
+            return PredictInput.of_run(self.run, self.class_names, relabel)
+        else:
+            loaded = reader.read(graph, nodes, edges)
+        return PredictInput.of_graph(
+            self.model,
+            self.class_names,
+            loaded,
+            features=self.feature_names,
+            run=self.run if self.keeps_graph else None,
+            relabel=relabel,
+            nodes=numbers,
         )
 
+    def reader(self, given: TableOptions, progress: Progress = no_progress) -> TableReader:
+        """A reader of later tables with the recipe and the remembered options of the run."""
+        return TableReader(self.recipe, self.document.get("reading", {}), given, progress)
 
-def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, content.getvalue())
+    def continue_with(
+        self,
+        graph: Any = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        num_new: int | None = None,
+        labels: Mapping[str, str] | None = None,
+        method: Method | None = None,
+        mixed: bool | None = None,
+        refresh: bool | str = "auto",
+        seed: int = 0,
+        min_confidence: float = 0.5,
+        keep_labels: bool = True,
+        none_share: float = 0.0,
+        progress: Progress = no_progress,
+        **options: Any,
+    ) -> ContinuedRun:
+        """Discover new classes in the graph of this run after it has grown or changed.
+
+        This is what `nodenova discover --from` does. The reviewed model continues: its classes
+        keep their ids, names and decisions. New classes are searched among the unlabelled nodes
+        that came since, or among all unlabelled nodes if none came.
+
+        Args:
+            graph: The graph as it is now, as `load_graph` takes it. What `load_graph` returned is
+                used as it is; anything else is read by the recipe of the run.
+            nodes: Table of nodes, instead of `graph`.
+            edges: Table of edges.
+            num_new: Number of new classes; estimated by default, and maybe 0.
+            labels: Further labels, by the ids of their nodes. A label that no class has becomes a
+                known class. Nodes that the run had keep the labels they had.
+            method: Method that discovers; `Prism()` by default.
+            mixed: Whether the searched nodes may belong to classes of the run. By default they
+                may, unless new nodes are named.
+            refresh: Whether the representation is refitted: True, False, or "auto" if the graph
+                has changed much or labels name a class that the model does not know.
+            seed: Random seed; the same seed gives the same result.
+            min_confidence: Probability below which a node is unsure.
+            keep_labels: Whether labelled nodes keep their labels, and nodes of this run their
+                class unless it has become unlikely.
+            none_share: Share of known-class nodes that may be flagged as fitting no class; 0 flags
+                no node.
+            progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
+            **options: Options of `load_graph` for tables. Options that the run was made with apply
+                unless they are given again; a remembered column that new tables lack is skipped.
+
+        Returns:
+            The new run, which `write` stores in a folder of its own.
+
+        Raises:
+            NodenovaError: If the graph, a label or a setting cannot be used.
+
+        Examples:
+            >>> import tempfile
+            >>> import nodenova as nova
+            >>> data = nova.synthetic(nodes=90, classes=3, words=60)
+            >>> y = [c if c < 2 and i % 2 else -1 for i, c in enumerate(data.y.tolist())]
+            >>> spring = data.graph.subgraph(range(60))
+            >>> found = nova.NodeDiscoverer(num_new=1).fit(spring, y[:60])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     page = found.report(f"{folder}/spring")
+            ...     later = nova.open_run(f"{folder}/spring").continue_with(data.graph, num_new=1)
+            ...     later.write(f"{folder}/autumn").model
+            Model(prism, 4 classes, 2 of them discovered)
+        """
+        reader = self.reader(TableOptions(**options), progress)
+        loaded = graph if isinstance(graph, UserGraph) else reader.read_grown(graph, nodes, edges)
+        parts = continue_run(
+            self,
+            loaded,
+            num_new,
+            method=method,
+            mixed=mixed,
+            refresh=refresh,
+            labels=labels,
+            seed=seed,
+            min_confidence=min_confidence,
+            keep_labels=keep_labels,
+            none_share=none_share,
+            progress=progress,
+        )
+        return ContinuedRun(*parts, options=reader.options.to_json())
+
+    def apply(
+        self, decisions: Any, *, progress: Progress = no_progress, report: bool = True
+    ) -> Model:
+        """Make decisions part of the run: its model, tables and page.
+
+        Args:
+            decisions: A list of decisions as `widget.decisions` has them, or a whole review: the
+                content of review.json. A review that was made before another one was saved is
+                refused.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+            report: Whether tables and page are written now; otherwise `report()` writes them.
+
+        Returns:
+            The model with the decisions applied.
+
+        Raises:
+            SettingError: If a decision cannot be applied; nothing was changed.
+
+        Examples:
+            `nova.open_run("runs/mine").apply([{"do": "rename", "class": 7, "name": "plants"}])`
+        """
+        if isinstance(decisions, Sequence) and not isinstance(decisions, str):
+            header = {"format": REVIEW_FORMAT, "version": REVIEW_VERSION}
+            decisions = {**header, "model": weights_digest(self.model), "decisions": [*decisions]}
+        apply_to_folder(self.path, decisions, self.graph if self.keeps_graph else None)
+        self._reload(progress, report)
+        return self.model
+
+    def undo(
+        self, count: int = 1, *, progress: Progress = no_progress, report: bool = True
+    ) -> Model:
+        """Take back the last decisions.
+
+        Args:
+            count: Number of decisions.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+            report: Whether tables and page are written now; otherwise `report()` writes them.
+
+        Returns:
+            The model without these decisions.
+
+        Raises:
+            SettingError: If the run has fewer decisions.
+        """
+        undo_in_folder(self.path, count, self.graph if self.keeps_graph else None)
+        self._reload(progress, report)
+        return self.model
+
+    def _reload(self, progress: Progress, report: bool) -> None:
+        """Read the changed parts again when they are needed next, and write what follows."""
+        for part in ("run", "model"):
+            self.__dict__.pop(part, None)
+        if report and self.keeps_graph:
+            self.report(progress=progress)
+
+    def diff(self, later: RunFolder | str | PathLike[str]) -> RunDiff:
+        """Compare this run with a later one.
+
+        Args:
+            later: The later run, or the path of its folder.
+
+        Returns:
+            Changes of the classes, and the nodes that moved; nodes are matched by their ids.
+
+        Raises:
+            SettingError: If the runs have no node in common.
+            StorageError: If one of them has no predictions.csv.
+        """
+        later = later if isinstance(later, RunFolder) else RunFolder(later)
+        return diff(self._snapshot(), later._snapshot())
+
+    def _snapshot(self) -> Snapshot:
+        class_of = self.class_of_nodes()
+        names = zip(self.model.classes, self.class_names, strict=True)
+        return Snapshot(
+            names={c.id: name for c, name in names},
+            kinds={c.id: c.kind for c in self.model.classes},
+            class_of=class_of,
+            edits=self.model.edits,
+            digest=read_document(self.path / "model")["sha256"],
+            lineage=tuple(self.document.get("lineage", ())),
+            title=str(self.path),
+        )
+
+    def export(
+        self,
+        to: str,
+        path: str | PathLike[str],
+        *,
+        table: str | PathLike[str] | None = None,
+        settled: float = 0.0,
+        relabel: bool = False,
+        none_share: float | None = None,
+    ) -> list[str]:
+        """Write the graph with its classes for other tools, as `nodenova export` does.
+
+        Args:
+            to: "table" (a table of nodes with the classes beside it), "networkx" (GraphML), "pyg"
+                (tensors), "csv" (nodes.csv and edges.csv) or "embeddings".
+            path: Path of the file, or of the folder for "csv".
+            table: For "table": path of the user's table of nodes.
+            settled: For "table": lowest probability of a class; see `nova.with_classes`.
+            relabel: Whether labelled nodes get the class that the model predicts.
+            none_share: As in `predict`.
+
+        Returns:
+            Notes on what was assumed.
+
+        Raises:
+            NodenovaError: If a form, a table or a path cannot be used.
+        """
+        what = PredictInput.of_run(self.run, self.class_names, relabel)
+        return export_input(what, to, Path(path), what.fits_none(none_share), table, settled)
+
+    def report(self, *, progress: Progress = no_progress) -> Path:
+        """Write the page, the tables and the suggestions again; return the path of the page."""
+        _write_outputs(self.path, self.run, progress)
+        return self.path / REPORT
+
+    def page(self, *, progress: Progress = no_progress) -> str:
+        """The page as the review server serves it."""
+        return review_page(self.run.page_data(stored_layout(self.path, progress)), served=True)
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r}, {len(self.model.classes)} classes)"
+
+    def _repr_html_(self) -> str:
+        facts = html_table(("", ""), [*self.document["facts"].items()], self.document["title"])
+        return facts + (self.classes._repr_html_() if self.keeps_graph else "")
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    if not path.is_file():
-        return None
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+@dataclass(frozen=True, eq=False)
+class ContinuedRun:
+    """The result of `continue_with`: a run that continues an earlier one.
+
+    Attributes:
+        run: The new run: its model, predictions and classes.
+        refresh: How the representation was refitted; None if it was not.
+        notes: What was assumed or skipped, one sentence each.
+        options: Options by which tables were read, for the next run.
+    """
+
+    run: DiscoveryRun
+    refresh: Refresh | None
+    notes: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def write(self, folder: str | PathLike[str], **options: Any) -> RunFolder:
+        """Write the run to a folder of its own.
+
+        Args:
+            folder: Path of the new folder.
+            **options: Options of `RunFolder.write`: keep_graph, overwrite, report, progress.
+
+        Returns:
+            The opened folder, as `nova.open_run` returns it.
+
+        Raises:
+            StorageError: If the folder may not be written.
+        """
+        return RunFolder.write(Path(folder), self.run, reading=self.options, **options)
+
+
+def open_run(path: str | PathLike[str]) -> RunFolder:
+    """Open the folder of a discovery: its model, graph, predictions, classes and labels.
+
+    Args:
+        path: Folder that `nodenova discover`, `nodenova demo` or `NodeDiscoverer.report` wrote.
+
+    Returns:
+        A `RunFolder`.
+
+    Raises:
+        StorageError: If it is not the folder of a discovery.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> nova.open_run("nowhere")
+        Traceback (most recent call last):
+        nodenova.errors.StorageError: nowhere is not a run of `nodenova discover`: it does not exist
+    """
+    return RunFolder(path)
+
+
+def _write_inputs(
+    folder: Path, run: DiscoveryRun, keep_graph: bool, reading: Mapping[str, object]
+) -> None:
+    """Write what a run is made of: model, graph, features, labels and run.json."""
+    save_model(run.model, folder / "model")
+    if keep_graph:
+        write_atomically(folder / "graph.npz", graph_npz(run.graph))
+        if run.label_ids is not None:
+            names = [] if run.labels is None else list(run.labels.names)
+            write_arrays(folder / "labels.npz", y=run.label_ids, names=np.array(names, str))
+        if run.earlier_ids is not None:
+            write_arrays(folder / "before.npz", y=run.earlier_ids)
+    recipe = None if run.recipe is None else run.recipe.as_json()
+    features = {"names": run.graph.feature_names, "recipe": recipe}
+    write_atomically(folder / "features.json", to_json(features))
+    if run.answers is not None:
+        y, true_names = run.answers
+        write_arrays(folder / "answers.npz", y=y, names=np.array(true_names))
+    document = {
+        "format": FORMAT,
+        "version": 1,
+        "title": run.title,
+        "facts": run.facts,
+        "unsure_below": run.min_confidence,
+        "keep_labels": run.keep_labels,
+        "none_share": run.none_share,
+        "lineage": list(run.lineage),
+        "reading": dict(reading),
+        "rows": [row.to_json() for row in run.rows],
+        "versions": run.versions,
+    }
+    write_atomically(folder / "run.json", to_json(document))
+    write_shown(folder, run.graph.node_ids, run.node_texts)
+
+
+def _write_outputs(
+    folder: Path, run: DiscoveryRun, progress: Progress = no_progress, report: bool = True
+) -> None:
+    """Write what follows from a run: tables, suggestions and, unless it is postponed, the page."""
+    table = folder / "predictions.csv"
+    write_atomically(table, run.predictions.content(table))
+    if report:
+        progress("describing the classes", 0)
+        page = review_page(run.page_data(stored_layout(folder, progress)))
+        write_atomically(folder / REPORT, page.encode())
+    else:  # an earlier page would be out of date
+        (folder / REPORT).unlink(missing_ok=True)
+    write_atomically(folder / "classes.csv", _classes_csv(run.classes))
+    write_atomically(folder / "suggestions.json", to_json(run.suggestions.to_json()))
+    labels = folder / "labels.csv"
+    if run.history.decisions:
+        write_atomically(labels, table_content(next_labels(run), labels))
+    else:
+        labels.unlink(missing_ok=True)
+
+
+def _classes_csv(classes: Sequence[ClassInfo]) -> bytes:
+    """Content of classes.csv: one class per line."""
+
+    def cell(info: ClassInfo, name: str) -> object:
+        value = getattr(info, name)
+        return round(value, 4) if isinstance(value, float) else value
+
+    columns: dict[str, list[object]] = {
+        name: [cell(info, name) for info in classes] for name in CLASS_COLUMNS
+    }
+    columns["features"] = [" ".join(f.name for f in info.features) for info in classes]
+    columns["representatives"] = [
+        " | ".join(str(node) for node in info.representatives) for info in classes
+    ]
+    return table_content(columns, Path("classes.csv"))
+
+
+def stored_layout(
+    folder: Path, progress: Progress = no_progress
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A layout, (n, d) embeddings to (n, 2) places, that is stored in map.npz of a run folder.
+
+    A review does not change embeddings, so that its page needs no new layout.
+    """
+    path = folder / "map.npz"
+
+    def layout(z: np.ndarray) -> np.ndarray:
+        key = hashlib.sha256(f"{z.shape} {z.dtype}".encode())
+        key.update(np.ascontiguousarray(z).data)
+        digest = key.hexdigest()
+        # A damaged file, or one of other embeddings, is replaced.
+        with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as stored:
+            if str(stored["key"]) == digest:
+                return np.array(stored["xy"])
+        xy = positions(z, progress)
+        with suppress(OSError):  # in a read-only folder the next page computes it again
+            write_arrays(path, key=np.array(digest), xy=xy)
+        return xy
+
+    return layout

@@ -1,36 +1,43 @@
-"""What a model says of every node of a graph, as a table."""
+"""The class of every node: a table of its own, or columns beside a user's table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
+import narwhals as nw
 import numpy as np
 
+from nodenova.errors import GraphError, SettingError
 from nodenova.files import table_content
 from nodenova.graph import Graph
+from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
+from nodenova.io.frames import is_frame
+from nodenova.io.nodes import ADDED, PREFIX, added_to, id_of
+from nodenova.io.tables import Table, read_table
 from nodenova.model.model import Model
 from nodenova.review.user_labels import NO_LABEL, UserLabels
 
-COLUMNS = ("node", "class", "name", "kind", "probability", "unsure", "label", "agrees")
+Backend: TypeAlias = 'Literal["pandas", "polars", "pyarrow"]'
+FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of every node: one entry a node.
+    """The class of each of N nodes, and its probability.
 
     Attributes:
-        model: Whose classes these are.
-        names: What each class is called.
-        node_ids: (N,) names of the nodes.
-        row: (N,) the class of each, a row of `model.classes`.
-        probability: (N,) of that class.
-        unsure: (N,) whether that is too little.
-        label: (N,) the user's own label of each, "" for none.
-        agrees: (N,) whether the model says the same: yes, no, or "" where there is no label.
-        fits_none: (N,) whether a node fits none of the classes; None if nobody asked. Its class is
-            the likeliest all the same.
+        model: Model whose classes these are.
+        names: Name of each class.
+        node_ids: (N,) ids of the nodes.
+        row: (N,) class of each node, a row of `model.classes`.
+        probability: (N,) probability of that class.
+        unsure: (N,) whether that probability is too low.
+        label: (N,) the user's own label of each node, "" for none.
+        agrees: (N,) whether the model predicts the label: yes, no, or "" without a label.
+        fits_none: (N,) whether a node fits none of the classes; None if that was not computed.
     """
 
     model: Model
@@ -56,19 +63,7 @@ class Predictions:
         fits_none: np.ndarray | None = None,
         only: np.ndarray | None = None,
     ) -> Predictions:
-        """Predictions of a model on a graph.
-
-        Args:
-            model: Which.
-            graph: Of the nodes.
-            min_confidence: A node whose class is less likely is unsure.
-            names: What each class is called; what the model calls it unless given.
-            p: What `model.predict_proba(graph)` gave, where that is known already.
-            labels: What the user said of nodes, and whether they keep it; nothing unless given.
-            fits_none: (N,) which nodes fit none of the classes, where that was asked.
-            only: (n,) numbers of the nodes that are asked for, by what is near them alone; all
-                nodes unless given. Then p and what follows from it have n rows.
-        """
+        """Predict the nodes of a graph, or the n nodes `only`; p (n, classes) if it is known."""
         node_ids = graph.node_ids if only is None else graph.node_ids[only]
         if p is None:
             p = model.predict_proba(graph, only=None if only is None else node_ids)
@@ -78,15 +73,15 @@ class Predictions:
         if labels is None:
             labels = UserLabels(np.full(len(p), NO_LABEL), ())
         row = labels.rows(model, p)
-        of_it = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
+        probability = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
         names = tuple(model.class_names if names is None else names)
         return cls(
             model,
             names=names,
             node_ids=node_ids,
             row=row,
-            probability=of_it,
-            unsure=of_it < min_confidence,
+            probability=probability,
+            unsure=probability < min_confidence,
             label=labels.texts(model, names),
             agrees=labels.agrees(model, p),
             fits_none=fits_none,
@@ -94,11 +89,11 @@ class Predictions:
 
     @property
     def counts(self) -> np.ndarray:
-        """(classes,) nodes in each class."""
+        """(classes,) number of nodes in each class."""
         return np.bincount(self.row, minlength=len(self.model.classes))
 
     def columns(self) -> dict[str, list[object]]:
-        """The table, by column; `fits_none` only where that was asked."""
+        """The columns of predictions.csv; `fits_none` only where it was computed."""
         classes = [self.model.classes[row] for row in self.row]
         table: dict[str, list[object]] = {
             "node": self.node_ids.tolist(),
@@ -115,37 +110,140 @@ class Predictions:
         return table
 
     def content(self, path: Path) -> bytes:
-        """The table as a file, Parquet if the name ends so, else CSV."""
+        """The table as the content of a file, Parquet or CSV by its name."""
         return table_content(self.columns(), path)
 
 
-def with_known_features(graph: Graph, names: Sequence[str] | None) -> tuple[Graph, list[str]]:
-    """The graph with the features that a model knows by their names, in the model's order.
+def predictions_of(source: Any) -> Predictions:
+    """Predictions of a fitted `NodeDiscoverer`, an opened run, or a `DiscoveryRun`."""
+    source = getattr(source, "run_", getattr(source, "run", source))
+    source = getattr(source, "predictions", source)
+    if not isinstance(source, Predictions):
+        raise SettingError(
+            "classes come from a fitted NodeDiscoverer, an opened run or Predictions, "
+            f"not from {type(source).__name__}"
+        )
+    return source
+
+
+def prediction_frame(found: Any, backend: Backend = "pandas") -> Any:
+    """Return the predictions as a data frame with the columns of predictions.csv.
 
     Args:
-        graph: Any.
-        names: Of the features that the model knows; None where they have none.
+        found: A fitted `NodeDiscoverer`, a run that `nova.open_run` opened, or a `DiscoveryRun`.
+        backend: Library of the data frame.
 
     Returns:
-        The graph, and what did not match, as sentences.
+        A data frame with one row per node.
+
+    Raises:
+        SettingError: If the backend is unknown or not installed.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> data = nova.synthetic(nodes=60, classes=3, words=40)
+        >>> y = [c if c < 2 else -1 for c in data.y.tolist()]
+        >>> found = nova.NodeDiscoverer(num_new=1).fit(data.graph, y)
+        >>> list(nova.prediction_frame(found).columns[:5])
+        ['node', 'class', 'name', 'kind', 'probability']
     """
-    if names is None or graph.feature_names is None or graph.feature_names == tuple(names):
-        return graph, []
-    matched, ignored, missing = graph.aligned(names)
-    said = f"{ignored:,} features are not known to the model and ignored"
-    return matched, [f"{said}, {missing:,} that it knows are missing and zero"]
+    if backend not in FRAMES:
+        known = ", ".join(FRAMES)
+        raise SettingError(f"prediction_frame() knows the backends {known}, not {backend!r}")
+    try:
+        return nw.from_dict(predictions_of(found).columns(), backend=backend).to_native()
+    except ImportError:
+        raise SettingError(
+            f"prediction_frame() makes a {backend} {FRAMES[backend]} and needs {backend}: "
+            f"pip install {backend}"
+        ) from None
 
 
-def as_known(graph: Graph, known: Graph) -> Graph:
-    """A later graph with the features of one that a model knows, dense or sparse as they are there.
+def with_classes(
+    table: Any, found: Any, *, id_column: str | None = None, settled: float = 0.0
+) -> Any:
+    """Return a table of nodes with columns class, name, kind and probability beside it.
 
-    Words and measurements are read in different ways: few nodes do not decide which it is.
+    `load_graph` can read the result: `class` becomes the label, and none of the four columns is
+    used as a feature.
+
+    Args:
+        table: A data frame of pandas, polars or Arrow whose rows are nodes that were predicted.
+        found: A fitted `NodeDiscoverer`, a run that `nova.open_run` opened, or a `DiscoveryRun`.
+        id_column: Column with the ids of the nodes; found by its name or content by default.
+        settled: Lowest probability of a class. A less probable node that has no label of the
+            user's gets no class, so that it is unlabelled when the table is read again.
+
+    Returns:
+        A data frame of the same library. If the table has one of these columns already, the four
+        are called nodenova_class, …; those of an earlier call are replaced.
+
+    Raises:
+        SettingError: If the table is no data frame.
+        GraphError: If a row belongs to no node that was predicted.
+
+    Examples:
+        >>> import nodenova as nova
+        >>> import pandas as pd
+        >>> data = nova.synthetic(nodes=60, classes=3, words=40)
+        >>> nodes = pd.DataFrame({"id": range(60), "size": [i % 7 for i in range(60)]})
+        >>> y = [c if c < 2 else -1 for c in data.y.tolist()]
+        >>> found = nova.NodeDiscoverer(num_new=1).fit(data.graph, y)
+        >>> list(nova.with_classes(nodes, found).columns)
+        ['id', 'size', 'class', 'name', 'kind', 'probability']
     """
-    graph, _ = with_known_features(graph, known.feature_names)
-    dense = isinstance(known.x, np.ndarray)
-    if isinstance(graph.x, np.ndarray) == dense:
-        return graph
-    x = Graph.of(graph.x, np.zeros((2, 0), dtype=np.int64), dense=dense).x
-    return graph.with_features(x, graph.feature_names)
+    if not is_frame(table):
+        raise SettingError(
+            f"a table is a data frame (pandas, polars, Arrow), not {type(table).__name__}"
+        )
+    content = read_table(table, source="table")
+    replaced, added, _ = class_columns(content, predictions_of(found), id_column, settled)
+    frame = nw.from_native(table, eager_only=True)
+    names = {str(name).strip(): name for name in frame.columns}  # tables have no outer spaces
+    frame = frame.drop([names[name] for name in replaced])
+    series = [
+        nw.new_series(name, values, backend=frame.implementation) for name, values in added.items()
+    ]
+    return frame.with_columns(*series).to_native()
 
 
+def class_columns(
+    table: Table, found: Predictions, id_column: str | None, settled: float
+) -> tuple[tuple[str, ...], dict[str, list[object]], list[str]]:
+    """Columns of an earlier call that go, columns to add, and notes on what was assumed."""
+    if not 0 <= settled <= 1:
+        raise SettingError(f"settled is a probability from 0 to 1, not {settled}")
+    notes: list[str] = []
+    earlier = added_to(table)
+    replaced = () if earlier is None else earlier.all
+    nodes = [str(node) for node in found.node_ids.tolist()]
+    column = pick_column(table, id_column, ID_NAMES, "id_column", notes)
+    column = guess_id(table, replaced, nodes, notes) if column is None else column
+    ids = [id_of(cell) for cell in table.columns[column]]
+    place = {node: row for row, node in enumerate(nodes)}
+    unknown = [node for node in ids if node not in place]
+    if unknown:
+        raise GraphError(
+            f"{table.source}: {len(unknown):,} of {len(ids):,} rows are of no node of the run, "
+            f"first: {unknown[0]!r} in column {column!r}"
+        )
+    predicted = found.columns()
+    rows = [place[node] for node in ids]
+    sure = found.probability >= settled
+    if settled and found.fits_none is not None:
+        sure &= ~found.fits_none
+    has_class = [bool(predicted["label"][row] or sure[row]) for row in rows]
+    own = [name for name in table.columns if name not in replaced]
+    taken = [role for role in ADDED if role in own]
+    prefix = PREFIX if taken else ""
+    if taken:
+        names = ", ".join(f"{PREFIX}{role}" for role in ADDED)
+        notes.append(f"{table.source}: has a column {taken[0]!r} of its own; added: {names}")
+    added: dict[str, list[object]] = {}
+    for role in ADDED:
+        cells = zip(rows, has_class, strict=True)
+        always = role == "probability"
+        added[prefix + role] = [
+            predicted[role][row] if filled or always else None for row, filled in cells
+        ]
+    return replaced, added, notes

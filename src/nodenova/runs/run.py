@@ -1,9 +1,4 @@
-"""A discovery on a user's graph as one value.
-
-The model, the graph, what one says of the other, and what was told.
-
-Nodes that an earlier run has classified: they keep their class unless there is good reason.
-"""
+"""A discovery as one value: the model, the graph, the user's labels, and what follows from them."""
 
 from __future__ import annotations
 
@@ -16,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from nodenova.data.labels import UserGraph
 from nodenova.display import html_table
 from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.provenance import versions
@@ -36,39 +32,33 @@ from nodenova.review.trust import number_sentence
 from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_in_new_classes
 from nodenova.runs.predictions import Predictions
 
-MIN_STAY = 0.001  # the probability below which the class of the earlier run is given up
+MIN_STAY = 0.001  # probability below which a node leaves its class of the earlier run
 
 
 @dataclass(frozen=True, eq=False)
 class SettledLabels(UserLabels):
-    """The user's labels, and what an earlier run said of the nodes that it had.
+    """The user's labels, and (N,) the class ids `before` of an earlier run, -1 for none.
 
-    A class that is a little more likely after the graph has grown is no reason to move a node that
-    people have seen elsewhere: it moves where the class it was in has become unlikely, or is gone.
-
-    Attributes:
-        before: (N,) the id of the class that the earlier run put each node in, -1 for none.
+    When a graph grows, a node keeps its class of the earlier run unless that class has become
+    unlikely or is gone.
 
     Examples:
         >>> import nodenova as nova
         >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
-        >>> said = SettledLabels(np.full(3, -1), ("cod", "oak"), before=np.array([0, 0, -1]))
+        >>> labels = SettledLabels(np.full(3, -1), ("cod", "oak"), before=np.array([0, 0, -1]))
         >>> p = np.array([[0.3, 0.7], [0.0001, 0.9999], [0.3, 0.7]])
-        >>> said.rows(nova.fit(old), p).tolist()
+        >>> labels.rows(nova.fit(old), p).tolist()
         [0, 1, 1]
     """
 
     before: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def of_nodes(self, numbers: np.ndarray) -> Self:
-        """What was said of some nodes, and what the earlier run said of them."""
+        """The same for some nodes."""
         return replace(super().of_nodes(numbers), before=self.before[numbers])
 
     def rows(self, model: Model, p: np.ndarray) -> np.ndarray:
-        """(N,) the class of every node, a row of `model.classes`.
-
-        By its label if that is kept, else by the earlier run unless that has become unlikely.
-        """
+        """(N,) class of every node, a row of `model.classes`."""
         row = super().rows(model, p)
         if not self.keep:
             return row
@@ -79,30 +69,29 @@ class SettledLabels(UserLabels):
 
 @dataclass(frozen=True, eq=False)
 class DiscoveryRun:
-    """What a discovery found. One pass of the encoder feeds predictions, classes and page.
+    """A discovery. One pass of the encoder feeds its predictions, classes and page.
 
     Attributes:
-        title: What the page is called.
-        model: After phase 2.
-        graph: What it was made on.
-        facts: Shown on the page as they are.
-        recipe: How columns of a table became features, where they did.
-        answers: (class of every node or -1, names of these classes), for grading and for the page
-            alone.
-        given: (N,) the id of the class that phase 1 was told of a node, -1 for none.
-        given_names: What the user calls the classes of these ids; unless given, what the model
-            calls them.
-        keep_labels: Whether a node that was labelled keeps its label in `predictions`.
+        title: Title of the page.
+        model: Model after phase 2.
+        graph: Graph that it was made on.
+        facts: Names and values that the page shows as they are.
+        recipe: How columns of a table became features, if they did.
+        answers: True class of every node (-1 for unknown) and names of these classes; used only
+            for grading and on the page.
+        label_ids: (N,) id of the class of every label of phase 1, -1 for none.
+        label_names: The user's names of the classes, by id; the model's names by default.
+        keep_labels: Whether labelled nodes keep their labels in `predictions`.
         rows: Graded seeds, whose scores the page shows.
-        min_confidence: A node whose class is less likely is unsure.
-        before: (N,) the id of the class that an earlier run put a node in, -1 for none; None where
-            this run goes on from no other.
-        lineage: The sha256 of the models of the runs before it, the first one first.
-        none_share: About so many nodes of the known classes may be called "none of these"; 0 calls
-            no node so.
-        versions: Of the packages that made it; those of now unless given.
-        shown: What the page shows of a node beside its name: (N,) texts by the name of a column.
-        history: What people have decided since, and how often.
+        min_confidence: Probability below which a node is unsure.
+        none_share: Share of known-class nodes that may be flagged as fitting no class; 0 flags
+            no node.
+        earlier_ids: (N,) id of the class of each node in the run that this one continues, -1 for
+            none; None if it continues no run.
+        lineage: sha256 of the models of the runs that it continues, the first one first.
+        versions: Versions of the packages that made it.
+        node_texts: (N,) texts of the nodes that the page shows, by column.
+        history: Decisions of reviews that are part of the run.
     """
 
     title: str
@@ -111,16 +100,16 @@ class DiscoveryRun:
     facts: Mapping[str, object] = field(default_factory=dict)
     recipe: TableEncoder | None = None
     answers: tuple[np.ndarray, Sequence[str]] | None = None
-    given: np.ndarray | None = None
-    given_names: Sequence[str] = ()
+    label_ids: np.ndarray | None = None
+    label_names: Sequence[str] = ()
     keep_labels: bool = True
     rows: Sequence[GradedRun] = ()
     min_confidence: float = 0.5
     none_share: float = 0.0
-    before: np.ndarray | None = None
+    earlier_ids: np.ndarray | None = None
     lineage: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
-    shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    node_texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     history: History = field(default_factory=History)
 
     def __post_init__(self) -> None:
@@ -128,16 +117,25 @@ class DiscoveryRun:
         for name in ("facts", "versions"):
             object.__setattr__(self, name, json.loads(to_json(getattr(self, name))))
 
-    def presented(self, title: str | None, shown: Mapping[str, Sequence[str]]) -> DiscoveryRun:
-        """The same run under another title and with texts of its nodes: nothing is computed again.
+    @classmethod
+    def of_graph(
+        cls,
+        loaded: UserGraph,
+        model: Model,
+        facts: Mapping[str, object],
+        notes: Sequence[str],
+        **parts: object,
+    ) -> DiscoveryRun:
+        """The run of a discovery on a user's graph; `notes` are numbered among the facts."""
+        numbered = {f"Note {number}": note for number, note in enumerate(notes, start=1)}
+        about = {"title": loaded.name, "graph": loaded.graph, "recipe": loaded.recipe}
+        return cls(model=model, facts={**facts, **numbered}, **about, **parts)  # type: ignore[arg-type]
 
-        Args:
-            title: Of the page; None leaves it.
-            shown: (N,) texts by column.
-        """
+    def with_page(self, title: str | None, node_texts: Mapping[str, Sequence[str]]) -> DiscoveryRun:
+        """The same run with another title and texts of its nodes; nothing is computed again."""
         other = copy.copy(self)
         object.__setattr__(other, "title", self.title if title is None else title)
-        object.__setattr__(other, "shown", shown)
+        object.__setattr__(other, "node_texts", node_texts)
         return other
 
     def __repr__(self) -> str:
@@ -149,23 +147,30 @@ class DiscoveryRun:
 
     @cached_property
     def outputs(self) -> tuple[np.ndarray, np.ndarray]:
-        """(N, hidden) z and (N, classes) p of every node: the one pass."""
+        """(N, hidden) embeddings and (N, classes) probabilities of every node: the one pass."""
         return self.model.embed_and_predict(self.graph)
 
     @property
     def embeddings(self) -> np.ndarray:
-        """(N, hidden) what the encoder says of every node."""
+        """(N, hidden) embedding of every node."""
         return self.outputs[0]
 
     @property
     def probabilities(self) -> np.ndarray:
-        """(N, classes) in the order of `model.classes`."""
+        """(N, classes) probabilities, in the order of `model.classes`."""
         return self.outputs[1]
 
     @cached_property
+    def assigned(self) -> np.ndarray:
+        """(N,) class of every node in `predictions`, a row of `model.classes`."""
+        if self.labels is None:
+            return self.probabilities.argmax(axis=1)
+        return self.labels.rows(self.model, self.probabilities)
+
+    @cached_property
     def classes(self) -> ClassInfos:
-        """What is in each class."""
-        return class_info(
+        """What is in each class; `size` counts the nodes of `predictions`."""
+        infos = class_info(
             self.model,
             self.graph,
             outputs=self.outputs,
@@ -174,35 +179,40 @@ class DiscoveryRun:
             merge_split=self.merge_split,
             min_confidence=self.min_confidence,
         )
+        sizes = np.bincount(self.assigned, minlength=len(infos)).tolist()
+        return ClassInfos(
+            replace(info, size=n, share=n / self.graph.num_nodes, size_by_model=info.size)
+            for info, n in zip(infos, sizes, strict=True)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each class is called, in the order of `model.classes`."""
+        """Name of each class, in the order of `model.classes`."""
         return tuple(info.name for info in self.classes)
 
     @cached_property
     def labels(self) -> UserLabels | None:
         """The user's own labels."""
-        if self.given is None:
+        if self.label_ids is None:
             return None
-        names = list(self.given_names)
-        if not names:  # a run that kept numbers alone
+        names = list(self.label_names)
+        if not names:  # a run that stored numbers only
             called = {c.id: c.name for c in self.model.classes}
-            highest = int(self.given.max(initial=-1))
+            highest = int(self.label_ids.max(initial=-1))
             names = [called.get(c, "") for c in range(highest + 1)]
-        if self.before is None:
-            return UserLabels(self.given, names, self.keep_labels)
+        if self.earlier_ids is None:
+            return UserLabels(self.label_ids, names, self.keep_labels)
         names += [""] * (self.model.next_id - len(names))
-        return SettledLabels(self.given, names, self.keep_labels, self.before)
+        return SettledLabels(self.label_ids, names, self.keep_labels, self.earlier_ids)
 
     @cached_property
     def merge_split(self) -> MergeSplit | None:
-        """Which classes look like one, and which like two."""
+        """Probabilities that two classes are one, and that one is two."""
         return estimate_merge_split(self.model, *self.outputs)
 
     @cached_property
     def held_out(self) -> HeldOut | None:
-        """What is said of labelled nodes without their labels."""
+        """Predictions of labelled nodes without their labels."""
         if self.labels is None:
             return None
         z, p = self.outputs
@@ -210,7 +220,7 @@ class DiscoveryRun:
 
     @property
     def held_out_scores(self) -> HeldOutScores | None:
-        """How often labelled nodes land in the class of their label when that is not seen."""
+        """How often these predictions are the labels."""
         if self.held_out is None or self.labels is None:
             return None
         rows = self.labels.label_rows(self.model, self.probabilities)
@@ -224,22 +234,21 @@ class DiscoveryRun:
 
     @property
     def fits_none(self) -> np.ndarray | None:
-        """(N,) which nodes without a label fit none of the classes; None if nobody asked."""
+        """(N,) which nodes without a label fit no class; None if `none_share` is 0."""
         if self._spare_fit is None or self.labels is None:
             return None
         return (self._spare_fit < 0) & ~self.labels.labelled
 
     @cached_property
     def suggestions(self) -> Suggestions:
-        """What it suggests to the person who decides."""
-        node_ids, fit = self.graph.node_ids, self._spare_fit
+        """Decisions that the run suggests."""
         return build_suggestions(
             self.model,
             self.merge_split,
             self.held_out,
             self.labels,
-            node_ids,
-            fit,
+            self.graph.node_ids,
+            self._spare_fit,
             self.none_share,
         )
 
@@ -258,27 +267,23 @@ class DiscoveryRun:
 
     @property
     def verdict(self) -> str:
-        """Estimated number of new classes in words; "" where it was given with the new nodes."""
+        """Estimated number of new classes in words; "" if it was given with the new nodes."""
         return number_sentence(self.model.stages, self.classes, advice=True)
 
     @property
     def warning(self) -> str:
-        """A sentence where many labelled nodes look like discovered classes, else ""."""
+        """A sentence if many labelled nodes look like discovered classes, else ""."""
         return labels_in_new_classes(self.classes)
 
     def page_data(self, layout: Layout = positions) -> PageData:
-        """What the page tells. Laying out its map is the long part.
-
-        Args:
-            layout: Embeddings to places.
-        """
+        """What the page shows; `layout` of its map, embeddings to places, takes longest."""
         return collect(
             self.model,
             self.graph,
             title=self.title,
             model_hash=weights_digest(self.model),
             answers=self.answers,
-            known=self.given,
+            known=self.label_ids,
             rows=self.rows,
             facts=self.facts,
             versions=self.versions,
@@ -287,13 +292,9 @@ class DiscoveryRun:
             outputs=self.outputs,
             classes=self.classes,
             suggested=self.suggestions,
-            num_disagreeing=self._kept,
+            # labelled nodes in another class than the model predicts
+            kept=int((self.assigned != self.probabilities.argmax(axis=1)).sum()),
             held_out=self.held_out_scores,
-            shown=self.shown,
+            shown=self.node_texts,
             history=self.history,
         )
-
-    @property
-    def _kept(self) -> int:
-        """How many labelled nodes are in another class than the model would put them in."""
-        return int((self.predictions.row != self.probabilities.argmax(axis=1)).sum())

@@ -1,8 +1,8 @@
-"""The review page on this machine only: one page, one token, one thing that can be sent back.
+"""A local HTTP server for one review page.
 
-Who may talk to it: the browser in which the printed link was opened, and nobody else. The link's
-token works once and becomes a cookie; names of other hosts (DNS rebinding), other sites (forged
-requests) and other paths are refused.
+Only the browser that opened the printed link may talk to it: the token of the link works once and
+becomes a cookie. Other host names (DNS rebinding), other sites (forged requests) and other paths
+are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nodenova.review.review_file import Review
 
 MAX_BYTES = 1_000_000  # of a review
 MAX_THREADS = 16
-PATIENCE = 10.0  # seconds for a slow or silent browser
+TIMEOUT = 10.0  # seconds for a slow or silent browser
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -35,16 +35,11 @@ HEADERS = {
 
 
 class ReviewServer(ThreadingHTTPServer):
-    """The server of one review page; use it as a context manager.
+    """Serves one review page; a context manager.
 
-    `url` is the link to open, `serve_forever` answers until Ctrl-C or `shutdown`.
-
-    Args:
-        page: Gives the page as it is now.
-        save: Takes a review and keeps it; a `NodenovaError` it raises is shown to the reader.
-        undo: Takes back the last decision that was kept, if the (empty) review that it gets is of
-            the run as it is; refused where it is not given.
-        port: A free one by default.
+    `url` is the link to open; `serve_forever` answers until Ctrl-C or `shutdown`. `page` returns
+    the page as it is now, `save` stores a review, and `undo` takes back the last decision if the
+    empty review that it gets is of the run as it is. Their `NodenovaError` is shown to the reader.
     """
 
     daemon_threads = True
@@ -62,11 +57,11 @@ class ReviewServer(ThreadingHTTPServer):
         self.cookie = secrets.token_urlsafe(32)
         self.names = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
-        self.lock = threading.Lock()  # one page is made, one review is kept at a time
+        self.lock = threading.Lock()  # one page is made, one review is saved at a time
         self._free = threading.BoundedSemaphore(MAX_THREADS)
 
-    def take(self, token: str) -> bool:
-        """Whether this is the token; it is so once."""
+    def use_token(self, token: str) -> bool:
+        """Whether this is the token, which works once."""
         with self.lock:
             right = self.token is not None and hmac.compare_digest(
                 self.token.encode(), token.encode()
@@ -88,10 +83,10 @@ class ReviewServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is no news; nothing is printed here."""
+        """Ignore a browser that went away."""
 
 
-class _RefusalError(Exception):
+class _RefusedError(Exception):
     def __init__(self, status: HTTPStatus, why: str) -> None:
         super().__init__(why)
         self.status, self.why = status, why
@@ -99,7 +94,7 @@ class _RefusalError(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     server: ReviewServer
-    timeout = PATIENCE
+    timeout = TIMEOUT
     server_version, sys_version = "nodenova", ""
 
     def do_GET(self) -> None:
@@ -111,11 +106,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, work: Callable[[], None]) -> None:
         try:
             if self.headers.get_all("Host", []) not in [[name] for name in self.server.names]:
-                raise _RefusalError(
+                raise _RefusedError(
                     HTTPStatus.MISDIRECTED_REQUEST, "this server answers only to 127.0.0.1"
                 )
             work()
-        except _RefusalError as refused:
+        except _RefusedError as refused:
             self._send(refused.status, refused.why + "\n")
         except NodenovaError as error:
             self._send(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n")
@@ -132,11 +127,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _get(self) -> None:
         parts = urlsplit(self.path)
         if parts.path != "/":
-            raise _RefusalError(HTTPStatus.NOT_FOUND, "there is nothing here but the page")
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "only the page is here")
         tokens = parse_qs(parts.query).get("token", [])
         if tokens:
-            if not self._known() and not self.server.take(tokens[0]):
-                raise _RefusalError(
+            if not self._known() and not self.server.use_token(tokens[0]):
+                raise _RefusedError(
                     HTTPStatus.FORBIDDEN,
                     "this link was used already or is not the one that was printed",
                 )
@@ -152,26 +147,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _post(self) -> None:
         if self.path not in ("/review", "/undo"):
-            raise _RefusalError(HTTPStatus.NOT_FOUND, "reviews go to /review")
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "reviews go to /review")
         self._need_cookie()
         if self.headers.get_all("Origin", []) != [f"http://{self.headers['Host']}"]:
-            raise _RefusalError(
+            raise _RefusedError(
                 HTTPStatus.FORBIDDEN, "a review comes from the page itself, not from another site"
             )
         if self.headers.get_content_type() != "application/json":
-            raise _RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a review is application/json")
+            raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a review is application/json")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or "Transfer-Encoding" in self.headers:
-            raise _RefusalError(HTTPStatus.LENGTH_REQUIRED, "a review says how long it is")
+            raise _RefusedError(HTTPStatus.LENGTH_REQUIRED, "a review needs a Content-Length")
         if len(length) > 9 or int(length) > MAX_BYTES:
-            raise _RefusalError(
+            raise _RefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a review has at most {MAX_BYTES:,} bytes"
             )
         content = self.rfile.read(int(length))
         try:
             document = json.loads(content)
         except (ValueError, RecursionError):
-            raise _RefusalError(
+            raise _RefusedError(
                 HTTPStatus.BAD_REQUEST, "the review is not readable as JSON"
             ) from None
         review = Review.from_json(document)
@@ -179,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self.path == "/review":
                 self.server.save(review)
             elif self.server.undo is None:
-                raise _RefusalError(HTTPStatus.NOT_FOUND, "nothing can be taken back here")
+                raise _RefusedError(HTTPStatus.NOT_FOUND, "nothing can be taken back here")
             else:
                 self.server.undo(review)
             self.server.page()  # made before the answer, so that the reader does not wait for it
@@ -190,15 +185,15 @@ class _Handler(BaseHTTPRequestHandler):
         return f"nodenova-{self.server.server_port}"
 
     def _known(self) -> bool:
-        given = [
+        cookies = [
             part.strip() for line in self.headers.get_all("Cookie", []) for part in line.split(";")
         ]
         right = f"{self._cookie_name()}={self.server.cookie}"
-        return any(hmac.compare_digest(part.encode(), right.encode()) for part in given)
+        return any(hmac.compare_digest(part.encode(), right.encode()) for part in cookies)
 
     def _need_cookie(self) -> None:
         if not self._known():
-            raise _RefusalError(HTTPStatus.FORBIDDEN, "open the link that nodenova review printed")
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "open the link that nodenova review printed")
 
     def _send(self, status: HTTPStatus, content: str, **headers: str) -> None:
         body = content.encode()
@@ -212,4 +207,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Quiet: only the command line prints."""
+        """Print nothing."""

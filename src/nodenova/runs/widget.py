@@ -1,4 +1,4 @@
-"""The map and the review of a run as a widget; needs the extra `notebook`."""
+"""The map and the review of a run as a notebook widget; needs the extra `notebook`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from nodenova.errors import SettingError
 from nodenova.review.page import review_page
-from nodenova.runs.map_cache import KeptMap
+from nodenova.runs.folder import RunFolder, open_run, stored_layout
 from nodenova.runs.run import DiscoveryRun
-from nodenova.runs.saved_run import SavedRun, open_run
 
 
 def review_widget(run: Any, height: int = 700) -> Any:
-    """The map and the cards of a run in a notebook, to name, merge, split and reject classes on.
+    """Show the map and the cards of a run in a notebook, to name, merge, split or reject classes.
 
-    What is decided is `widget.decisions` at once, and `widget.review` as a whole document. Nothing
-    is written until `run.apply(widget.decisions)`.
+    `widget.decisions` has the decisions so far, `widget.review` the whole document. Nothing is
+    written until `run.apply(widget.decisions)`.
 
     Args:
-        run: What `nova.open_run` gave, the path of a run, a fitted `NodeDiscoverer`, or its `run_`.
-        height: Of the widget, in pixels.
+        run: What `nova.open_run` returned, the path of a run, a fitted `NodeDiscoverer`, or its
+            `run_`.
+        height: Height of the widget in pixels.
 
     Returns:
         An `anywidget.AnyWidget`, which Jupyter, VS Code, Colab and marimo show.
 
     Raises:
-        SettingError: anywidget is not installed, or this is no run.
+        SettingError: If anywidget is not installed, or `run` is no run.
 
     Examples:
         >>> import nodenova as nova
@@ -40,14 +40,14 @@ def review_widget(run: Any, height: int = 700) -> Any:
     kind = _widget_class()
     if isinstance(run, (str, PathLike)):
         run = open_run(run)
-    if isinstance(run, SavedRun):
-        page = run.run.page_data(KeptMap(run.path))
+    if isinstance(run, RunFolder):
+        page = run.run.page_data(stored_layout(run.path))
     else:
         run = getattr(run, "run_", run)
         if not isinstance(run, DiscoveryRun):
             raise SettingError(
-                "a widget is of what nova.open_run gave, of a path, or of a fitted NodeDiscoverer, "
-                f"not of {type(run).__name__}"
+                "review_widget takes what nova.open_run returned, a path or a fitted "
+                f"NodeDiscoverer, not {type(run).__name__}"
             )
         page = run.page_data()
     return kind(page=review_page(page, in_notebook=True), height=height)
@@ -71,7 +71,7 @@ def _widget_class() -> Any:
 
         @property
         def decisions(self) -> list[dict[str, Any]]:
-            """What was decided so far, in order."""
+            """The decisions so far, in order."""
             return list(self.review.get("decisions", ()))
 
         def __repr__(self) -> str:
