@@ -152,7 +152,7 @@ def test_without_labels_in_the_table_those_of_the_earlier_run_go_on(
     ("options", "sentence"),
     [
         (["--refresh", "often"], "unknown --refresh 'often'; known: always, auto, never"),
-        (["--features", "text"], "--features cannot be changed with --from: it stays as in .*first"),
+        (["--features", "text"], "--features cannot be changed with --from: .*first"),
         (["--text-column", "text"], "--text-column cannot be changed with --from"),
         (["--encoder", "gcn"], "--encoder cannot be changed with --from"),
         (["--label-column", "nope"], r"nodes\.csv: no column 'nope'; it has"),

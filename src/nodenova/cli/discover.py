@@ -31,6 +31,7 @@ from nodenova.cli.output import Report, RunOutput, Show, Title, print_verdict
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError, one_of
+from nodenova.io.table_options import TableOptions
 from nodenova.runs.run_dir import check_place, run_document
 from nodenova.supervised import LABELLED
 
@@ -163,9 +164,9 @@ def _discover(
     """Run a first discovery, write it and print the result."""
     loaded = files.load(show=not output.quiet)
     if labels_path is not None:
-        from nodenova.io.estimator_input import with_further_labels
+        from nodenova.io.estimator_input import add_labels
 
-        loaded = with_further_labels(loaded, read_labels(labels_path), labels_path.name)
+        loaded = add_labels(loaded, read_labels(labels_path), labels_path.name)
     if not output.quiet:
         print_notes(loaded.notes)
         large = loaded.graph.num_nodes >= graph_options.LARGE
@@ -252,7 +253,7 @@ def read_labels(path: Path) -> dict[str, str]:
     """Labels by node id, from a table with columns node and label."""
     from nodenova.io.nodes import read_nodes
 
-    table = read_nodes(path, None, None, None, [])
+    table = read_nodes(path, TableOptions(), [], {})
     if table.label_column is None:
         raise SettingError(f"{path}: a table of labels needs a column label (or class, category)")
     pairs = zip(table.ids, table.y.tolist(), strict=True)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.errors import GraphError, MissingColumnError, SettingError
 from nodenova.graph import Graph
-from nodenova.io.load import read_graph, search_note
+from nodenova.io.load import notes_on_files, read_graph
 from nodenova.io.networkx_scipy import is_table
 from nodenova.io.recipe import TableEncoder, extend_recipe
 from nodenova.io.table_options import TableOptions
@@ -190,8 +190,7 @@ class TableReader:
 
 def _without_search_note(loaded: UserGraph) -> UserGraph:
     """The graph without the note on the nodes that a first discovery would search."""
-    first = search_note(len(loaded.new_ids))
-    return replace(loaded, notes=tuple(note for note in loaded.notes if note != first))
+    return replace(loaded, notes=tuple(notes_on_files(loaded)))
 
 
 def _renumber(

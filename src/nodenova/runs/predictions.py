@@ -15,7 +15,7 @@ from nodenova.files import table_content
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.frames import is_frame
-from nodenova.io.nodes import ADDED, PREFIX, added_to, id_of
+from nodenova.io.nodes import EXPORT_COLUMNS, PREFIX, find_export_columns
 from nodenova.io.tables import Table, read_table
 from nodenova.model.model import Model
 from nodenova.review.user_labels import NO_LABEL, UserLabels
@@ -214,12 +214,12 @@ def class_columns(
     if not 0 <= settled <= 1:
         raise SettingError(f"settled is a probability from 0 to 1, not {settled}")
     notes: list[str] = []
-    earlier = added_to(table)
+    earlier = find_export_columns(table)
     replaced = () if earlier is None else earlier.all
     nodes = [str(node) for node in found.node_ids.tolist()]
     column = pick_column(table, id_column, ID_NAMES, "id_column", notes)
     column = guess_id(table, replaced, nodes, notes) if column is None else column
-    ids = [id_of(cell) for cell in table.columns[column]]
+    ids = [cell.strip() for cell in table.columns[column]]
     place = {node: row for row, node in enumerate(nodes)}
     unknown = [node for node in ids if node not in place]
     if unknown:
@@ -234,13 +234,13 @@ def class_columns(
         sure &= ~found.fits_none
     has_class = [bool(predicted["label"][row] or sure[row]) for row in rows]
     own = [name for name in table.columns if name not in replaced]
-    taken = [role for role in ADDED if role in own]
+    taken = [role for role in EXPORT_COLUMNS if role in own]
     prefix = PREFIX if taken else ""
     if taken:
-        names = ", ".join(f"{PREFIX}{role}" for role in ADDED)
+        names = ", ".join(f"{PREFIX}{role}" for role in EXPORT_COLUMNS)
         notes.append(f"{table.source}: has a column {taken[0]!r} of its own; added: {names}")
     added: dict[str, list[object]] = {}
-    for role in ADDED:
+    for role in EXPORT_COLUMNS:
         cells = zip(rows, has_class, strict=True)
         always = role == "probability"
         added[prefix + role] = [
