@@ -293,7 +293,7 @@ class DiscoveryRun:
             classes=self.classes,
             suggested=self.suggestions,
             # labelled nodes in another class than the model predicts
-            kept=int((self.assigned != self.probabilities.argmax(axis=1)).sum()),
+            num_disagreeing=int((self.assigned != self.probabilities.argmax(axis=1)).sum()),
             held_out=self.held_out_scores,
             shown=self.node_texts,
             history=self.history,
