@@ -156,7 +156,7 @@ def test_without_labels_in_the_table_those_of_the_earlier_run_go_on(
         (["--text-column", "text"], "--text-column cannot be changed with --from"),
         (["--encoder", "gcn"], "--encoder cannot be changed with --from"),
         (["--label-column", "nope"], r"nodes\.csv: no column 'nope'; it has"),
-        (["--num-new", 500], "500 new classes need at least as many unlabelled nodes"),
+        (["--num-new", 500], "500 new classes need at least 500 unlabelled nodes"),
         (["--labels", "nowhere.csv"], r"nowhere\.csv"),
     ],
 )
