@@ -135,7 +135,7 @@ class TableReader:
     ) -> Graph:
         """The rows `row` of both graphs' features below each other, with these edges."""
         dense = isinstance(graph.x, np.ndarray)
-        parts = [graph.x, came.graph.x]
+        parts = [graph.x, as_known(came.graph, graph).x]
         stacked: Any = np.concatenate(parts) if dense else sp.csr_array(sp.vstack(parts, "csr"))
         vectors = graph.vectors
         if vectors is not None:
