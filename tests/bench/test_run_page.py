@@ -300,7 +300,9 @@ def test_the_map_may_be_of_another_seed(finished: GradedFolder, copy: GradedFold
     assert "test nodes of seed 0." in page.text
 
 
-def test_embeddings_that_do_not_differ_are_no_map(finished: GradedFolder, copy: GradedFolder) -> None:
+def test_embeddings_that_do_not_differ_are_no_map(
+    finished: GradedFolder, copy: GradedFolder
+) -> None:
     kept = finished.map()
     assert kept is not None
     np.savez(copy.path / "map.npz", **(kept | {"z": np.ones_like(kept["z"])}))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodenova.evaluation import provenance
+from nodenova.evaluation import graded as provenance
 
 
 @pytest.fixture

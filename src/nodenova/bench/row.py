@@ -16,11 +16,12 @@ from nodenova.evaluation.graded import (
     Counts,
     GradedRun,
     Reader,
+    commit,
     read_counts,
     read_ints,
     read_names,
+    versions,
 )
-from nodenova.evaluation.provenance import commit, versions
 
 if TYPE_CHECKING:
     from nodenova.bench.plan import Plan

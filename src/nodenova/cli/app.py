@@ -6,7 +6,8 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -23,6 +24,7 @@ from nodenova.supervised import LABELLED
 # torch takes seconds to import: commands import what they need, so that --help is quick.
 if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
+    from nodenova.graph import Graph
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -241,3 +243,46 @@ def fail(message: str, code: int) -> NoReturn:
     """Print an error to standard error and exit with a code."""
     err.print(f"[red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
     sys.exit(code)
+
+
+# The connection and the split graph, which end with the command.
+_STACK: ContextVar[ExitStack] = ContextVar("ray")
+
+
+def _check_ray(context: typer.Context, address: str | None) -> str | None:
+    """Check --ray before anything is computed."""
+    if address is not None:
+        from nodenova.cluster.session import check_address, ray_module
+
+        check_address(address)
+        ray_module()
+        _STACK.set(context.with_resource(ExitStack()))
+    return address
+
+
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="auto|HOST:PORT",
+        callback=_check_ray,
+        help="Use a Ray cluster: auto starts one on this machine, HOST:PORT is a cluster's head.",
+    ),
+]
+
+
+def use_cluster(address: str | None, graph: Graph, folder: Path | None, encoder: str) -> None:
+    """Have the cluster of --ray, if any, compute what prism needs until the command ends."""
+    if address is None:
+        return
+    from nodenova.cluster.session import connect
+    from nodenova.cluster.split import split_graph
+
+    if encoder != "prism":
+        raise SettingError(f"--ray works with prism only; {encoder} is trained on one machine")
+    if folder is None or not graph.is_mapped:
+        raise SettingError(
+            "--ray needs a graph folder: write one with nodenova prepare, name it with --graph"
+        )
+    _STACK.get().enter_context(connect(address, folder=folder))
+    _STACK.get().enter_context(split_graph(graph, folder))

@@ -23,6 +23,7 @@ from nodenova.cli.app import (
     RESEARCH,
     DataRoot,
     Quiet,
+    RayAddress,
     app,
     check_method_name,
     err,
@@ -34,7 +35,6 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
-from nodenova.cli.cluster import RayAddress
 from nodenova.errors import SettingError, one_of
 from nodenova.io.dataset_table import DATASETS, PAPER, find_root, is_on_disk
 

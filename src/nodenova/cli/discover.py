@@ -14,6 +14,7 @@ from nodenova.cli.app import (
     OUTPUT,
     OWN,
     Quiet,
+    RayAddress,
     Threads,
     app,
     check_method,
@@ -25,8 +26,8 @@ from nodenova.cli.app import (
     out,
     print_notes,
     settings_of,
+    use_cluster,
 )
-from nodenova.cli.cluster import RayAddress, use_cluster
 from nodenova.cli.output import Report, RunOutput, Show, Title, print_verdict
 from nodenova.cli.progress import Bars
 from nodenova.display import percent

@@ -14,6 +14,7 @@ from nodenova.cli.app import (
     OWN,
     DataRoot,
     Quiet,
+    RayAddress,
     Threads,
     app,
     check_probability,
@@ -24,8 +25,8 @@ from nodenova.cli.app import (
     loading,
     out,
     print_notes,
+    use_cluster,
 )
-from nodenova.cli.cluster import RayAddress, use_cluster
 from nodenova.cli.output import one_line_table
 from nodenova.cli.progress import Bars
 from nodenova.display import percent

@@ -6,10 +6,15 @@ new classes; scores that its matrices cannot give are read from there.
 
 from __future__ import annotations
 
+import platform
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import metadata
 from math import isfinite
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -224,3 +229,36 @@ class GradedRun:
                     f"a damaged result row: its {name} is not {shape[0]} × {shape[1]}, "
                     "the numbers of its classes"
                 )
+
+
+PACKAGES = ("nodenova", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
+
+
+def versions() -> Mapping[str, str]:
+    """Return the versions of Python and of the installed packages that decide a result."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+@cache
+def commit() -> str | None:
+    """Return the git commit of the code, with +changed if files differ, None if installed."""
+    here = Path(__file__)
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here.parent), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+        return done.stdout.strip()
+
+    try:
+        # A package that is installed inside another repository is not tracked there.
+        git("ls-files", "--error-unmatch", here.name)
+        differs = git(
+            "status", "--porcelain", "--untracked-files=no", "--", str(here.parent.parent)
+        )
+        return git("rev-parse", "HEAD") + ("+changed" if differs else "")
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -13,8 +13,7 @@ import numpy as np
 
 from nodenova.data.labels import UserGraph
 from nodenova.display import html_table
-from nodenova.evaluation.graded import GradedRun
-from nodenova.evaluation.provenance import versions
+from nodenova.evaluation.graded import GradedRun, versions
 from nodenova.files import to_json
 from nodenova.graph import Graph
 from nodenova.io.recipe import TableEncoder
