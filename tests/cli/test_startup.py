@@ -171,7 +171,7 @@ def test_a_folder_of_another_program_is_no_place_for_a_run(tmp_path: Path) -> No
     check_place(tmp_path / "not/yet", overwrite=False)
     (tmp_path / "run.json").write_text('{"format": "other"}')
     for check in (run_document, lambda path: check_place(path, overwrite=True)):
-        with pytest.raises(StorageError, match=r"run\.json is of something else"):
+        with pytest.raises(StorageError, match=r"run\.json has another format"):
             check(tmp_path)
     (tmp_path / "run.json").write_text('{"format": "nodenova discovery", "title": "t"}')
     assert run_document(tmp_path)["title"] == "t"
