@@ -28,11 +28,13 @@ def write_tables(
     """Write nodes.csv and edges.csv of nodes first..last, with edges to all nodes before."""
     data = nova.synthetic(nodes=NODES, classes=3, words=60, seed=3)
     folder.mkdir(parents=True, exist_ok=True)
-    x = np.asarray(data.graph.x)
+    x, y = np.asarray(data.graph.x), data.y.copy()
+    wrong = np.flatnonzero((y < 2) & (np.arange(NODES) % 3 > 0))[0]
+    y[wrong] = 1 - y[wrong]  # a label that the model disagrees with
     nodes = [
         {
             "key": f"n{i}",
-            "topic": TOPICS[data.y[i]] if data.y[i] < 2 and i % 3 else "",
+            "topic": TOPICS[y[i]] if y[i] < 2 and i % 3 else "",
             "text": " ".join(f"word{j}" for j in np.flatnonzero(x[i])),
         }
         for i in range(first, last)
