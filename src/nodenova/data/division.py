@@ -62,29 +62,17 @@ def check_training_nodes(
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The nodes of a graph by purpose, as masks over all N nodes.
+    """The nodes of a graph by purpose, as masks over all N nodes."""
 
-    Attributes:
-        graph: The whole graph.
-        y: (N,) classes as the model numbers them, old ones first, then by stage; -1 = unknown.
-        class_names: Names of the classes in that order.
-        sizes: Number of classes of each phase: (old, stage 1, ...).
-        train: (N,) labelled nodes of old classes that phase 1 learns from.
-        val: (N,) validation nodes of all classes.
-        new: (N,) for each stage, the nodes to discover classes in.
-        test: (N,) nodes of exams, which use those whose class has appeared by their stage.
-        seen: (N,) for each phase, the nodes in its graph; None for the whole graph in all phases.
-    """
-
-    graph: Graph
-    y: np.ndarray
-    class_names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    train: np.ndarray
-    val: np.ndarray
-    new: Sequence[np.ndarray]
-    test: np.ndarray
-    seen: Sequence[np.ndarray] | None = None
+    graph: Graph  # the whole graph
+    y: np.ndarray  # (N,) classes as the model numbers them, old ones first; -1 = unknown
+    class_names: tuple[str, ...]  # names of the classes in that order
+    sizes: tuple[int, ...]  # number of classes of each phase: (old, stage 1, ...)
+    train: np.ndarray  # (N,) labelled nodes of old classes that phase 1 learns from
+    val: np.ndarray  # (N,) validation nodes of all classes
+    new: Sequence[np.ndarray]  # (N,) for each stage, the nodes to discover classes in
+    test: np.ndarray  # (N,) nodes of exams, which use those whose class has appeared by their stage
+    seen: Sequence[np.ndarray] | None = None  # (N,) nodes in the graph of each phase; None: all
 
     def old_task(self) -> OldTask:
         """Return the task of phase 1."""

@@ -48,35 +48,21 @@ ADDRESS = re.compile(r"(?:https?|ftp)://\S+|www\.\S+|[^\s@]+@[^\s@]+\.\w+|doi:\S
 
 @dataclass(frozen=True)
 class Column:
-    """How one column becomes features.
-
-    Attributes:
-        name: Name of the column.
-        kind: "number", "count" (mostly zero), "yes/no", "category" or "vector".
-        cuts: Quintiles of a number.
-        centre: Mean of a number over the nodes first seen.
-        spread: Standard deviation of a number over the nodes first seen; of a vector, the average
-            one of its entries, so that distances between vectors keep their proportions.
-        values: Values of a category that have a feature of their own.
-        has_other: Whether the other values of a category share a feature.
-        has_missing: Whether an empty cell is a feature.
-        width: Length of a vector.
-        means: (width,) means of a vector's entries; empty where they are mostly zero, and stay as
-            they are.
-        part_cuts: Quintiles of each entry of a vector.
-    """
+    """How one column becomes features."""
 
     name: str
-    kind: str
-    cuts: tuple[float, ...] = ()
-    centre: float = 0.0
+    kind: str  # "number", "count" (mostly zero), "yes/no", "category" or "vector"
+    cuts: tuple[float, ...] = ()  # quintiles of a number
+    centre: float = 0.0  # mean of a number over the nodes first seen
+    # Standard deviation of a number over the nodes first seen; of a vector, the average one of its
+    # entries, so that distances between vectors keep their proportions.
     spread: float = 1.0
-    values: tuple[str, ...] = ()
-    has_other: bool = False
-    has_missing: bool = False
-    width: int = 0
-    means: tuple[float, ...] = ()
-    part_cuts: tuple[tuple[float, ...], ...] = ()
+    values: tuple[str, ...] = ()  # of a category, that have a feature of their own
+    has_other: bool = False  # whether the other values of a category share a feature
+    has_missing: bool = False  # whether an empty cell is a feature
+    width: int = 0  # length of a vector
+    means: tuple[float, ...] = ()  # (width,) of a vector; empty where entries are mostly zero
+    part_cuts: tuple[tuple[float, ...], ...] = ()  # quintiles of each entry of a vector
 
     def feature_names(self, cut: bool) -> list[str]:
         """Names of the features in `block`; with `cut`, a number has one for each of its cuts."""
@@ -192,19 +178,12 @@ class Counts(Collection[str], Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The cells of a column that are not empty, without spaces around them.
+    """The cells of a column that are not empty, without spaces around them."""
 
-    Attributes:
-        present: How many there are.
-        counts: Their values.
-        blank: Those that are empty after all once spaces are removed.
-        words: How many words they have.
-    """
-
-    present: int
-    counts: Counts
-    blank: Counter[str]
-    words: int
+    present: int  # how many there are
+    counts: Counts  # their values
+    blank: Counter[str]  # those that are empty after all once spaces are removed
+    words: int  # how many words they have
 
 
 def summarize(cells: Sequence[str]) -> Summary:

@@ -12,33 +12,19 @@ DATA_ROOT = "NODENOVA_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named dataset; the counts of the paper's datasets are as published.
+    """A named dataset; the counts of the paper's datasets are as published."""
 
-    Attributes:
-        title: Name on pages and in tables.
-        nodes: Number of nodes.
-        edges: Number of edges; Planetoid's in both directions, as PyTorch Geometric counts.
-        features: Number of features.
-        classes: Number of classes.
-        num_old: Number of old classes, which come first.
-        folder: Folder of the raw files below the data root; "" for a dataset that only ships.
-        raw_files: Names of the raw files.
-        ships: Whether it ships with the package.
-        hidden: Size of trained representations, as in the paper.
-        collection: PyTorch Geometric's class of a raw npz, which is not downloaded; "" for others.
-    """
-
-    title: str
+    title: str  # name on pages and in tables
     nodes: int
-    edges: int
+    edges: int  # Planetoid's in both directions, as PyTorch Geometric counts
     features: int
     classes: int
-    num_old: int
-    folder: str = ""
+    num_old: int  # number of old classes, which come first
+    folder: str = ""  # of the raw files, below the data root; "" for a dataset that only ships
     raw_files: tuple[str, ...] = ()
-    ships: bool = False
-    hidden: int = 16
-    collection: str = ""
+    ships: bool = False  # whether it ships with the package
+    hidden: int = 16  # size of trained representations, as in the paper
+    collection: str = ""  # PyTorch Geometric's class of a raw npz, which is not downloaded
 
 
 def _planetoid(

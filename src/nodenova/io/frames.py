@@ -163,23 +163,14 @@ def make_column(values: Sequence[object], source: str, name: str, unit: str) -> 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A table with types, in memory or in a file.
+    """A table with types, in memory or in a file."""
 
-    Attributes:
-        source: The table's name in messages.
-        header: Names of its columns.
-        notes: Repairs.
-        read_columns: Reads all columns.
-        pieces: Reads the columns at these positions, `BATCH_ROWS` rows at a time.
-        is_numbered: Whether columns are called 0, 1, ..., as pandas calls columns without names.
-    """
-
-    source: str
-    header: list[str]
-    notes: list[str]
-    read_columns: Callable[[], list[Series]]
-    pieces: Callable[[Sequence[int]], Iterator[list[Series]]]
-    is_numbered: bool = False
+    source: str  # the table's name in messages
+    header: list[str]  # names of its columns
+    notes: list[str]  # repairs
+    read_columns: Callable[[], list[Series]]  # reads all columns
+    pieces: Callable[[Sequence[int]], Iterator[list[Series]]]  # `BATCH_ROWS` rows of columns
+    is_numbered: bool = False  # whether columns are called 0, 1, ..., as pandas does
 
     def rows(self, places: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
         """Yield each row's number, from 1 on, and its cells in these columns, as text."""

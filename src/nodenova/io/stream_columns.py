@@ -22,14 +22,9 @@ MAX_VALUE_LENGTH = 100  # characters; a longer value is counted by its hash
 
 @dataclass(frozen=True, eq=False)
 class StreamColumn(TypedColumn):
-    """A column that is read piece by piece.
+    """A column of `size` cells that `read` yields piece by piece; `series` is empty, for its type.
 
-    Attributes:
-        series: An empty series of the column's type.
-        size: N.
-        read: Yields the whole column, a piece at a time, at every call.
-        room: Makes an array of N numbers, which may lie on disk.
-        tally: Makes a counter of texts, which may lie on disk.
+    `room` makes an array of N numbers and `tally` a counter of texts, which may lie on disk.
     """
 
     size: int = 0

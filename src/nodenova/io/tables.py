@@ -59,42 +59,26 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table that is read once, row by row.
+    """A table that is read once, row by row."""
 
-    Attributes:
-        source: The table's name in messages.
-        header: Names of its columns.
-        read: Takes column positions; yields each row's number and its cells there, as text.
-        notes: Repairs; more may be added while rows are read.
-        unit: What the row number counts: lines of a text file, rows of a typed table.
-        is_numbered: Whether columns are called 0, 1, ... because they have no names.
-    """
-
-    source: str
-    header: list[str]
+    source: str  # the table's name in messages
+    header: list[str]  # names of its columns
+    # column positions to each row's number and its cells there, as text
     read: Callable[[Sequence[int]], Iterator[Row]]
-    notes: list[str] = field(default_factory=list)
-    unit: str = "line"
-    is_numbered: bool = False
+    notes: list[str] = field(default_factory=list)  # repairs; more may be added while rows are read
+    unit: str = "line"  # what the row number counts: lines of a text file, rows of a typed table
+    is_numbered: bool = False  # whether columns are called 0, 1, ... because they have no names
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A whole table: cells by column.
+    """A whole table: cells by column."""
 
-    Attributes:
-        source: The table's name in messages.
-        columns: Each reads as text; a `TypedColumn` has numbers too.
-        lines: (N,) numbers of the rows.
-        notes: Repairs.
-        unit: What the row number counts.
-    """
-
-    source: str
-    columns: Mapping[str, Sequence[str]]
-    lines: Sequence[int]
-    notes: list[str] = field(default_factory=list)
-    unit: str = "line"
+    source: str  # the table's name in messages
+    columns: Mapping[str, Sequence[str]]  # each reads as text; a `TypedColumn` has numbers too
+    lines: Sequence[int]  # (N,) numbers of the rows
+    notes: list[str] = field(default_factory=list)  # repairs
+    unit: str = "line"  # what the row number counts
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -274,19 +258,12 @@ def _unreadable(error: Exception, source: str, line: int, encoding: str | None) 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """A table of JSON records.
+    """A table of JSON records."""
 
-    Attributes:
-        source: The table's name in messages.
-        read: Yields each record's number and the record, from the first on at every call.
-        unit: What the number counts.
-        notes: Repairs.
-    """
-
-    source: str
-    read: Callable[[], Iterator[tuple[int, Record]]]
-    unit: str
-    notes: list[str] = field(default_factory=list)
+    source: str  # the table's name in messages
+    read: Callable[[], Iterator[tuple[int, Record]]]  # numbers and records, from the first on
+    unit: str  # what the number counts
+    notes: list[str] = field(default_factory=list)  # repairs
 
     def first_keys(self) -> list[str]:
         """Return the keys of the first records, in order of appearance."""

@@ -194,19 +194,12 @@ def _offline() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class VectorSource:
-    """Where the vectors of a graph came from, so that later ones are made the same way.
+    """Where the vectors of a graph came from, so that later ones are made the same way."""
 
-    Attributes:
-        kind: "model", "function" or "file".
-        name: Name of the model's folder, the function or the file; no path.
-        width: Length of a vector.
-        fingerprint: Fingerprint of a model; "" for others.
-    """
-
-    kind: str
-    name: str
-    width: int
-    fingerprint: str = ""
+    kind: str  # "model", "function" or "file"
+    name: str  # name of the model's folder, the function or the file; no path
+    width: int  # length of a vector
+    fingerprint: str = ""  # fingerprint of a model; "" for others
 
     def check(self, other: VectorSource) -> None:
         """Raise if later vectors have another length or come from another model."""

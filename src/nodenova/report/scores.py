@@ -21,21 +21,13 @@ OVERALL = ONCE | SECONDS
 
 @dataclass(frozen=True)
 class ScoreTables:
-    """Scores as text. The first line of a table is its head.
+    """Scores as text. The first line of a table is its head."""
 
-    Attributes:
-        spread: What the scores are means of.
-        by_matching: One line per matching, one column per score.
-        overall: Scores that are the same under every matching, and seconds.
-        seeds: One line per seed.
-        meanings: Meaning of each score and of each matching.
-    """
-
-    spread: str
-    by_matching: Sequence[Sequence[str]]
-    overall: Sequence[Sequence[str]]
-    seeds: Sequence[Sequence[str]]
-    meanings: Sequence[tuple[str, str]]
+    spread: str  # what the scores are means of
+    by_matching: Sequence[Sequence[str]]  # one line per matching, one column per score
+    overall: Sequence[Sequence[str]]  # scores that are the same under every matching, and seconds
+    seeds: Sequence[Sequence[str]]  # one line per seed
+    meanings: Sequence[tuple[str, str]]  # meaning of each score and of each matching
 
 
 def score_tables(runs: Sequence[GradedRun]) -> ScoreTables:

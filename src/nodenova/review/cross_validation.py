@@ -31,17 +31,11 @@ SURE = 0.9  # probability from which a held-out node counts as sure
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Labelled nodes, judged without their labels.
+    """Labelled nodes, judged without their labels."""
 
-    Attributes:
-        ids: (n,) numbers of the nodes.
-        p: (n, C) class probabilities; NaN for the only labelled node of a class.
-        fit: (n,) fit to the best class, see `best_fits`.
-    """
-
-    ids: np.ndarray
-    p: np.ndarray
-    fit: np.ndarray
+    ids: np.ndarray  # (n,) numbers of the nodes
+    p: np.ndarray  # (n, C) class probabilities; NaN for the only labelled node of a class
+    fit: np.ndarray  # (n,) fit to the best class, see `best_fits`
 
     def threshold(self, none_share: float) -> float:
         """Fit below which a known-class node falls with a probability of at most `none_share`.
@@ -68,11 +62,6 @@ class HeldOut:
 class HeldOutScores:
     """How often held-out nodes get the class of their label, as (correct, total).
 
-    Attributes:
-        by_class: For every class.
-        sure: Where the probability is at least 90%.
-        unsure: Elsewhere.
-
     Examples:
         >>> p = np.array([[0.95, 0.05], [0.6, 0.4], [0.3, 0.7]])
         >>> held_out = HeldOut(np.array([0, 1, 2]), p, np.zeros(3))
@@ -84,9 +73,9 @@ class HeldOutScores:
 50% otherwise).'
     """
 
-    by_class: tuple[tuple[int, int], ...]
-    sure: tuple[int, int]
-    unsure: tuple[int, int]
+    by_class: tuple[tuple[int, int], ...]  # for every class
+    sure: tuple[int, int]  # where the probability is at least 90%
+    unsure: tuple[int, int]  # elsewhere
 
     @classmethod
     def of(cls, held_out: HeldOut, rows: np.ndarray) -> HeldOutScores:

@@ -42,29 +42,17 @@ HEADLINE = {"All": "all nodes", "Old": "known classes", "New": "discovered class
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """A class. Classes and nodes are given by number.
-
-    Attributes:
-        number: Number of the class.
-        info: What is in it.
-        numbers: Measures by name.
-        trust: The verdict on a discovered class; None for a known one.
-        nearest: The most similar class.
-        same_as: A class that is likely the same, and how likely.
-        features: Typical features: text, weight, length of the bar.
-        neighbors: Classes at the other end of its edges: class, share, length of the bar.
-        instead: Known classes its nodes would be in without it, and their shares.
-    """
+    """A class. Classes and nodes are given by number."""
 
     number: int
     info: ClassInfo
-    numbers: Mapping[str, str]
-    trust: Trust | None
-    nearest: int | None
-    same_as: tuple[int, str] | None
-    features: Sequence[tuple[str, float, float]]
-    neighbors: Sequence[tuple[int, float, float]]
-    instead: Sequence[tuple[int, float]]
+    numbers: Mapping[str, str]  # measures by name
+    trust: Trust | None  # the verdict on a discovered class; None for a known one
+    nearest: int | None  # the most similar class
+    same_as: tuple[int, str] | None  # a class that is likely the same, and how likely
+    features: Sequence[tuple[str, float, float]]  # text, weight, length of the bar
+    neighbors: Sequence[tuple[int, float, float]]  # class, share of edges, length of the bar
+    instead: Sequence[tuple[int, float]]  # known classes of its nodes without it, and shares
 
 
 @dataclass(frozen=True)
@@ -78,42 +66,25 @@ class Answers:
 
 @dataclass(frozen=True)
 class SuggestionCard:
-    """A suggestion on the page. Classes are given by number, a node by number and name.
+    """A suggestion on the page. Classes are given by number, a node by number and name."""
 
-    Attributes:
-        number: Number of its decision in the data of the scripts.
-        kind: "merge", "split" or "relabel".
-        classes: Classes it is about; for a label, the class that its node looks like.
-        likely: Its probability as text.
-        node: The labelled node.
-        label: The label.
-    """
-
-    number: int
-    kind: str
-    classes: Sequence[int]
-    likely: str
-    node: tuple[int, str] | None = None
+    number: int  # number of its decision in the data of the scripts
+    kind: str  # "merge", "split" or "relabel"
+    classes: Sequence[int]  # classes it is about; for a label, the class that its node looks like
+    likely: str  # its probability as text
+    node: tuple[int, str] | None = None  # the labelled node
     label: str = ""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """Scores against an answer key.
+    """Scores against an answer key."""
 
-    Attributes:
-        seed: The first graded seed.
-        nodes: Number of nodes graded in it.
-        headline: Names and values of the first scores, under block matching.
-        scores: All scores.
-        confusions: Confusion matrices by title.
-    """
-
-    seed: int
-    nodes: int
-    headline: Sequence[tuple[str, str]]
+    seed: int  # the first graded seed
+    nodes: int  # number of nodes graded in it
+    headline: Sequence[tuple[str, str]]  # the first scores, under block matching
     scores: ScoreTables
-    confusions: Mapping[str, Markup]
+    confusions: Mapping[str, Markup]  # by title
 
 
 @dataclass(frozen=True)

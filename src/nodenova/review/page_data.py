@@ -40,133 +40,73 @@ NO_CLASS = 0xFFFF  # instead of a row of `PageData.classes`
 
 @dataclass(frozen=True)
 class AmbiguousNode:
-    """A node between two classes.
+    """A node between two classes."""
 
-    Attributes:
-        node: Its number on the map.
-        first: Row of the most likely class.
-        second: Row of the next one.
-        p1: Probability of the first.
-        p2: Probability of the second.
-        in_first: Number of its neighbors in the first.
-        in_second: Number of its neighbors in the second.
-        degree: Number of its neighbors.
-    """
-
-    node: int
-    first: int
-    second: int
+    node: int  # its number on the map
+    first: int  # row of the most likely class
+    second: int  # row of the next one
     p1: float
     p2: float
-    in_first: int
-    in_second: int
+    in_first: int  # number of its neighbors in the first
+    in_second: int  # number of its neighbors in the second
     degree: int
 
 
 @dataclass(frozen=True)
 class DoubtfulPair:
-    """Two classes with nodes between them.
+    """Two classes with nodes between them."""
 
-    Attributes:
-        classes: Rows of the classes, the one with more of the nodes first.
-        total: Number of these nodes.
-        nodes: Some of them, the closest calls first.
-    """
-
-    classes: tuple[int, int]
-    total: int
-    nodes: tuple[AmbiguousNode, ...]
+    classes: tuple[int, int]  # rows of the classes, the one with more of the nodes first
+    total: int  # number of these nodes
+    nodes: tuple[AmbiguousNode, ...]  # some of them, the closest calls first
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """n nodes on the map. Classes are rows of `PageData.classes`, NO_CLASS for none.
+    """n nodes on the map. Classes are rows of `PageData.classes`, NO_CLASS for none."""
 
-    Attributes:
-        names: Names of the nodes, shortened.
-        xy: (n, 2) places in [0, 1].
-        best: (n, 2..5) most likely classes.
-        p: (n, 2..5) their probabilities.
-        degree: (n,) number of neighbors in the whole graph.
-        near: (n, 3) most frequent classes of the neighbors.
-        near_count: (n, 3) number of neighbors in each.
-        start: (n + 1,) where the neighbors of a node begin in `targets`.
-        targets: Up to 8 neighbors of each node that are on the map, the surest first.
-        shortened: Numbers of the nodes whose names are shortened.
-        texts: (n,) texts by column.
-        given: (n,) labels.
-        true: (n,) rows of `PageData.true_names`, NO_CLASS where unknown.
-    """
-
-    names: tuple[str, ...]
-    xy: np.ndarray
-    best: np.ndarray
-    p: np.ndarray
-    degree: np.ndarray
-    near: np.ndarray
-    near_count: np.ndarray
-    start: np.ndarray
-    targets: np.ndarray
-    shortened: tuple[int, ...] = ()
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    given: np.ndarray | None = None
-    true: np.ndarray | None = None
+    names: tuple[str, ...]  # shortened
+    xy: np.ndarray  # (n, 2) places in [0, 1]
+    best: np.ndarray  # (n, 2..5) most likely classes
+    p: np.ndarray  # (n, 2..5) their probabilities
+    degree: np.ndarray  # (n,) number of neighbors in the whole graph
+    near: np.ndarray  # (n, 3) most frequent classes of the neighbors
+    near_count: np.ndarray  # (n, 3) number of neighbors in each
+    start: np.ndarray  # (n + 1,) where the neighbors of a node begin in `targets`
+    targets: np.ndarray  # up to 8 neighbors of each node that are on the map, the surest first
+    shortened: tuple[int, ...] = ()  # numbers of the nodes whose names are shortened
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # (n,) texts by column
+    given: np.ndarray | None = None  # (n,) labels
+    true: np.ndarray | None = None  # (n,) rows of `PageData.true_names`, NO_CLASS where unknown
 
 
 @dataclass(frozen=True, eq=False)
 class PageData:
-    """Everything on a page.
-
-    Attributes:
-        title: Title of the page.
-        model_hash: The sha256 of the reviewed model.
-        edits: Number of decisions that are part of the model.
-        first_new: Id of the first class that was ever discovered: colors go by id.
-        num_nodes: Number of nodes of the whole graph.
-        num_edges: Number of edges of the whole graph, each counted once.
-        classes: What is in each class.
-        typical: Representatives of each class, by number on the map.
-        nodes: The nodes on the map.
-        min_confidence: A node whose class is less likely is uncertain.
-        num_unsure: Number of uncertain nodes.
-        moved: `moved[i][c]` nodes of class i would be in known class c without the new classes.
-        doubts: Nodes between two classes, by pair.
-        stages: How the model was made.
-        facts: Facts about the run, listed at the end.
-        versions: Versions of packages, listed at the end.
-        true_names: Names of the true classes, where there is an answer key.
-        true_as: Row of the class that is matched to each true class; -1 for none.
-        rows: Graded seeds, whose scores are shown.
-        suggested: Decisions that can be accepted with a click.
-        suggested_nodes: Numbers on the map of the nodes in `suggested`, by id.
-        num_disagreeing: Number of labelled nodes that the model would put into another class.
-        held_out: Cross-check of the labels.
-        history: Decisions that are part of the run, and its revision.
-    """
+    """Everything on a page."""
 
     title: str
-    model_hash: str
-    edits: int
-    first_new: int
-    num_nodes: int
-    num_edges: int
+    model_hash: str  # the sha256 of the reviewed model
+    edits: int  # number of decisions that are part of the model
+    first_new: int  # id of the first class that was ever discovered: colors go by id
+    num_nodes: int  # of the whole graph
+    num_edges: int  # of the whole graph, each counted once
     classes: tuple[ClassInfo, ...]
-    typical: tuple[tuple[int, ...], ...]
+    typical: tuple[tuple[int, ...], ...]  # representatives of each class, by number on the map
     nodes: Nodes
-    min_confidence: float
+    min_confidence: float  # a node whose class is less likely is uncertain
     num_unsure: int
-    moved: tuple[tuple[int, ...], ...]
-    doubts: tuple[DoubtfulPair, ...]
-    stages: tuple[Stage, ...]
-    facts: Mapping[str, object] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    true_names: tuple[str, ...] = ()
-    true_as: tuple[int, ...] = ()
-    rows: Sequence[GradedRun] = ()
-    suggested: Suggestions = NO_SUGGESTIONS
-    suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)
-    num_disagreeing: int = 0
-    held_out: HeldOutScores | None = None
+    moved: tuple[tuple[int, ...], ...]  # of class i, in known class c without the new classes
+    doubts: tuple[DoubtfulPair, ...]  # nodes between two classes, by pair
+    stages: tuple[Stage, ...]  # how the model was made
+    facts: Mapping[str, object] = field(default_factory=dict)  # about the run
+    versions: Mapping[str, str] = field(default_factory=dict)  # of packages
+    true_names: tuple[str, ...] = ()  # names of the true classes, where there is an answer key
+    true_as: tuple[int, ...] = ()  # class that is matched to each true class; -1 for none
+    rows: Sequence[GradedRun] = ()  # graded seeds, whose scores are shown
+    suggested: Suggestions = NO_SUGGESTIONS  # decisions that can be accepted with a click
+    suggested_nodes: Mapping[str | int, int] = field(default_factory=dict)  # id to place on the map
+    num_disagreeing: int = 0  # labelled nodes that the model would put into another class
+    held_out: HeldOutScores | None = None  # cross-check of the labels
     history: History = field(default_factory=History)
 
 

@@ -44,17 +44,11 @@ HISTORY_FORMAT, HISTORY_VERSION = "nodenova decisions", 1
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions of a person about one model.
+    """Decisions of a person about one model."""
 
-    Attributes:
-        model: The sha256 of its weights.
-        decisions: Decisions, applied in order.
-        after: The revision of the run that the reviewer saw; None if unknown.
-    """
-
-    model: str
-    decisions: tuple[Decision, ...] = ()
-    after: int | None = None
+    model: str  # the sha256 of its weights
+    decisions: tuple[Decision, ...] = ()  # applied in order
+    after: int | None = None  # the revision of the run that the reviewer saw; None if unknown
 
     def to_json(self) -> dict[str, Any]:
         """Return the document."""
@@ -93,10 +87,6 @@ class Review:
 class History:
     """The decisions that are part of a run.
 
-    Attributes:
-        revision: Number of saved reviews and undone decisions; 0 for a run as discovered.
-        decisions: The decisions, the first one first.
-
     Examples:
         >>> from nodenova.model.decisions import Reject
         >>> one = History().and_then([Reject(7), Reject(8)])
@@ -104,8 +94,8 @@ class History:
         (1, History(revision=2, decisions=(Reject(class_id=7, name=None, after=None),)))
     """
 
-    revision: int = 0
-    decisions: tuple[Decision, ...] = ()
+    revision: int = 0  # number of saved reviews and undone decisions; 0 for a run as discovered
+    decisions: tuple[Decision, ...] = ()  # the first one first
 
     @classmethod
     def read(cls, folder: Path) -> History:

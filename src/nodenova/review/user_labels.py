@@ -23,12 +23,6 @@ MAX_LISTED = 3  # classes or labels named in a sentence
 class UserLabels:
     """The labels that a user gave to nodes.
 
-    Attributes:
-        class_ids: (N,) id of the labelled class when it was learned, -1 for none.
-        names: The user's names of these classes by id: 0, 1, ...; "" for a discovered class that a
-            label was corrected to, which has the model's name.
-        keep: Whether a labelled node keeps its label where the model disagrees.
-
     Examples:
         >>> import nodenova as nova
         >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
@@ -39,9 +33,11 @@ class UserLabels:
         (['cod', 'oak', ''], ['yes', 'no', ''], [0, 1, 1])
     """
 
-    class_ids: np.ndarray
+    class_ids: np.ndarray  # (N,) id of the labelled class when it was learned, -1 for none
+    # The user's names of these classes by id: 0, 1, ...; "" for a discovered class that a label was
+    # corrected to, which has the model's name.
     names: Sequence[str]
-    keep: bool = True
+    keep: bool = True  # whether a labelled node keeps its label where the model disagrees
 
     @property
     def labelled(self) -> np.ndarray:
