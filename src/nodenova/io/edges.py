@@ -60,19 +60,14 @@ def combine_types(
     so that D^-1/2 w D^-1/2 is the sum of the D_t^-1/2 A_t D_t^-1/2. All types of a node thus carry
     equal total weight. A single unweighted type stays as it is (weights None). Types that `shares`
     does not name are left out.
-
-    Examples:
-        >>> cites = EdgeType("cites", np.array([[0, 0, 0], [1, 2, 3]]))
-        >>> same = EdgeType("same author", np.array([[0], [1]]))
-        >>> ends, weight = combine_types([cites, same], 4, None, "edges", [])
-        >>> weight.reshape(2, -1).round(2).tolist()  # cites 0-1, 0-2, 0-3, 1-0; 2-0, 3-0; same
-        [[1.63, 1.15, 1.15, 1.63], [1.15, 1.15, 2.83, 2.83]]
     """
     names = [kind.name for kind in types]
-    for name in shares or ():
+    if shares is None:
+        shares = dict.fromkeys(names, 1.0)
+    for name in shares:
         if name not in names:
             raise GraphError(f"{source}: no edge is of type {name!r}; types: {', '.join(names)}")
-    chosen = [kind for kind in types if shares is None or kind.name in shares]
+    chosen = [kind for kind in types if kind.name in shares]
     parts = []
     for kind in chosen:
         ends, weight = make_undirected(kind.ends, n, kind.weight)
@@ -82,17 +77,15 @@ def combine_types(
     weights = []
     for kind, (ends, a, d) in zip(chosen, parts, strict=True):
         i, j = ends
-        share = 1.0 if shares is None else shares[kind.name]
-        weights.append(share * (a * np.sqrt(total[i] * total[j] / (d[i] * d[j]))))
+        weights.append(shares[kind.name] * (a * np.sqrt(total[i] * total[j] / (d[i] * d[j]))))
     counts = [f"{k.name} {e.shape[1] // 2:,}" for k, (e, _, _) in zip(chosen, parts, strict=True)]
     note = f"{source}: edge types are {', '.join(counts)}"
     if len(chosen) > 1:
         note += "; at each node, all edge types carry equal total weight"
-        if shares is not None and len({*shares.values()}) > 1:
+        if len({*shares.values()}) > 1:
             note += ", times " + ", ".join(f"{name} {share:g}" for name, share in shares.items())
     notes.append(note)
-    others = [name for name in names if shares is not None and name not in shares]
-    if others:
+    if others := [name for name in names if name not in shares]:
         notes.append(f"{source}: edge types not used: {', '.join(others)}")
     if len(chosen) == 1 and chosen[0].weight is None:
         return parts[0][0], None
@@ -163,8 +156,7 @@ def find_layout(
         notes.append(f"{source}: columns {a!r} and {b!r} are taken as the two ends of an edge")
     if a == b:
         raise GraphError(f"{source}: column {a!r} cannot be both ends of an edge")
-    unused = [name for name in header if name not in (a, b, weight, kind)]
-    if unused:
+    if unused := [name for name in header if name not in (a, b, weight, kind)]:
         notes.append(f"{source}: columns of edges are not used: {', '.join(unused)}")
     return layout._replace(places=[header.index(a), header.index(b), *more])
 
@@ -200,9 +192,9 @@ class EdgeCounts:
         """Note what was dropped or repaired; raise if unknown nodes are not to be dropped."""
         source, weighted = rows.source, options.counts_weights
         if self.unknown:
-            table = nodes.table.source if nodes is not None else ""
+            assert nodes is not None  # without a table of nodes, edges name no unknown ones
             what = plural(self.unknown, "edge names", "edges name")
-            text = f"{source}: {what} nodes that {table} does not have"
+            text = f"{source}: {what} nodes that {nodes.table.source} does not have"
             first = " -> ".join(map(quote, self.first))
             if not options.drop_unknown_edges:
                 drop = "give drop_unknown_edges (--drop-unknown-edges) to drop them"
@@ -215,15 +207,15 @@ class EdgeCounts:
             limit = "without a positive weight"
             if options.min_weight is not None:
                 limit += f", or with one below {options.min_weight:g},"
-            what = plural(self.light, "edge")
-            notes.append(f"{source}: {what} {limit} {_were(self.light)} dropped")
+            dropped = "was dropped" if self.light == 1 else "were dropped"
+            notes.append(f"{source}: {plural(self.light, 'edge')} {limit} {dropped}")
         if weighted:
             notes.append(f"{source}: edges are weighted; heavier edges have more influence")
         elif options.weight_column is not None:
             notes.append(f"{source}: weights only decide which edges are dropped")
         if self.loops:
-            what = plural(self.loops, "self-loop")
-            notes.append(f"{source}: {what} {_were(self.loops)} dropped")
+            what = plural(self.loops, "self-loop was", "self-loops were")
+            notes.append(f"{source}: {what} dropped")
         if self.again:
             what = plural(self.again, "edge repeats", "edges repeat")
             result = "their weights are added" if weighted else "each is kept once"
@@ -236,22 +228,21 @@ class EdgeCounts:
             notes.append(f"{source}: {what} in both directions; {result}")
 
 
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
-
-
-def _id_column_hint(nodes: Nodes | None, ends: Sequence[str]) -> str:
+def _id_column_hint(nodes: Nodes, ends: Sequence[str]) -> str:
     """A hint where a column other than the id column has both ends of an edge."""
-    for name, cells in () if nodes is None else nodes.table.columns.items():
+    for name, cells in nodes.table.columns.items():
         if {*ends} <= {*plain_texts(cells)}:
             return f"column {name!r} has these ids: give it as id_column (--id-column)"
     return ""
 
 
 def read_rows(
-    rows: Rows, layout: EdgeLayout, options: TableOptions, counts: EdgeCounts
+    rows: Rows, layout: EdgeLayout, options: TableOptions, counts: EdgeCounts, adds_nodes: bool
 ) -> Iterator[tuple[int, tuple[str, str], float, str]]:
-    """Yield line, ids of both ends, weight (or 1) and type (or "") of each edge heavy enough."""
+    """Yield line, ids of both ends, weight (or 1) and type (or "") of each edge heavy enough.
+
+    With `adds_nodes`, edges name the nodes, and a cell that is too long for an id is an error.
+    """
     least, places = options.min_weight, layout.places
     first = [] if layout.has_header else [(1, [rows.header[place] for place in places])]
     for line, (a, b, *more) in chain(first, rows.read(places)):
@@ -270,6 +261,12 @@ def read_rows(
                 f"{rows.source}: {rows.unit} {line}: an edge without a type in column "
                 f"{options.edge_type_column!r}"
             )
+        for node in pair if adds_nodes else ():
+            if len(node) > LONGEST_ID:
+                raise GraphError(
+                    f"{rows.source}: {rows.unit} {line}: an id of {len(node):,} characters; "
+                    "is this a table of edges?"
+                )
         yield line, pair, weight, kind
 
 
@@ -287,15 +284,6 @@ def _parse_weight(cell: str, rows: Rows, line: int, options: TableOptions) -> fl
     return value
 
 
-def check_length(node: str, rows: Rows, line: int) -> None:
-    """Raise if a cell is too long for an id."""
-    if len(node) > LONGEST_ID:
-        raise GraphError(
-            f"{rows.source}: {rows.unit} {line}: an id of {len(node):,} characters; "
-            "is this a table of edges?"
-        )
-
-
 def read_edges(
     edges: Any,
     nodes: Nodes | None,
@@ -309,22 +297,20 @@ def read_edges(
         notes.append(no_edges_note(nodes))
         return np.zeros((2, 0), dtype=np.int64), None, nodes
     rows = edges if isinstance(edges, Rows) else open_edges(edges, reading)
-    number: dict[str, int] = {}
-    if nodes is not None:
-        number = {node: place for place, node in enumerate(nodes.ids)}
+    number = {} if nodes is None else {node: place for place, node in enumerate(nodes.ids)}
     layout = find_layout(rows, options, number, notes)
     counts = EdgeCounts()
-    table = _read_table(rows, layout, number, nodes is None, options, counts)
+    ends, weight, types = _read_table(rows, layout, number, nodes is None, options, counts)
     notes += rows.notes
-    if not table.types:
-        counts.count_repeated(table.ends)
+    if not types:
+        counts.count_repeated(ends)
     counts.append_notes(rows, nodes, options, notes)
     if nodes is None:
         nodes = named_nodes(rows.source, list(number), notes)
-    if not table.types:
-        return table.ends, table.weight, nodes
+    if not types:
+        return ends, weight, nodes
     shares = parse_edge_types(options.edge_types)
-    return *combine_types(table.by_type(), len(nodes.ids), shares, rows.source, notes), nodes
+    return *combine_types(types, len(nodes.ids), shares, rows.source, notes), nodes
 
 
 def no_edges_note(nodes: Nodes) -> str:
@@ -341,23 +327,6 @@ def named_nodes(source: str, ids: Sequence[str], notes: list[str]) -> Nodes:
     return Nodes(Table(source, {}, range(1, n + 1)), ids, np.full(n, UNKNOWN), ())
 
 
-class _EdgeTable(NamedTuple):
-    """(2, E) ends, (E,) weights, names of types, and (E,) the number of the type of each edge."""
-
-    ends: np.ndarray
-    weight: np.ndarray | None
-    types: list[str]
-    type_numbers: np.ndarray
-
-    def by_type(self) -> list[EdgeType]:
-        masks = [self.type_numbers == t for t in range(len(self.types))]
-        weight = self.weight
-        return [
-            EdgeType(name, self.ends[:, mask], None if weight is None else weight[mask])
-            for name, mask in zip(self.types, masks, strict=True)
-        ]
-
-
 def _read_table(
     rows: Rows,
     layout: EdgeLayout,
@@ -365,23 +334,25 @@ def _read_table(
     adds_nodes: bool,
     options: TableOptions,
     counts: EdgeCounts,
-) -> _EdgeTable:
-    """Read all edges; `number` has the number of each id, and with `adds_nodes` gets new ones."""
+) -> tuple[np.ndarray, np.ndarray | None, list[EdgeType]]:
+    """Read (2, E) ends, (E,) weights, and both by type if edges are typed.
+
+    `number` has the number of each id, and with `adds_nodes` gets new ones.
+    """
     ends, weights, type_numbers = array("q"), array("d"), array("q")
     types: dict[str, int] = {}
 
-    def find(node: str, line: int) -> int:
+    def find(node: str) -> int:
+        if adds_nodes:
+            return number.setdefault(node, len(number))
         place = number.get(node, -1)
-        if place < 0 and adds_nodes:
-            check_length(node, rows, line)
-            place = number[node] = len(number)
-        elif place < 0:
+        if place < 0:
             place = number.get(drop_point_zero(node), number.get(node + ".0", -1))
             counts.repaired += place >= 0
         return place
 
-    for line, pair, weight, kind in read_rows(rows, layout, options, counts):
-        pair_numbers = [find(node, line) for node in pair]
+    for line, pair, weight, kind in read_rows(rows, layout, options, counts, adds_nodes):
+        pair_numbers = [find(node) for node in pair]
         if -1 in pair_numbers:
             if not counts.unknown:
                 counts.first, counts.line = pair, line
@@ -397,9 +368,11 @@ def _read_table(
                     f"{rows.source}: column {options.edge_type_column!r} has more than {MAX_TYPES} "
                     "different values; is this really the type of an edge?"
                 )
-    return _EdgeTable(
-        np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        np.array(weights) if options.counts_weights else None,
-        [*types],
-        np.array(type_numbers, dtype=np.int64),
-    )
+    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    all_weights = np.array(weights) if options.counts_weights else None
+    type_of, by_type = np.array(type_numbers), []
+    for name, type_number in types.items():
+        mask = type_of == type_number
+        own_weights = None if all_weights is None else all_weights[mask]
+        by_type.append(EdgeType(name, pairs[:, mask], own_weights))
+    return pairs, all_weights, by_type

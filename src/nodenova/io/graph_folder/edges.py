@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from nodenova.errors import GraphError
 from nodenova.io.edges import (
     EdgeCounts,
     EdgeLayout,
-    check_length,
     find_layout,
     named_nodes,
     no_edges_note,
@@ -118,8 +118,11 @@ def write_edges(
         _write_links(store, len(nodes.ids), folder, progress, EdgeCounts())
         return nodes
     rows = open_edges(edges, reading)
-    # An empty id stands for the others: `find_layout` only looks for those of the header.
-    known = [] if nodes is None else ["", *_known_ids(rows.header[:2], store)]
+    known = []
+    if nodes is not None:
+        # An empty id stands for the others: `find_layout` only looks for those of the header.
+        count = "SELECT count(*) FROM ids WHERE id = ?"
+        known = ["", *(name for name in rows.header[:2] if store.rows(count, [name])[0][0])]
     layout = find_layout(rows, options, known, notes)
     counts = EdgeCounts()
     _stage(rows, layout, options, counts, nodes is None, store)
@@ -139,12 +142,6 @@ def write_edges(
     return named_nodes(rows.source, ids, notes) if nodes is None else nodes
 
 
-def _known_ids(names: Sequence[str], store: Store) -> list[str]:
-    """Those of the names that are ids of nodes."""
-    count = "SELECT count(*) FROM ids WHERE id = ?"
-    return [name for name in names if store.rows(count, [name])[0][0]]
-
-
 def _stage(
     rows: Rows,
     layout: EdgeLayout,
@@ -156,29 +153,12 @@ def _stage(
     """Copy the rows of a table of edges into the table `raw` of the store."""
     column = ", w DOUBLE" if options.counts_weights else ""
     store.run(f"CREATE TABLE raw (line BIGINT, a VARCHAR, b VARCHAR{column})")
-    lines: list[int] = []
-    sources: list[str] = []
-    targets: list[str] = []
-    weights: list[float] = []
-
-    def flush() -> None:
-        if lines:
-            weight = {"w": weights} if options.counts_weights else {}
-            store.add("raw", {"line": lines, "a": sources, "b": targets, **weight})
-        for cells in (lines, sources, targets, weights):
-            cells.clear()
-
-    for line, (a, b), weight, _ in read_rows(rows, layout, options, counts):
-        if adds_nodes:
-            check_length(a, rows, line)
-            check_length(b, rows, line)
-        lines.append(line)
-        sources.append(a)
-        targets.append(b)
-        weights.append(weight)
-        if len(lines) == BATCH:
-            flush()
-    flush()
+    edges = read_rows(rows, layout, options, counts, adds_nodes)
+    while batch := list(islice(edges, BATCH)):
+        lines, pairs, weights, _ = zip(*batch, strict=True)
+        sources, targets = zip(*pairs, strict=True)
+        weight = {"w": weights} if options.counts_weights else {}
+        store.add("raw", {"line": lines, "a": sources, "b": targets, **weight})
 
 
 def _number_ids(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,11 @@ class StreamedTable:
         self.table = Table(source, columns, lines, notes, unit)
 
     def chunks(
-        self, names: Sequence[str], ids: Sequence[str], parsed: Mapping[str, np.ndarray]
+        self, names: Sequence[str], ids: Sequence[str], numbers: Mapping[str, np.ndarray]
     ) -> Iterator[Table]:
         """Yield some columns as tables in memory, chunk by chunk, with lists marked.
 
-        `parsed` has the numbers of text columns, by name.
+        `numbers` has those of text columns, by name.
         """
         names = list(dict.fromkeys(names))
         kinds = {name: self.kind(name) for name in names}
@@ -66,8 +67,8 @@ class StreamedTable:
             source, end = self.table.source, start + len(piece[0])
             columns: dict[str, Sequence[str]] = {}
             for name, series in zip(names, piece, strict=True):
-                if name in parsed:
-                    series = _series(parsed[name][start:end])
+                if name in numbers:
+                    series = _series(numbers[name][start:end])
                 columns[name] = cells = TypedColumn(series, source, name)
                 kind = kinds[name]
                 if kind is not None:
@@ -118,22 +119,12 @@ def _stage(
     schema = pa.schema([(name, pa.large_string()) for name in names])
     size = 0
     with (folder / "lines").open("wb") as line_file, pq.ParquetWriter(path, schema) as writer:
-        done = False
-        while not done:
-            lines: list[int] = []
-            columns: list[list[str]] = [[] for _ in header]
-            for line, cells in rows:
-                lines.append(line)
-                for column, cell in zip(columns, cells, strict=True):
-                    column.append(cell)
-                if len(lines) == STAGED_ROWS:
-                    break
-            else:
-                done = True
-            if lines:
-                np.array(lines, dtype=np.int64).tofile(line_file)
-                arrays = [pa.array(column, pa.large_string()) for column in columns]
-                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        while batch := list(islice(rows, STAGED_ROWS)):
+            lines, cells = zip(*batch, strict=True)
+            np.array(lines, dtype=np.int64).tofile(line_file)
+            columns = zip(*cells, strict=True)
+            arrays = [pa.array(column, pa.large_string()) for column in columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             size += len(lines)
     if not size:
         return np.zeros(0, dtype=np.int64)
