@@ -126,7 +126,7 @@ def test_named_new_nodes_stay_new_beside_labels_of_their_own(data: nova.Labelled
     assert not found.model_.stages[-1].mixed
     assert found.run_.facts["New nodes"] == f"{len(new):,}"
     assert found.classes_[:3].tolist() == ["ash", "elm", "oak"]
-    told = found.run_.given >= 0
+    told = found.run_.label_ids >= 0
     assert told.sum() == (data.y < 3).sum() - 1
     assert set(found.labels_[told]) == {"ash", "elm", "oak"}
     assert found.grade_ is not None  # the labels of new nodes are an answer key
@@ -188,7 +188,7 @@ def test_a_method_that_cannot_do_mixtures_takes_all_for_new_and_says_so(
     asked = {"method": nova.FrozenKMeans(), "fit_settings": {"hidden": 8, "epochs": 3}}
     found = NodeDiscoverer(2, **asked).fit(data.graph, half)
     assert not found.model_.stages[-1].mixed
-    said = "frozen_kmeans takes every unlabelled node for new; prism tells those of known classes"
+    said = "frozen_kmeans assumes that all unlabelled nodes are new"
     assert [note for note in found.notes_ if note.startswith(said)]
     quiet = NodeDiscoverer(2, mixed=False, **asked).fit(data.graph, half)
     assert not [note for note in quiet.notes_ if note.startswith(said)]
@@ -282,7 +282,7 @@ def test_labels_of_y_go_before_those_of_the_graph_and_that_is_said(
     labelled = nova.LabelledGraph(data.graph, data.y, data.class_names)
     other = NodeDiscoverer(2, method=QUICK).fit(labelled, y)
     assert other.classes_[:3].tolist() == [0, 1, 2]
-    assert "the labels are those of y, and not those that the graph brings" in other.notes_
+    assert "labels are taken from y, not from the graph" in other.notes_
 
 
 UNKNOWN = {
@@ -392,19 +392,19 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
             lambda y: y,
             "sword needs an encoder that can be trained",
         ),
-        ({"fit_settings": {"hidden": 8}}, lambda y: y, "hidden: for encoders that are trained"),
+        ({"fit_settings": {"hidden": 8}}, lambda y: y, "hidden: only for encoders that are trained"),
         ({"num_new": 0}, lambda y: y, "num_new must be a whole number from 1 on, it is 0"),
         ({"num_new": 2.5}, lambda y: y, "num_new must be a whole number from 1 on, it is 2.5"),
         (
             {"num_new": 500},
             lambda y: y,
-            "500 new classes need at least as many unlabelled nodes, there are 66",
+            "500 new classes need at least 500 unlabelled nodes, there are 66",
         ),
         ({"mixed": "yes"}, lambda y: y, "mixed is True, False or None, not 'yes'"),
         (
             {"mixed": True, "num_new": 2, "method": "sword"},
             lambda y: y,
-            "sword takes every node it is given for new, and this task is mixed",
+            "sword assumes that all nodes are new, and this task is mixed",
         ),
         (
             {"method": "sword"},
@@ -498,7 +498,7 @@ def test_classes_as_a_table_are_called_as_labels_are(
     assert table["name"].tolist() == [str(label) for label in found.classes_]
     assert table["size"].sum() == 150
     assert table.shape == (5, 20)
-    labelled = found.run_.given >= 0
+    labelled = found.run_.label_ids >= 0
     assert found.class_info() == found.model_.class_info(found.run_.graph, labelled=labelled)
     assert table["labelled"].sum() == labelled.sum()
     monkeypatch.setitem(sys.modules, "pandas", None)

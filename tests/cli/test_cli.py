@@ -139,7 +139,7 @@ def test_an_interrupted_run_keeps_finished_seeds_and_continues(tmp_path, graph_f
     finally:
         process.kill()
     assert process.returncode == 130
-    assert "finished seeds are kept" in errors
+    assert "finished seeds are stored" in errors
     assert "Traceback" not in errors
     kept = (out / "seed-0/row.json").read_bytes()
     assert not list(out.rglob(".*")), "temporary files were left behind"

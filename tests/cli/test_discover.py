@@ -257,7 +257,7 @@ def test_a_number_of_threads_changes_no_prediction_and_nonsense_is_refused(
     assert said[0] == said[1]
     refused = CliRunner().invoke(app, ["predict", str(run), "--threads", "many"])
     assert isinstance(refused.exception, SettingError)
-    assert "--threads is auto or a whole number from 1 on" in str(refused.exception)
+    assert "--threads must be auto or a positive whole number" in str(refused.exception)
 
 
 def test_too_many_unsure_nodes_are_an_exit_code_for_a_cron_job(run: Path, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_broken_review_is_refused_by_name(run: Path, tmp_path: Path, content: 
             "--method oracle needs labels of the new classes",
         ),
         (["--num-new", 2, "--method", "nope"], "unknown method 'nope'"),
-        (["--num-new", 5000], "5000 new classes need at least as many unlabelled nodes, there are"),
+        (["--num-new", 5000], "5000 new classes need at least 5000 unlabelled nodes, there are"),
     ],
 )
 def test_a_wrong_option_is_named_and_nothing_is_written(
@@ -403,7 +403,7 @@ def test_labels_of_a_table_of_their_own_go_before_those_of_the_nodes(tmp_path: P
     asked = [*files(tmp_path / "data"), "--label-column", "topic", "--text-column", "text"]
     asked += ["--num-new", 2, "--set", "n_resamples=0", "--no-report", "--labels"]
     said = nodenova("discover", *asked, labels, "--out", tmp_path / "run")
-    assert "labels.csv: 3 labels, which go before those of the table" in " ".join(said.split())
+    assert "labels.csv: 3 labels, which take precedence over the table" in " ".join(said.split())
     with (tmp_path / "run" / "predictions.csv").open(newline="") as file:
         label = {row["node"]: row["label"] for row in csv.DictReader(file)}
     assert [label[f"n{i}"] for i in range(3)] == ["birds", "toys", "toys"]

@@ -115,7 +115,7 @@ def test_names() -> None:
 
 
 def test_the_help_of_run_names_every_method() -> None:
-    given, labels = METHOD_HELP.removeprefix("How to discover: ").split("; given labels (†): ")
+    given, labels = METHOD_HELP.removeprefix("Method: ").split("; given labels (†): ")
     assert given.split(", ") == list(METHODS)
     assert labels.split("; or ")[0].split(", ") == list(LABELLED)
 

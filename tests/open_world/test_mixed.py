@@ -132,7 +132,7 @@ def test_few_nodes_one_new_class_and_every_encoder(encoder: str, nodes: int) -> 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "prism"])
 def test_methods_that_take_all_nodes_for_new_refuse_a_mixture(world, name: str) -> None:
     model, task, _, _, _ = world
-    with pytest.raises(SettingError, match=f"{name} takes every node it is given for new"):
+    with pytest.raises(SettingError, match=f"{name} assumes that all nodes are new"):
         nova.discover(model, task, get_method(name, {}))
 
 

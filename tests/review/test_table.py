@@ -138,8 +138,8 @@ def test_a_table_that_was_given_classes_is_read_back_with_them_as_labels(
     assert back.class_names == found.run_.names
     assert [back.class_names[c] for c in back.y] == found.run_.predictions.columns()["name"]
     notes = "\n".join(back.notes)
-    assert "are what nodenova found; 'class' is taken as label_column" in notes
-    assert "column 'topic' says the same as 'class' where it says something; not used" in notes
+    assert "were added by nodenova; 'class' is taken as label_column" in notes
+    assert "column 'topic' repeats 'class'; not used" in notes
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -255,7 +255,7 @@ def test_labels_that_were_merged_or_renamed_are_no_features_either(
     back = nova.load_graph(nodes=tmp_path / "out.csv")
     assert "something else" in back.class_names
     assert not any(name.startswith("grp") for name in back.graph.feature_names)
-    assert any("column 'grp' says the same as 'class'" in note for note in back.notes)
+    assert any("column 'grp' repeats 'class'" in note for note in back.notes)
 
 
 def test_options_win_over_what_was_found(found: nova.NodeDiscoverer, tmp_path: Path) -> None:
