@@ -93,7 +93,7 @@ def output(out: Path) -> object:
 
 TYPED = ("--edge-type-column", "kind")
 READING: dict[str, Any] = {
-    "--graph": Elsewhere("cli/test_further.py"),
+    "--graph": Elsewhere("cli/test_discover_from.py"),
     "--nodes": Elsewhere("cli/test_predict.py"),
     "--edges": Elsewhere("cli/test_predict.py"),
     "--id-column": Reads("text"),
@@ -141,7 +141,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
     "discover": READING | WRITES | {
         "--method": Changes("never_new", stage("method"), drop=("--set", "n_resamples=0")),
         "--encoder": Changes("gcn", run_json("facts")),
-        "--from": Elsewhere("cli/test_further.py"),
+        "--from": Elsewhere("cli/test_discover_from.py"),
         "--refresh": Refused("never", "--refresh is only for a run that continues another one"),
         "--ray": Elsewhere("cluster/test_session.py"),
     },
@@ -178,7 +178,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--to": Changes("embeddings", content("e.csv")),
         "--out": Changes("other.csv", there("other.csv")),
         "--graph": Elsewhere("cli/test_predict.py"),
-        "--nodes": Elsewhere("review/test_table.py"),
+        "--nodes": Elsewhere("runs/test_export_table.py"),
         "--edges": Elsewhere("cli/test_predict.py"),
         "--label-column": Reads("text"),
         "--table": Changes("spring/nodes.csv", content("e.csv"), drop=("--nodes", "NODES")),
@@ -213,7 +213,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--quiet": QUIET,
     },
     "review": {
-        "run_path": Elsewhere("cli/test_reviewing.py", "review"),
+        "run_path": Elsewhere("cli/test_review.py", "review"),
         "--port": Reaches(8123),
         "--open": Elsewhere("cli/test_option_parity.py", "--no-open"),
         "--quiet": Elsewhere("cli/test_option_parity.py", "-q"),
@@ -221,16 +221,16 @@ OBSERVED: dict[str, dict[str, Any]] = {
     "apply-review": {
         "run_path": Elsewhere("cli/test_discover.py", "apply-review"),
         "review_path": Elsewhere("cli/test_discover.py", "apply-review"),
-        "--quiet": Elsewhere("cli/test_reviewing.py", "-q"),
+        "--quiet": Elsewhere("cli/test_review.py", "-q"),
     },
     "undo": {
-        "run_path": Elsewhere("cli/test_reviewing.py", "undo"),
-        "--last": Elsewhere("cli/test_reviewing.py"),
-        "--quiet": Elsewhere("cli/test_reviewing.py", "-q"),
+        "run_path": Elsewhere("cli/test_review.py", "undo"),
+        "--last": Elsewhere("cli/test_review.py"),
+        "--quiet": Elsewhere("cli/test_review.py", "-q"),
     },
     "diff": {
-        "before": Elsewhere("cli/test_further.py", "diff"),
-        "after": Elsewhere("cli/test_further.py", "diff"),
+        "before": Elsewhere("cli/test_discover_from.py", "diff"),
+        "after": Elsewhere("cli/test_discover_from.py", "diff"),
         "--json": Changes("d.json", there("d.json")),
         "--out": Changes("moved.csv", there("moved.csv")),
         "--quiet": QUIET,
@@ -295,10 +295,10 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--quiet": Elsewhere("cli/test_cli.py", "-q"),
     },
     "check-method": {
-        "method": Elsewhere("cli/test_new_method.py", "check-method"),
-        "--set": Elsewhere("cli/test_new_method.py"),
-        "--encoders": Elsewhere("cli/test_new_method.py"),
-        "--quiet": Elsewhere("cli/test_new_method.py", "-q"),
+        "method": Elsewhere("cli/test_option_parity.py", "check-method"),
+        "--set": Reaches("new_rows=untrained"),
+        "--encoders": Reaches("sage"),
+        "--quiet": Elsewhere("cli/test_option_parity.py", "-q"),
     },
     "new-method": {
         "name": Elsewhere("cli/test_new_method.py", "new-method"),
@@ -309,6 +309,7 @@ SPIES = {
     "run": "nodenova.bench.run.run_one",
     "bench": "nodenova.cli.bench._run",
     "review": "nodenova.runs.server.ReviewServer",
+    "check-method": "nodenova.testing.problem",
     "prepare": "nodenova.io.graph_folder.prepare.prepare_graph",
 }
 
@@ -356,6 +357,7 @@ def base(command: str, place: Path) -> list[object]:
         "prepare": ["prepare", *files(place / "spring"), *COLUMNS, "--out", "folder"],
         "classes": ["classes", place / "run"],
         "diff": ["diff", place / "run", place / "run"],
+        "check-method": ["check-method", "frozen_kmeans"],
         "review": ["review", place / "run", "--no-open"],
         "run": ["run", "--dataset", "synthetic:nodes=100,classes=4", "--num-old", 2],
         "bench": ["bench", "comparison", "--datasets", "wordnet", "--methods", "sword",
