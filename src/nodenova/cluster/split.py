@@ -244,13 +244,12 @@ class RaySplit(GraphSplit):
             self._run(pick, numbers[block == number] - self.starts[number], columns.blocks[number])
             for number in used
         ]
-        result: np.ndarray | None = None
+        result = np.empty(0)
         for number, part in zip(used, parts, strict=True):
             picked = self._get([part])[0]
-            if result is None:
+            if number == used[0]:
                 result = np.empty((len(numbers), *picked.shape[1:]), dtype=picked.dtype)
             result[block == number] = picked
-        assert result is not None
         return torch.from_numpy(result)
 
     @cached_property
@@ -258,9 +257,8 @@ class RaySplit(GraphSplit):
         """The rows of S, one Ray object per block."""
         root = self.rows(self.each(root_of), torch.arange(self.num_nodes))
         self._root = self.ray.put(root.numpy().ravel())
-        return self._wait_for(
-            [self._run(smooth_rows, rows, self._root, self._starts) for rows in self.blocks]
-        ).blocks
+        tasks = [self._run(smooth_rows, rows, self._root, self._starts) for rows in self.blocks]
+        return self._wait_for(tasks).blocks
 
     @cached_property
     def _starts(self) -> Any:
@@ -295,13 +293,7 @@ class RaySplit(GraphSplit):
 
 
 def block_starts(graph: Graph) -> list[int]:
-    """Return the first rows of a graph's blocks, and N; blocks have about as many edges and words.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> block_starts(nova.synthetic(nodes=20, classes=2, seed=0).graph)[-1]
-        20
-    """
+    """First rows of a graph's blocks, and N; blocks have about as many edges and words."""
     x, n = graph.x, graph.num_nodes
     words = x.shape[1] * np.arange(n + 1) if isinstance(x, np.ndarray) else x.indptr
     before = graph.adjacency.indptr.astype(np.int64) + words

@@ -110,10 +110,6 @@ def number_labels(y: Any, num_nodes: int) -> tuple[np.ndarray, tuple[Any, ...]]:
     """Return (N,) class numbers, -1 = unknown, of labels of any kind, and the C labels in order.
 
     None, NaN, pandas.NA, -1 and "" are unknown.
-
-    Examples:
-        >>> number_labels(["gene", None, "cell"], 3)
-        (array([ 1, -1,  0]), ('cell', 'gene'))
     """
     values = _to_list(y)
     if len(values) != num_nodes:

@@ -55,13 +55,10 @@ def pick_column(
     names = list(table.columns if isinstance(table, Table) else table.header)
     if column is not None:
         if column not in names:
-            hint = ""
-            if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
-                hint = "; is the delimiter another one?"
-            listed = ", ".join(map(quote, names[:20]))
-            raise MissingColumnError(
-                f"{table.source}: no column {column!r}; it has {listed}{hint}", column
-            )
+            is_joined = len(names) == 1 and any(sign in names[0] for sign in ",;|\t")
+            hint = "; is the delimiter another one?" if is_joined else ""
+            what = f"no column {column!r}; it has {', '.join(map(quote, names[:20]))}{hint}"
+            raise MissingColumnError(f"{table.source}: {what}", column)
         return column
     for usual_name in usual:
         for name in names:
@@ -72,9 +69,9 @@ def pick_column(
 
 
 def guess_id(
-    table: Table, excluded: Collection[str | None], linked: Sequence[str], notes: list[str]
+    table: Table, excluded: Collection[str | None], ends: Sequence[str], notes: list[str]
 ) -> str:
-    """Guess the id column where none has a usual name; `linked` are ids that some edges name.
+    """Guess the id column where none has a usual name; `ends` are ids that some edges name.
 
     Candidates are columns whose names ids often have, and the first column. Of those with a
     distinct value in every row, the one that most edges name wins.
@@ -87,7 +84,7 @@ def guess_id(
     for name in dict.fromkeys([*named, first, *rare]):
         summary = summarize_plain(table.columns[name])
         if len(summary.counts) == summary.present == len(table) and not summary.blank:
-            keys[name] = sum(node in summary.counts for node in linked)
+            keys[name] = sum(node in summary.counts for node in ends)
     best = max(keys, key=lambda name: keys[name]) if keys else first
     which = f"column {best!r}, the first," if best == first else f"column {best!r}"
     notes.append(f"{table.source}: {which} is taken as id_column")
@@ -111,12 +108,7 @@ def guess_label(table: Table, excluded: Collection[str | None], notes: list[str]
 
 
 def guess_ends(header: Sequence[str]) -> tuple[str, str] | None:
-    """Find the two columns of a table of edges whose names belong together.
-
-    Examples:
-        >>> guess_ends(["weight", "fromNode", "toNode"]), guess_ends(["id_1", "id_2"])
-        (('fromNode', 'toNode'), ('id_1', 'id_2'))
-    """
+    """Find the two columns of a table of edges whose names belong together."""
     names: dict[str, str] = {}
     for column in header:
         names.setdefault(normalize_name(column), column)
@@ -171,8 +163,7 @@ def _num_classes(cells: Sequence[str], texts_only: bool = False) -> int:
     if not 2 <= size <= min(MAX_CLASSES, (summary.present - summary.blank.total()) / 2):
         return 0
     values = {value for value in summary.counts if value not in summary.blank}
-    if texts_only and any({value.lower() for value in values} <= pair for pair in YES_NO):
-        return 0
-    if texts_only and all(re.fullmatch(r"[+-]?[\d.,]+", value) for value in values):
+    is_yes_no = any({value.lower() for value in values} <= pair for pair in YES_NO)
+    if texts_only and (is_yes_no or all(re.fullmatch(r"[+-]?[\d.,]+", v) for v in values)):
         return 0
     return len(values) if all(len(value) <= MAX_CLASSES for value in values) else 0

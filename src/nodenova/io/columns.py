@@ -1,11 +1,9 @@
 """How each column of a table becomes features with readable names.
 
 What a column holds is inferred once, on the file that the recipe is fitted on. A feature describes
-one node independently of the other rows: it has a word or a category or not. So a file that has
-grown gives old nodes the features they had, and features of two files match by name. A number among
-words becomes "year>=1998" for each of its quintiles, because an encoder of words only looks at
-whether an entry is zero; near numbers share most of these. Where numbers are all there is, they
-stay numbers, centered and scaled by the file first seen.
+one node independently of the other rows, so that a file that has grown gives old nodes the features
+they had. A number among words becomes "year>=1998" for each of its quintiles, as encoders of words
+only see whether an entry is zero; numbers alone stay numbers, centered and scaled.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ MIN_NODES = 20  # in fewer nodes values may all differ by chance
 HALF = 0.5  # the same share where the name or the values look like those of a key
 KEY_NAME = re.compile(
     r"(?:^|[_\W])(?:id|key|uuid|guid|uri|url|link|href|doi|isbn|hash|sha1|sha256|md5|e-?mail)$"
-    r"|(?<=[a-z])(?:I[dD]|Key|U[rR][iIlL])$",
+    r"|(?<=[a-z])(?:I[dD]|Key|U[rR][iIlL])$"
 )
 ADDRESS = re.compile(r"(?:https?|ftp)://\S+|www\.\S+|[^\s@]+@[^\s@]+\.\w+|doi:\S+|10\.\d{4,}/\S+")
 
@@ -162,10 +160,8 @@ def read_numbers(
         values[infinite] = np.nan
     elif infinite.any():
         row = int(infinite.argmax())
-        where = f"{unit} {row + 1 if lines is None else lines[row]}"
-        raise GraphError(
-            f"{source}: column {name!r}, {where}: {cells[row]!r} is not a finite number"
-        )
+        where = f"column {name!r}, {unit} {row + 1 if lines is None else lines[row]}"
+        raise GraphError(f"{source}: {where}: {cells[row]!r} is not a finite number")
     return values, odd + int(infinite.sum()), commas
 
 
@@ -212,26 +208,12 @@ def summarize_plain(cells: Sequence[str]) -> Summary:
 
 
 def is_key_name(name: str) -> bool:
-    """Whether the name of a column is one that keys have.
-
-    Examples:
-        >>> [is_key_name(name) for name in ("facebook_id", "paperId", "URL", "grid", "valid")]
-        [True, True, True, False, False]
-    """
+    """Whether the name of a column is one that keys have."""
     return bool(KEY_NAME.search(name) or KEY_NAME.search(name.lower()))
 
 
 def key_reason(name: str, values: Collection[str] | np.ndarray, nodes: int) -> str:
-    """Return why a column with these distinct values is a key; "" if it is none.
-
-    Examples:
-        >>> key_reason("code", [f"x{i}" for i in range(40)], nodes=40)
-        'has another value in every row, as ids have'
-        >>> key_reason("page", ["http://a.org/1", "http://a.org/2"], nodes=3)
-        'holds addresses'
-        >>> key_reason("venue", ["KDD", "VLDB"], nodes=40)
-        ''
-    """
+    """Return why a column with these distinct values is a key; "" if it is none."""
     share = len(values) / max(nodes, 1)
     # Sizes and times hardly repeat either: of numbers only those that never do are ids.
     least = 1.0 if isinstance(values, np.ndarray) else NEARLY_ALL
@@ -245,7 +227,7 @@ def key_reason(name: str, values: Collection[str] | np.ndarray, nodes: int) -> s
     return "has many values and a name that ids have" if is_key_name(name) else ""
 
 
-def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Column | str | None:
+def infer_column(table: Table, name: str, is_chosen: bool, notes: list[str]) -> Column | str | None:
     """Infer how a column is used: as a `Column`, as "text" (sentences), or not at all (None).
 
     A column that the user has chosen is used if it can be; others are left out when they look like
@@ -258,11 +240,11 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
     if isinstance(cells, TextListColumn):
         notes.append(f"{where} holds lists of texts; their words are used")
         return "text"
-    if isinstance(cells, RecordColumn) and not chosen:
+    if isinstance(cells, RecordColumn) and not is_chosen:
         notes.append(f"{where} holds records; not used")
         return None
     if isinstance(cells, TypedColumn) and cells.values is not None:
-        return _infer_typed(name, cells, cells.values, chosen, notes)
+        return _infer_typed(name, cells, cells.values, is_chosen, notes)
     summary = summarize(cells)
     counts, present = summary.counts, summary.present
     missing = present < len(cells)
@@ -282,29 +264,29 @@ def infer_column(table: Table, name: str, chosen: bool, notes: list[str]) -> Col
                 first = next(cell for cell, v in pairs if np.isnan(v) and not is_missing(cell))
                 bad = plural(odd, "cell is not a number", "cells are not numbers")
                 notes.append(f"{where}: {bad}, treated as missing, first: {quote(first)}")
-            return _infer_number(name, values, chosen, where, notes)
+            return _infer_number(name, values, is_chosen, where, notes)
         is_text = len(counts) > present / 2 and summary.words >= MIN_TEXT_WORDS * present
-        if is_text and not chosen:
+        if is_text and not is_chosen:
             notes.append(f"{where} holds sentences; used as text")
             return "text"
-    return _infer_category(name, summary, len(cells), chosen, where, notes)
+    return _infer_category(name, summary, len(cells), is_chosen, where, notes)
 
 
 def _infer_category(
-    name: str, summary: Summary, nodes: int, chosen: bool, where: str, notes: list[str]
+    name: str, summary: Summary, nodes: int, is_chosen: bool, where: str, notes: list[str]
 ) -> Column | None:
     counts, present = summary.counts, summary.present
     common = counts.most_common(MAX_VALUES)
     values = [value for value, _ in common if len(value) <= MAX_VALUE_NAME]
     rest = len(counts) - len(values)
-    if rest and not chosen and len(counts) > present / 2:
+    if rest and not is_chosen and len(counts) > present / 2:
         notes.append(
             f"{where} looks like names ({len(counts):,} different values); "
             "not used, unless given as text or feature"
         )
         return None
     key = key_reason(name, counts, nodes)
-    if key and not chosen:
+    if key and not is_chosen:
         notes.append(f"{where} {key}; not used, unless given as text or feature")
         return None
     if rest:
@@ -312,17 +294,12 @@ def _infer_category(
             f"{where}: the {len(values)} most frequent of {len(counts):,} values "
             "have a feature each, the rest share one"
         )
-    return Column(
-        name,
-        "category",
-        values=tuple(sorted(values)),
-        has_other=rest > 0,
-        has_missing=present < nodes,
-    )
+    named, missing = tuple(sorted(values)), present < nodes
+    return Column(name, "category", values=named, has_other=rest > 0, has_missing=missing)
 
 
 def _infer_typed(
-    name: str, cells: TypedColumn, values: np.ndarray, chosen: bool, notes: list[str]
+    name: str, cells: TypedColumn, values: np.ndarray, is_chosen: bool, notes: list[str]
 ) -> Column | None:
     """Infer the use of a column whose type is numeric or boolean."""
     where = f"{cells.source}: column {name!r}"
@@ -333,17 +310,17 @@ def _infer_typed(
         return None
     if np.isin(known, (0, 1)).all():
         return Column(name, "yes/no", has_missing=missing)
-    return _infer_number(name, read_numbers(cells, name, cells.source)[0], chosen, where, notes)
+    return _infer_number(name, read_numbers(cells, name, cells.source)[0], is_chosen, where, notes)
 
 
 def _infer_number(
-    name: str, values: np.ndarray, chosen: bool, where: str, notes: list[str]
+    name: str, values: np.ndarray, is_chosen: bool, where: str, notes: list[str]
 ) -> Column | None:
     known = values[~np.isnan(values)]
     missing = len(known) < len(values)
     is_whole = bool((known == np.rint(known)).all())
     distinct = np.unique(known)
-    if is_whole and not chosen:
+    if is_whole and not is_chosen:
         if len(distinct) == len(values) > 2 and np.ptp(known) + 1 == len(values):
             notes.append(f"{where} only numbers the rows; not used")
             return None
@@ -352,16 +329,12 @@ def _infer_number(
             notes.append(f"{where} {key}; not used, unless given as a feature")
             return None
     if is_whole and len(distinct) == len(values) > 2:
-        notes.append(
-            f"{where} has another whole number in every row, as ids have; used nevertheless"
-        )
+        what = "has another whole number in every row, as ids have"
+        notes.append(f"{where} {what}; used nevertheless")
     if (known == 0).mean() > MOSTLY_ZERO:
         return Column(name, "count", has_missing=missing)
-    cuts = _quintiles(known)
-    spread = float(known.std()) or 1.0
-    return Column(
-        name, "number", tuple(cuts.tolist()), float(known.mean()), spread, has_missing=missing
-    )
+    cuts, mean = tuple(_quintiles(known).tolist()), float(known.mean())
+    return Column(name, "number", cuts, mean, float(known.std()) or 1.0, has_missing=missing)
 
 
 def _quintiles(known: np.ndarray) -> np.ndarray:

@@ -190,8 +190,8 @@ def is_frame(table: object) -> bool:
 
 def open_frame(table: Any, source: str, progress: Progress) -> Frame:
     """Open a data frame in memory."""
-    is_arrow = nw.dependencies.is_pyarrow_table(table)
     notes: list[str] = []
+    is_arrow = nw.dependencies.is_pyarrow_table(table)
     names = table.column_names if is_arrow else table.columns
     header = clean_header([str(name) for name in names], source, notes)
     columns = list(nw.from_native(table, eager_only=True).iter_columns())
@@ -222,10 +222,10 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
     names = list(file.schema_arrow.names)
     header = clean_header(names, source, notes)
 
-    def batches(wanted: Sequence[str]) -> Iterator[Any]:
+    def batches(columns: list[str]) -> Iterator[Any]:
         done = 0
         try:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
                 yield pa.Table.from_batches([batch])
                 done += batch.num_rows
                 progress(f"reading {source}", done / max(file.metadata.num_rows, 1))
@@ -238,10 +238,10 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
         return list(nw.from_native(table, eager_only=True).iter_columns())
 
     def pieces(places: Sequence[int]) -> Iterator[list[Series]]:
-        wanted = [names[place] for place in places]
-        for batch in batches(wanted):
+        columns = [names[place] for place in places]
+        for batch in batches(columns):
             frame = nw.from_native(batch, eager_only=True)
-            yield [frame.get_column(name) for name in wanted]
+            yield [frame.get_column(name) for name in columns]
 
     return Frame(source, header, notes, read_columns, pieces)
 

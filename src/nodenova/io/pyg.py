@@ -77,17 +77,6 @@ def from_hetero(
     Edges between these nodes stay edges. A node of another type links each two of the nodes it
     links to, with the weight 1 / (nodes that it links to), so that all nodes of the other type
     count alike. `shares` are the weights of the types of edges; None weighs all alike.
-
-    Examples:
-        >>> import torch
-        >>> from torch_geometric.data import HeteroData
-        >>> data = HeteroData()
-        >>> data["paper"].x, data["paper"].y = torch.eye(3), torch.tensor([0, 1, -1])
-        >>> data["author"].num_nodes = 1
-        >>> data["author", "writes", "paper"].edge_index = torch.tensor([[0, 0], [0, 2]])
-        >>> labelled, notes = from_hetero(data)
-        >>> labelled.graph.edge_index.tolist(), len(notes)
-        ([[0, 2], [2, 0]], 2)
     """
     target = _find_target(data, node_type, name)
     store = data[target]

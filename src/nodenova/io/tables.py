@@ -265,13 +265,6 @@ class Records:
     unit: str  # what the number counts
     notes: list[str] = field(default_factory=list)  # repairs
 
-    def first_keys(self) -> list[str]:
-        """Return the keys of the first records, in order of appearance."""
-        keys: dict[str, None] = {}
-        for _, record in islice(self.read(), SNIFFED_RECORDS):
-            keys.update(dict.fromkeys(record))
-        return list(keys)
-
     def columns(self) -> tuple[list[int], dict[str, list[object]]]:
         """Return (N,) numbers of the records and (N,) values of each key, None where missing."""
         numbers: list[int] = []
@@ -373,7 +366,8 @@ def _json_type(value: object) -> str:
 
 
 def _json_rows(records: Records) -> Rows:
-    keys = records.first_keys()
+    first = islice(records.read(), SNIFFED_RECORDS)
+    keys = list(dict.fromkeys(key for _, record in first for key in record))
     header = clean_header(keys, records.source, records.notes)
 
     def read(places: Sequence[int]) -> Iterator[Row]:

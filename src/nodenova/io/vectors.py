@@ -48,8 +48,7 @@ class LanguageModel:
             )
         self.folder = folder
         self.name = folder.resolve().name
-        self._normalize = False
-        self._pooling, self._transformer = "mean", folder
+        self._pooling, self._normalize, self._transformer = "mean", False, folder
         if (folder / "modules.json").is_file():
             self._read_modules(self._read_json(folder / "modules.json"))
         if not (self._transformer / "config.json").is_file():
@@ -78,21 +77,18 @@ class LanguageModel:
         import torch
 
         distinct = sorted(set(texts), key=lambda text: (-len(text), text))
-        with _offline():
+        batches = []
+        with _offline(), torch.no_grad():
             tokenizer, model, limit = self._load()
-            batches = []
-            with torch.no_grad():
-                for start in range(0, len(distinct), BATCH_TEXTS):
-                    part = distinct[start : start + BATCH_TEXTS]
-                    tokens = tokenizer(
-                        part, padding=True, truncation=True, max_length=limit, return_tensors="pt"
-                    )
-                    hidden = model(**tokens.to(model.device)).last_hidden_state
-                    vectors = _pool(hidden, tokens["attention_mask"], self._pooling)
-                    if self._normalize:
-                        vectors = torch.nn.functional.normalize(vectors)
-                    batches.append(vectors.float().cpu().numpy())
-                    progress(f"reading texts with {self.name}", start / len(distinct))
+            how = {"padding": True, "truncation": True, "max_length": limit, "return_tensors": "pt"}
+            for start in range(0, len(distinct), BATCH_TEXTS):
+                tokens = tokenizer(distinct[start : start + BATCH_TEXTS], **how)
+                hidden = model(**tokens.to(model.device)).last_hidden_state
+                vectors = _pool(hidden, tokens["attention_mask"], self._pooling)
+                if self._normalize:
+                    vectors = torch.nn.functional.normalize(vectors)
+                batches.append(vectors.float().cpu().numpy())
+                progress(f"reading texts with {self.name}", start / len(distinct))
         place = {text: row for row, text in enumerate(distinct)}
         return np.concatenate(batches)[[place[text] for text in texts]]
 
@@ -130,12 +126,8 @@ class LanguageModel:
 
     def _read_pooling(self, path: Path) -> str:
         config = self._read_json(path)
-        mode = config.get("pooling_mode")
-        prefix = "pooling_mode_"
-        flags = [
-            key.removeprefix(prefix)
-            for key, is_on in config.items() if key.startswith(prefix) and is_on
-        ]  # fmt: skip
+        mode, flag = config.get("pooling_mode"), "pooling_mode_"
+        flags = [key.removeprefix(flag) for key in config if key.startswith(flag) and config[key]]
         modes = list(map(str, mode if isinstance(mode, list) else [mode])) if mode else flags
         modes = [POOLING_FLAGS.get(mode, mode) for mode in modes]
         if len(modes) != 1 or modes[0] not in POOLING_FLAGS.values():
@@ -152,9 +144,8 @@ class LanguageModel:
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise SettingError(
-                f"{OPTION}: {self.name}: {path.name} cannot be read ({error})"
-            ) from None
+            what = f"{self.name}: {path.name} cannot be read ({error})"
+            raise SettingError(f"{OPTION}: {what}") from None
 
 
 def _pool(hidden: Any, mask: Any, pooling: str) -> Any:

@@ -61,7 +61,7 @@ def min_nodes(nodes: int) -> int:
 
 
 def note_words(
-    selected: int, words: int, rare: int, common: int, rest: int, nodes: int, source: str,
+    features: int, words: int, rare: int, common: int, rest: int, nodes: int, source: str,
     notes: list[str],
 ) -> None:  # fmt: skip
     """Note how many words have a feature, and why others have none."""
@@ -72,7 +72,7 @@ def note_words(
     ]
     left = [reason for count, reason in zip((rare, common, rest), reasons, strict=True) if count]
     notes.append(
-        f"{source}: text gives {selected:,} words of {words:,}"
+        f"{source}: text gives {features:,} words of {words:,}"
         + (f"; left out: {', '.join(left)}" if left else "")
     )
 
@@ -83,9 +83,7 @@ def bag_of_words(
     """(N, words) 1 where a node has a word, and the number of distinct words not among them."""
     analyze = word_analyzer()
     place = {word: number for number, word in enumerate(words)}
-    unknown: set[str] = set()
-    columns: list[int] = []
-    ends = [0]
+    unknown, columns, ends = set[str](), list[int](), [0]
     for row, text in enumerate(texts):
         own = set(analyze(text))
         known = own & place.keys()
@@ -94,11 +92,8 @@ def bag_of_words(
         ends.append(len(columns))
         if row % 5000 == 0:
             progress("counting words", row / len(texts))
-    entries = (
-        np.ones(len(columns), dtype=np.float32),
-        np.array(columns, dtype=np.int32),
-        np.array(ends),
-    )
+    ones = np.ones(len(columns), dtype=np.float32)
+    entries = (ones, np.array(columns, dtype=np.int32), np.array(ends))
     return sp.csr_array(entries, shape=(len(texts), len(words))), len(unknown)
 
 

@@ -36,28 +36,21 @@ def map_data(
             for c, name, is_new, size in classes
         ],
         "names": list(names),
-        "xy": packed(np.rint(xy * 65535), "<u2"),
+        "xy": pack(np.rint(xy * 65535), "<u2"),
         "likely": best.shape[1],
-        "best": packed(best, "<u2"),
+        "best": pack(best, "<u2"),
         # Logarithms: when a sure class is rejected, the smallest of the others decide.
-        "p": None
-        if p is None
-        else packed(np.rint(-LOG_STEPS * np.log(np.maximum(p, 1e-38))), "<u2"),
+        "p": None if p is None else pack(np.rint(-LOG_STEPS * np.log(np.maximum(p, 1e-38))), "<u2"),
         "logSteps": LOG_STEPS,
         "unsureBelow": min_confidence,
-        "true": None if true is None else packed(true, "<u2"),
+        "true": None if true is None else pack(true, "<u2"),
         "trueNames": list(true_names),
         "trueAs": list(true_as),
     }
 
 
-def packed(values: np.ndarray, kind: str) -> str:
-    """Encode an array of a NumPy type such as "<u2" in base64.
-
-    Examples:
-        >>> packed(np.array([1, 2]), "<u2")
-        'AQACAA=='
-    """
+def pack(values: np.ndarray, kind: str) -> str:
+    """Encode an array of a NumPy type such as "<u2" in base64."""
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
 
 

@@ -31,19 +31,7 @@ BLOCK = 4000  # nodes among which neighbors are searched by brute force
 
 
 def positions(z: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
-    """Lay nodes out on a flat map, like embeddings near each other.
-
-    Args:
-        z: (n, d) embeddings.
-        progress: Called after every step.
-
-    Returns:
-        (n, 2) places in [0, 1] x [0, 1].
-
-    Examples:
-        >>> positions(np.eye(3)).shape
-        (3, 2)
-    """
+    """(n, 2) places in [0, 1] x [0, 1] of (n, d) embeddings, like ones near each other."""
     with fixed_threads():
         z = _strongest(np.asarray(z))
         n = len(z)
@@ -65,12 +53,7 @@ def positions(z: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
 
 
 def differ(z: np.ndarray) -> bool:
-    """Whether there is a layout: at least four nodes with finite embeddings that differ.
-
-    Examples:
-        >>> differ(np.eye(4)), differ(np.ones((4, 4)))
-        (True, False)
-    """
+    """Whether there is a layout: at least four nodes with finite embeddings that differ."""
     z = np.asarray(z, dtype=np.float64)
     return len(z) >= 4 and bool(np.isfinite(z).all() and np.ptp(z, axis=0).any())
 
@@ -213,8 +196,8 @@ def _repulsion(
     density = density.reshape(side, side)
     spectrum = rfft2(density.astype(np.float32), workers=1)
     # the interaction of a node's own corners
-    same = 1 - 2 * part * (1 - part)
     beside = 2 * part * (1 - part)
+    same = 1 - beside
     itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)
     itself += beside.prod(axis=1) / (1 + 2 * spacing**2)
     total = float(

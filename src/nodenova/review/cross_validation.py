@@ -110,15 +110,6 @@ def cross_validate(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | No
 
     `z` is (N, hidden), `row` (N,) the row in `model.classes` of each label, -1 for none. None
     without labels, and for trained encoders, which have seen the labels.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> data = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> model = nova.fit(nova.split(data, [0, 1])[0])
-        >>> y = np.where(data.y < 2, data.y, -1)
-        >>> held_out = cross_validate(model, model.embed(data.graph), y)
-        >>> bool((held_out.p.argmax(axis=1) == y[held_out.ids]).mean() > 0.9)
-        True
     """
     ids = np.flatnonzero(row >= 0)
     if model.frozen_encoder().spec.trainable or not len(ids):
@@ -199,7 +190,7 @@ class _Judge:
         rows = [torch.nonzero(of == c.id).flatten() for c in model.classes]
         center = [_mean(known.center[some], known.nodes[some]) for some in rows]
         count = torch.stack([known.nodes[some].sum() for some in rows])
-        return cls(model, used, _replaced(known, torch.stack(center), count))
+        return cls(model, used, _with_means(known, torch.stack(center), count))
 
     def refitted(self, z: Tensor, y: Tensor) -> _Judge:
         """Refit the classes of y, and the scatter, on the nodes z."""
@@ -210,7 +201,7 @@ class _Judge:
         )
         center, count = self.known.center.clone(), self.known.nodes.clone()
         center[labels], count[labels] = found.center, found.count
-        refitted = _replaced(found.with_view_scale(self.known.view_scale), center, count)
+        refitted = _with_means(found.with_view_scale(self.known.view_scale), center, count)
         return _Judge(self.model, self.used, refitted)
 
     def __call__(self, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -237,6 +228,6 @@ def _mean(center: Tensor, count: Tensor) -> Tensor:
     return (center * (count / count.sum())[:, None]).sum(dim=0)
 
 
-def _replaced(of: ClassStatistics, center: Tensor, count: Tensor) -> ClassStatistics:
+def _with_means(of: ClassStatistics, center: Tensor, count: Tensor) -> ClassStatistics:
     """Statistics `of` with other means and numbers of nodes."""
     return ClassStatistics(center, of.factor, of.diag, of.dof, of.temperature, of.view_scale, count)

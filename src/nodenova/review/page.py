@@ -18,7 +18,7 @@ from nodenova.model.decisions import Relabel, to_json
 from nodenova.model.info import ClassInfo
 from nodenova.report.charts import before_and_after_matching, loss_curves
 from nodenova.report.html import MAP_SCRIPTS, START, decimal, render_page
-from nodenova.report.node_map import map_data, packed
+from nodenova.report.node_map import map_data, pack
 from nodenova.report.scores import ScoreTables, score_tables
 from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
 from nodenova.review.review_file import Review, sentence
@@ -153,18 +153,18 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
             true_as=page.true_as,
             min_confidence=page.min_confidence,
         ),
-        "degree": packed(nodes.degree, "<u4"),
-        "near": packed(nodes.near, "<u2"),
-        "nearCount": packed(nodes.near_count, "<u4"),
-        "start": packed(nodes.start, "<u4"),
-        "targets": packed(nodes.targets, "<u4"),
+        "degree": pack(nodes.degree, "<u4"),
+        "near": pack(nodes.near, "<u2"),
+        "nearCount": pack(nodes.near_count, "<u4"),
+        "start": pack(nodes.start, "<u4"),
+        "targets": pack(nodes.targets, "<u4"),
         "shortened": nodes.shortened,
         "moved": _moved_by_hand(page),
         "firstNew": page.first_new,
         "typical": page.typical,
         "columns": list(nodes.texts),
         "texts": list(nodes.texts.values()),
-        "given": None if nodes.given is None else packed(nodes.given, "<u2"),
+        "given": None if nodes.given is None else pack(nodes.given, "<u2"),
     }
 
 

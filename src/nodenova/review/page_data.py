@@ -178,7 +178,7 @@ def collect(
         y, names = answers
         true = np.where(y[on_map] < 0, NO_CLASS, y[on_map])
         fields |= {"true_names": tuple(names)}
-        fields |= {"true_as": _matched(y, first, len(names), len(classes))}
+        fields |= {"true_as": _match_true(y, first, len(names), len(classes))}
     ids = [str(node) for node in graph.node_ids[on_map].tolist()]
     nodes = Nodes(
         names=tuple(map(_short_name, ids)),
@@ -205,7 +205,7 @@ def collect(
         nodes=nodes,
         min_confidence=min_confidence,
         num_unsure=int((p1 < min_confidence).sum()),
-        moved=_moved(p, first, is_new),
+        moved=_moves(p, first, is_new),
         doubts=tuple(
             DoubtfulPair(
                 pair,
@@ -228,13 +228,6 @@ def doubtful_pairs(
 
     `best` and `p` are (N, 2 or more) most likely classes and their probabilities. Returns (classes,
     number of nodes, some of these nodes), the pairs with most nodes and the closest calls first.
-
-    Examples:
-        >>> best = np.array([[0, 1], [1, 0], [0, 2], [0, 1]])
-        >>> p = np.array([[0.45, 0.4], [0.48, 0.4], [0.55, 0.4], [0.9, 0.1]])
-        >>> pairs = doubtful_pairs(best, p, np.array([False, False, True]), 0.5)
-        >>> [(classes, nodes.tolist()) for classes, total, nodes in pairs]
-        [((0, 1), [0, 1]), ((0, 2), [2])]
     """
     if len(is_new) < 2:
         return []
@@ -330,7 +323,7 @@ def _suggested_nodes(graph: Graph, suggested: Suggestions) -> dict[str | int, in
     return {node: i for i, node in enumerate(ids) if node in wanted}
 
 
-def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[int, ...], ...]:
+def _moves(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[int, ...], ...]:
     """(classes, classes) nodes of each new class by the known class that is most likely."""
     n = len(is_new)
     old = np.flatnonzero(~is_new)
@@ -342,7 +335,7 @@ def _moved(p: np.ndarray, first: np.ndarray, is_new: np.ndarray) -> tuple[tuple[
     return tuple(map(tuple, counts.tolist()))
 
 
-def _matched(y: np.ndarray, first: np.ndarray, n_true: int, n_classes: int) -> tuple[int, ...]:
+def _match_true(y: np.ndarray, first: np.ndarray, n_true: int, n_classes: int) -> tuple[int, ...]:
     """The class matched to each true class, one to one; -1 for none."""
     counts = confusion_matrix(y[y >= 0], first[y >= 0], n_true, n_classes)
     partner = match_global(counts, (), ())

@@ -85,14 +85,7 @@ class Review:
 
 @dataclass(frozen=True)
 class History:
-    """The decisions that are part of a run.
-
-    Examples:
-        >>> from nodenova.model.decisions import Reject
-        >>> one = History().and_then([Reject(7), Reject(8)])
-        >>> one.revision, one.without_last(1)
-        (1, History(revision=2, decisions=(Reject(class_id=7, name=None, after=None),)))
-    """
+    """The decisions that are part of a run."""
 
     revision: int = 0  # number of saved reviews and undone decisions; 0 for a run as discovered
     decisions: tuple[Decision, ...] = ()  # the first one first

@@ -110,13 +110,6 @@ def number_sentence(
     """How many new classes the last stage estimated, or which share the requested ones have.
 
     "" where all searched nodes were given as new, and the number as well: nothing is uncertain.
-
-    Examples:
-        >>> fit, last = Stage("fit", {}, 0, ()), Stage("prism", {}, 0, (), mixed=True)
-        >>> old = ClassInfo(0, "oak", "oak", "known", 0, size=70, labelled=50)
-        >>> new = ClassInfo(1, "elm", "elm", "discovered", 1, size=30, labelled=0)
-        >>> number_sentence([fit, last], [old, new])
-        'You asked for 1 new class; it has 60% of the 50 unlabelled nodes.'
     """
     last = stages[-1]
     if last.count is not None:

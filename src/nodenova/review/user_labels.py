@@ -21,17 +21,7 @@ MAX_LISTED = 3  # classes or labels named in a sentence
 
 @dataclass(frozen=True, eq=False)
 class UserLabels:
-    """The labels that a user gave to nodes.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
-        >>> model = nova.fit(old).rename(0, "fish")
-        >>> labels = UserLabels(np.array([0, 1, -1]), ("cod", "oak"))
-        >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
-        >>> labels.texts(), labels.agrees(model, p), labels.rows(model, p).tolist()
-        (['cod', 'oak', ''], ['yes', 'no', ''], [0, 1, 1])
-    """
+    """The labels that a user gave to nodes."""
 
     class_ids: np.ndarray  # (N,) id of the labelled class when it was learned, -1 for none
     # The user's names of these classes by id: 0, 1, ...; "" for a discovered class that a label was
@@ -112,19 +102,6 @@ def labels_for_graph(
     """Labels of a later graph, and notes: its own `texts` first, else those of `earlier` nodes.
 
     `names` are those of the model's classes, `earlier` the node ids and labels of another graph.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> old, new, exam = nova.split(nova.synthetic(nodes=200, classes=4, seed=0), [0, 1])
-        >>> model = nova.fit(old).rename(0, "fish")
-        >>> before = UserLabels(np.array([0, 1]), ("cod", "oak"))
-        >>> ids, texts = ["c", "b", "a"], ["fish", "elm", ""]
-        >>> labels, notes = labels_for_graph(
-        ...     model, model.class_names, ids, texts, (["a", "b"], before))
-        >>> labels.class_ids.tolist(), labels.texts(model)
-        ([0, 1, 0], ['cod', 'oak', 'cod'])
-        >>> notes
-        ["1 label is not a class of the model and is ignored: 'elm'"]
     """
     called = [] if earlier is None else list(earlier[1].names)
     called += [""] * (1 + max(c.id for c in model.classes) - len(called))
@@ -140,10 +117,10 @@ def labels_for_graph(
     ]
     labels = UserLabels(np.array(class_ids, dtype=np.int64), called, keep)
     unknown = [text for text in texts if text and text not in id_of]
-    return (labels if labels.labelled.any() else None), _ignored(unknown)
+    return (labels if labels.labelled.any() else None), _note_unknown(unknown)
 
 
-def _ignored(unknown: Sequence[str]) -> list[str]:
+def _note_unknown(unknown: Sequence[str]) -> list[str]:
     """A note on labels that are not classes of the model."""
     if not unknown:
         return []
@@ -159,14 +136,7 @@ def _ignored(unknown: Sequence[str]) -> list[str]:
 
 
 def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
-    """Why the user's labels contradict a discovered class; "" if they do not.
-
-    Examples:
-        >>> old = ClassInfo(0, "oak", "oak", "known", 0, size=200, labelled=100)
-        >>> new = ClassInfo(1, "elm", "elm", "discovered", 1, size=40, labelled=9)
-        >>> labels_against(new, [old, new])
-        'Contains 9 of your labelled nodes; a known class of this size has about 20.'
-    """
+    """Why the user's labels contradict a discovered class; "" if they do not."""
     if not info.is_new or not info.labelled:
         return ""
     known = [each for each in classes if not each.is_new]
@@ -181,14 +151,7 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
 
 
 def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
-    """A warning where more than 5% of the labelled nodes are in discovered classes, else "".
-
-    Examples:
-        >>> old = ClassInfo(0, "oak", "oak", "known", 0, labelled=90)
-        >>> new = ClassInfo(1, "new-1", "elm", "discovered", 1, labelled=10)
-        >>> labels_in_new_classes([old, new]).split(",")[0]
-        'The model would move 10 of your 100 labelled nodes into new classes'
-    """
+    """A warning where more than 5% of the labelled nodes are in discovered classes, else ""."""
     total = sum(info.labelled or 0 for info in classes)
     new = sorted(
         (info for info in classes if info.is_new and info.labelled),
