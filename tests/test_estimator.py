@@ -499,7 +499,11 @@ def test_classes_as_a_table_are_called_as_labels_are(
     assert table["size"].sum() == 150
     assert table.shape == (5, 20)
     labelled = found.run_.label_ids >= 0
-    assert found.class_info() == found.model_.class_info(found.run_.graph, labelled=labelled)
+    by_model = found.model_.class_info(found.run_.graph, labelled=labelled)
+    for info, plain in zip(found.class_info(), by_model, strict=True):
+        assert info.size == sum(found.labels_ == found.classes_[found.class_info().index(info)])
+        assert info.size_by_model == plain.size
+        assert info.features == plain.features
     assert table["labelled"].sum() == labelled.sum()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(

@@ -408,6 +408,6 @@ def test_labels_of_a_table_of_their_own_go_before_those_of_the_nodes(tmp_path: P
         label = {row["node"]: row["label"] for row in csv.DictReader(file)}
     assert [label[f"n{i}"] for i in range(3)] == ["birds", "toys", "toys"]
     labels.write_text("node,label\nn0,birds\nelsewhere,toys\n")
-    with pytest.raises(NodenovaError, match=r"labels\.csv: 1 labels? .* the first of 'elsewhere'"):
+    with pytest.raises(NodenovaError, match=r"labels\.csv: 1 label .* first: 'elsewhere'"):
         nodenova("discover", *asked, labels, "--out", tmp_path / "no")
     assert not (tmp_path / "no").exists()
