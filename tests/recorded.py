@@ -9,13 +9,13 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from nodenova.nn import training
 from nodenova.nn.training import History
 
 
@@ -25,15 +25,13 @@ class Recorded:
     noise: list[Tensor] = field(default_factory=list)
 
 
-def record(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, run: Callable[[], Any]
-) -> tuple[Any, Recorded]:
-    """What `run` returns, and how the method of `module` began.
+def record(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any]) -> tuple[Any, Recorded]:
+    """What `run` returns, and how its method began.
 
     Its encoder must have no dropout: that is not recorded.
     """
     seen = Recorded()
-    minimize, randn, randn_like = module.minimize, torch.randn, torch.randn_like  # type: ignore[attr-defined]
+    minimize, randn, randn_like = training.minimize, torch.randn, torch.randn_like
 
     def kept(draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def drawn(*args: Any, **options: Any) -> Tensor:
@@ -47,7 +45,7 @@ def record(
         return minimize(terms, modules, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "minimize", begun)
+        patch.setattr(training, "minimize", begun)
         patch.setattr(torch, "randn", kept(randn))
         patch.setattr(torch, "randn_like", kept(randn_like))
         return run(), seen

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 import nodenova as nova
 from nodenova.methods import get_method
-from nodenova.methods import sword as sword_module
 from nodenova.nn.training import History
 from tests.recorded import (
     Recorded,
@@ -169,9 +168,7 @@ def test_every_term_of_every_epoch_is_the_twins(
     settings = {"epochs": str(EPOCHS), "eta": str(ETA), "rampup_epochs": str(RAMP)}
     settings |= {"reading": reading} if reading else {}
     method = get_method("sword", settings)
-    found, seen = record(
-        monkeypatch, sword_module, lambda: nova.discover(model, task, method, seed=1)
-    )
+    found, seen = record(monkeypatch, lambda: nova.discover(model, task, method, seed=1))
     twin, draws = READINGS[reading]
     assert [tuple(noise.shape) for noise in seen.noise[1::2]] == [(draws, OLD, HIDDEN)] * EPOCHS
     history = twin(model, task, seen)

@@ -13,7 +13,6 @@ import nodenova as nova
 from nodenova.data.labels import LabelledNewTask
 from nodenova.data.splits import labelled_new_task
 from nodenova.nn.training import History
-from nodenova.supervised import sword_as_released as module
 from nodenova.supervised.entrance import discover_supervised
 from nodenova.supervised.sword_as_released import SwordAsReleased
 from tests.recorded import (
@@ -91,9 +90,7 @@ def twin(model: nova.Model, given: LabelledNewTask, seen: Recorded, sigma: Tenso
 
 def test_every_term_of_every_epoch_is_the_twins(begun, monkeypatch: pytest.MonkeyPatch) -> None:
     model, given = begun
-    found, seen = record(
-        monkeypatch, module, lambda: discover_supervised(model, given, METHOD, seed=1)
-    )
+    found, seen = record(monkeypatch, lambda: discover_supervised(model, given, METHOD, seed=1))
     assert [tuple(noise.shape) for noise in seen.noise] == [
         (len(given.ids), NEW),
         (2, OLD, HIDDEN),
@@ -116,9 +113,7 @@ def test_sigma_has_a_floor(begun, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = model.memory
     still = replace(memory.replay, var=torch.zeros_like(memory.replay.var))
     alike = replace(model, _memory=replace(memory, replay=still))
-    found, seen = record(
-        monkeypatch, module, lambda: discover_supervised(alike, given, METHOD, seed=1)
-    )
+    found, seen = record(monkeypatch, lambda: discover_supervised(alike, given, METHOD, seed=1))
     history = twin(alike, given, seen, torch.full((HIDDEN,), 1e-5).sqrt())
     assert found.stages[-1].history["replay"] == pytest.approx(history["replay"], rel=1e-3)
 

@@ -27,13 +27,22 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.graph import NewTask
-from nodenova.model.model import Model
+from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import Memory
-from nodenova.nn.encoder import Encoder
+from nodenova.nn.encoder import Encoder, restrict_to_receptive_field
 from nodenova.nn.heads import UnitLinearHead, as_nearest_mean, grow
 from nodenova.nn.training import History
 
 JOINTS = ("concatenated", "untrained")
+
+
+def trained_parts(
+    model: Model, task: NewTask, method: str
+) -> tuple[Encoder, UnitLinearHead, NewTask, Tensor]:
+    """Return encoder, head, and the task with its ids (n,) where z of the new nodes is decided."""
+    g, head = model.encoder(), trained_head(model, method)
+    task = restrict_to_receptive_field(task, g)
+    return g, head, task, torch.from_numpy(task.ids).to(model.device)
 
 
 def new_head(head: UnitLinearHead, num_new: int) -> UnitLinearHead:
@@ -51,9 +60,7 @@ def joined_model(
     g: Encoder,
     head: UnitLinearHead,
     new_rows: str,
-    novel: nn.Linear | Tensor,
-    *,
-    rows: Tensor | None = None,
+    novel: UnitLinearHead | nn.Linear | Tensor,
     history: History | None = None,
 ) -> Model:
     """Return the model of a method with two heads, joined into one; see the top of this file.
@@ -64,15 +71,15 @@ def joined_model(
         g: Encoder of the method.
         head: Head of the old classes, to which rows are added.
         new_rows: "concatenated", or "untrained" to leave the new rows as `grow` makes them.
-        novel: Head h^u of the new classes, or the new class of each new node, (n,).
-        rows: (new, hidden) weights of a new head that is linear in z/|z|, None for any other.
+        novel: Head h^u of the new classes, on z/|z| or on z; or the new class of each new node.
         history: Value of each term of the loss in each epoch.
     """
     old = model.memory
     ids = torch.from_numpy(task.ids).to(model.device)
-    novel_head = novel if isinstance(novel, nn.Linear) else None
+    rows = novel.linear.weight if isinstance(novel, UnitLinearHead) else None
+    h_u = novel.linear if isinstance(novel, UnitLinearHead) else novel
     with torch.no_grad():
-        groups = novel if isinstance(novel, Tensor) else novel(g.eval()(task.graph)[ids]).argmax(1)
+        groups = h_u if isinstance(h_u, Tensor) else h_u(g.eval()(task.graph)[ids]).argmax(1)
     new = Memory.remember(g, task.graph, ids, groups, task.number)
     if rows is None or task.number == 1:
         w_new, b_new = nearest_mean(head, old.classes.center, new.classes.center)
@@ -83,9 +90,9 @@ def joined_model(
         with torch.no_grad():
             h_a.linear.weight[head.num_classes :] = w_new
             h_a.linear.bias[head.num_classes :] = b_new
-    return model.grown(
-        encoder=g, head=h_a, novel_head=novel_head, memory=old.append(new), history=history
-    )
+    novel_head = None if isinstance(h_u, Tensor) else h_u
+    known = old.append(new)
+    return model.grown(encoder=g, head=h_a, novel_head=novel_head, memory=known, history=history)
 
 
 @torch.no_grad()

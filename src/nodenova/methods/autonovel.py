@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from nodenova.graph import NewTask
 from nodenova.losses import l_pairs, l_perturb, perturb, top_k_sets
-from nodenova.methods._two_heads import joined_model, new_head
-from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import restrict_to_receptive_field
+from nodenova.methods._two_heads import joined_model, new_head, trained_parts
+from nodenova.model.model import Model
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 
 
 @dataclass(frozen=True)
-class AutoNovel:
+class AutoNovel(TrainedMethod):
     """AutoNovel: pairs of new nodes by ranking statistics, and consistency under noise.
 
     Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
@@ -72,11 +70,6 @@ class AutoNovel:
         ['consistency', 'pairwise']
     """
 
-    prefers: ClassVar[str] = "gcn"
-
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
     omega: float = setting(5.0, at_least=0)
@@ -85,13 +78,8 @@ class AutoNovel:
     new_rows: str = choice("concatenated", "untrained")
     pair_nodes: int = setting(4096, at_least=1)
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head = model.encoder(), trained_head(model, "autonovel")
-        task = restrict_to_receptive_field(task, g)
-        ids = torch.from_numpy(task.ids).to(model.device)
+        g, head, task, ids = trained_parts(model, task, "autonovel")
         h_u = new_head(head, task.number)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -108,10 +96,5 @@ class AutoNovel:
             return parts
 
         epochs = self.epochs if task.number > 1 else 0
-        history = minimize(
-            terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
-        novel_head, rows = h_u.linear, h_u.linear.weight
-        return joined_model(
-            model, task, g, head, self.new_rows, novel_head, rows=rows, history=history
-        )
+        history = self._train(terms, [g, h_u], epochs)
+        return joined_model(model, task, g, head, self.new_rows, h_u, history)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,15 +10,14 @@ from torch import Tensor
 from nodenova.graph import NewTask
 from nodenova.losses import l_cluster, l_perturb, perturb
 from nodenova.methods._centers import start_centers
-from nodenova.methods._two_heads import joined_model
-from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import restrict_to_receptive_field
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.methods._two_heads import joined_model, trained_parts
+from nodenova.model.model import Model
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 
 
 @dataclass(frozen=True)
-class DTC:
+class DTC(TrainedMethod):
     """Deep transfer clustering: centers in z, sharpened by their own assignments (DTC-Pi).
 
     Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV
@@ -76,11 +74,6 @@ class DTC:
         ['clustering', 'consistency']
     """
 
-    prefers: ClassVar[str] = "gcn"
-
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     alpha: float = setting(1.0, above=0)
     clustering: float = setting(1.0, at_least=0)
     warmup: int = setting(10, at_least=0)
@@ -91,13 +84,8 @@ class DTC:
     restarts: int = setting(20, at_least=1)
     new_rows: str = choice("concatenated", "untrained")
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head = model.encoder(), trained_head(model, "dtc")
-        task = restrict_to_receptive_field(task, g)
-        ids = torch.from_numpy(task.ids).to(model.device)
+        g, head, task, ids = trained_parts(model, task, "dtc")
         with torch.no_grad():
             centers = start_centers(g(task.graph)[ids], task.number, self.restarts, self.alpha)
         p = centers.target(g, task)  # (n, new)
@@ -119,9 +107,6 @@ class DTC:
             return parts
 
         epochs = self.epochs if task.number > 1 else 0
-        history = minimize(
-            terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
-        return joined_model(
-            model, task, g, head, self.new_rows, centers.nearest_center_head(), history=history
-        )
+        history = self._train(terms, [g, centers.h_u], epochs)
+        h_u = centers.nearest_center_head()
+        return joined_model(model, task, g, head, self.new_rows, h_u, history)

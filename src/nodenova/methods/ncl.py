@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -20,16 +19,15 @@ from nodenova.losses import (
     same_direction,
     similarity_softmax,
 )
-from nodenova.methods._two_heads import joined_model, new_head
-from nodenova.model.model import Model, trained_head
-from nodenova.nn.encoder import restrict_to_receptive_field
+from nodenova.methods._two_heads import joined_model, new_head, trained_parts
+from nodenova.model.model import Model
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 
 
 @dataclass(frozen=True)
-class NCL:
+class NCL(TrainedMethod):
     """Neighborhood contrastive learning: near nodes attract, mixtures with old features repel.
 
     Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
@@ -94,11 +92,6 @@ class NCL:
         ['consistency', 'contrast', 'pairwise']
     """
 
-    prefers: ClassVar[str] = "gcn"
-
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     pairwise: float = setting(1.0, at_least=0)
     lam: float = 0.95
     omega: float = setting(5.0, at_least=0)
@@ -113,17 +106,12 @@ class NCL:
     pair_nodes: int = setting(1024, at_least=1)
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not -1 <= self.lam < 1:
-            raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {self.lam}")
-        if self.alpha > 1:
-            raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
+        super().__post_init__()
+        check_contrast(self.lam, self.alpha)
 
     def discover(self, model: Model, task: NewTask) -> Model:
-        g, head, old = model.encoder(), trained_head(model, "ncl"), model.memory.replay
-        task = restrict_to_receptive_field(task, g)
-        ids = torch.from_numpy(task.ids).to(model.device)
-        h_u = new_head(head, task.number)
+        g, head, task, ids = trained_parts(model, task, "ncl")
+        h_u, old = new_head(head, task.number), model.memory.replay
 
         def terms(epoch: int) -> dict[str, Tensor]:
             z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
@@ -150,10 +138,13 @@ class NCL:
             return parts
 
         epochs = self.epochs if task.number > 1 else 0
-        history = minimize(
-            terms, [g, h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
-        novel_head, rows = h_u.linear, h_u.linear.weight
-        return joined_model(
-            model, task, g, head, self.new_rows, novel_head, rows=rows, history=history
-        )
+        history = self._train(terms, [g, h_u], epochs)
+        return joined_model(model, task, g, head, self.new_rows, h_u, history)
+
+
+def check_contrast(lam: float, alpha: float) -> None:
+    """Raise unless `lam` is a cosine and `alpha` a share."""
+    if not -1 <= lam < 1:
+        raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {lam}")
+    if alpha > 1:
+        raise SettingError(f"alpha is a share, at most 1, it is {alpha}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -16,12 +15,12 @@ from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.encoder import restrict_to_receptive_field
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import choice, setting
 
 
 @dataclass(frozen=True)
-class ResTune:
+class ResTune(TrainedMethod):
     """Residual tuning: the old features stay, and the new classes learn a residual beside them.
 
     Liu & Tuytelaars, "Residual Tuning: Toward Novel Category Discovery Without Labels", TNNLS 2022.
@@ -89,11 +88,6 @@ class ResTune:
         ['clustering', 'consistency', 'distill', 'pairwise']
     """
 
-    prefers: ClassVar[str] = "gcn"
-
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     clustering: float = setting(1.0, at_least=0)
     update: int = setting(5, at_least=1)
     consistency: float = setting(1.0, at_least=0)
@@ -105,9 +99,6 @@ class ResTune:
     restarts: int = setting(20, at_least=1)
     new_rows: str = choice("untrained", "concatenated")
     pair_nodes: int = setting(4096, at_least=1)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         head = trained_head(model, "restune").requires_grad_(False)
@@ -157,13 +148,10 @@ class ResTune:
             return parts
 
         epochs = self.epochs if task.number > 1 else 0
-        history = minimize(
-            terms, [g, centers.h_u], epochs=epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, centers.h_u], epochs)
         keep_unseen()
-        return joined_model(
-            model, task, g, head, self.new_rows, centers.nearest_center_head(), history=history
-        )
+        h_u = centers.nearest_center_head()
+        return joined_model(model, task, g, head, self.new_rows, h_u, history)
 
 
 def orthogonal(rows: Tensor) -> Tensor:

@@ -25,12 +25,12 @@ from nodenova.model.model import Model, linear_head, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 
 
 @dataclass(frozen=True)
-class Sword:
+class Sword(TrainedMethod):
     """SWORD: self-training with prototype replay and distillation.
 
     Hou et al., "NC2D: Novel Class Discovery for Node Classification", CIKM 2024, section 3.2.
@@ -91,7 +91,6 @@ class Sword:
         ['distill', 'perturb', 'pseudo', 'replay']
     """
 
-    prefers: ClassVar[str] = "gcn"
     READINGS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "printed": {
             "joint_head": "linear",
@@ -104,8 +103,6 @@ class Sword:
     }
 
     epochs: int = setting(600, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     joint_head: str = choice("unit", "linear")
     k: int = setting(3, at_least=1)
     similarity: str = choice("softmax", "sigmoid")
@@ -126,9 +123,6 @@ class Sword:
     lam: float = setting(0.4, at_least=0)
     class_mean: bool = False
     pair_nodes: int = setting(4096, at_least=1)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def discover(self, model: Model, task: NewTask) -> Model:
         g, n_old, memory = model.encoder(), model.num_columns, model.memory
@@ -178,9 +172,7 @@ class Sword:
                 parts["distill"] = base * self.omega * apart(z_old[at], z[at])
             return parts
 
-        history = minimize(
-            terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_a, h_u])
         with torch.no_grad():
             y_hat = h_u(g(task.graph)[ids]).argmax(dim=1)
         new = Memory.remember(g, task.graph, ids, y_hat, task.number)

@@ -1,17 +1,19 @@
-"""The one training loop. A method calls it with its loss terms."""
+"""The one training loop, and the settings of methods that use it."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from nodenova.errors import SettingError
 from nodenova.progress import report
+from nodenova.settings import check_settings, setting
 
 History: TypeAlias = "dict[str, list[float]]"
 
@@ -91,6 +93,31 @@ def minimize(
     for module in modules:
         module.eval()
     return history
+
+
+@dataclass(frozen=True)
+class TrainedMethod:
+    """A method that trains with Adam: its first settings, which it documents itself."""
+
+    prefers: ClassVar[str] = "gcn"
+
+    epochs: int = setting(200, at_least=1)
+    lr: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(5e-4, at_least=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def _train(
+        self,
+        terms: Callable[[int], Mapping[str, Tensor]],
+        modules: Sequence[nn.Module],
+        epochs: int | None = None,
+        **options: Any,
+    ) -> History:
+        """`minimize` with these settings; `epochs` replaces its own."""
+        options |= {"lr": self.lr, "weight_decay": self.weight_decay}
+        return minimize(terms, modules, epochs=self.epochs if epochs is None else epochs, **options)
 
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)

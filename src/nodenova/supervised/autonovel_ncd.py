@@ -17,13 +17,13 @@ from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import setting
 from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
-class AutoNovelNCD:
+class AutoNovelNCD(TrainedMethod):
     """AutoNovel with the old labelled nodes in phase 2, as in its paper.
 
     Han et al., "Automatically Discovering and Learning New Visual Categories with Ranking
@@ -67,12 +67,8 @@ class AutoNovelNCD:
         pair_nodes: Number of new nodes above which each epoch takes a random sample of them.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     old: float = setting(1.0, at_least=0)
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
@@ -84,7 +80,7 @@ class AutoNovelNCD:
     pair_nodes: int = setting(4096, at_least=1)
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if not isinstance(self.incremental, bool):
             raise SettingError(f"incremental must be true or false, it is {self.incremental!r}")
 
@@ -117,18 +113,14 @@ class AutoNovelNCD:
                 parts["self"] = self.increment * ramp * l_self(logits_l[m:], y_hat)
             return parts
 
-        history = minimize(
-            terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_l, h_u])
         model = refresh_memory(model, g, nodes)
-        h = h_u.linear
         if not self.incremental:
-            rows = h.weight
-            return joined_model(
-                model, nodes.task, g, h_l, "concatenated", h, rows=rows, history=history
-            )
+            return joined_model(model, nodes.task, g, h_l, "concatenated", h_u, history)
         with torch.no_grad():
             groups = h_u(g(nodes.task.graph)[nodes.new]).argmax(dim=1)
         new = Memory.remember(g, nodes.task.graph, nodes.new, groups, task.num_new)
         known = model.memory.append(new)
-        return model.grown(encoder=g, head=h_l, novel_head=h, memory=known, history=history)
+        return model.grown(
+            encoder=g, head=h_l, novel_head=h_u.linear, memory=known, history=history
+        )

@@ -13,13 +13,13 @@ from nodenova.data.labels import LabelledNewTask
 from nodenova.losses import l_distill, l_replay
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import UnitLinearHead, grow
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
 
 @dataclass(frozen=True)
-class CPCA:
+class CPCA(TrainedMethod):
     """Class prototype construction and augmentation: old classes by their means, mixed in pairs.
 
     Ren et al., "Incremental Graph Classification by Class Prototype Construction and Augmentation",
@@ -60,19 +60,12 @@ class CPCA:
         distill: Weight of L_distill.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels",)
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     replay: float = setting(10.0, at_least=0)
     draws: int = setting(20, at_least=1)
     augment: float = setting(1.0, at_least=0)
     distill: float = setting(10.0, at_least=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head, g = trained_head(model, "cpca"), model.encoder()
@@ -108,9 +101,7 @@ class CPCA:
                 parts["distill"] = self.distill * l_distill(z_old, z)
             return parts
 
-        history = minimize(
-            terms, [g, h], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h])
         return grow_model(model, subgraph, g, drop_virtual(h, n), history)
 
 

@@ -14,13 +14,13 @@ from nodenova.losses import l_cluster, l_perturb, perturb
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_head
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
-class DTCNCD:
+class DTCNCD(TrainedMethod):
     """DTC (deep transfer clustering, DTC-Pi) with the old labelled nodes in phase 2.
 
     Han et al., "Learning to Discover Novel Visual Categories via Deep Transfer Clustering", ICCV
@@ -66,12 +66,8 @@ class DTCNCD:
         new_rows: "concatenated": rows from class means; "untrained": as `grow` makes them.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     old: float = setting(1.0, at_least=0)
     alpha: float = setting(1.0, above=0)
     clustering: float = setting(1.0, at_least=0)
@@ -82,9 +78,6 @@ class DTCNCD:
     eta: float = setting(0.2, at_least=0)
     restarts: int = setting(20, at_least=1)
     new_rows: str = choice("concatenated", "untrained")
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         g, h_l, nodes = model.encoder(), trained_head(model, "dtc_ncd"), gather_nodes(model, task)
@@ -113,11 +106,7 @@ class DTCNCD:
                 parts["consistency"] = omega * l_perturb(q.log(), q_prime.log())
             return parts
 
-        modules = [g, h_l, centers.h_u]
-        history = minimize(
-            terms, modules, epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_l, centers.h_u])
         model = refresh_memory(model, g, nodes)
-        return joined_model(
-            model, new_task, g, h_l, self.new_rows, centers.nearest_center_head(), history=history
-        )
+        h_u = centers.nearest_center_head()
+        return joined_model(model, new_task, g, h_l, self.new_rows, h_u, history)

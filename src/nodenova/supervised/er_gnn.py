@@ -13,13 +13,13 @@ from torch import Tensor
 from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
 
 @dataclass(frozen=True)
-class ERGNN:
+class ERGNN(TrainedMethod):
     """Experience replay: some nodes of each old class are kept and trained on beside the new ones.
 
     Zhou & Cao, "Overcoming Catastrophic Forgetting in Graph Neural Networks with Experience
@@ -57,19 +57,12 @@ class ERGNN:
         damping: Constant added to the diagonal of H, in "im".
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     memory: int = setting(10, at_least=1)
     choice: str = choice("mf", "cm", "im")
     distance: float = setting(0.5, above=0)
     damping: float = setting(5e-4, above=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head = trained_head(model, "er_gnn")
@@ -99,9 +92,7 @@ class ERGNN:
                 "memory": (1.0 - beta) * F.cross_entropy(h_a(z[subgraph.old]), subgraph.y_old),
             }
 
-        history = minimize(
-            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_a])
         return grow_model(model, subgraph, g, h_a, history)
 
 

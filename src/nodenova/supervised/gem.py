@@ -15,13 +15,13 @@ from torch import Tensor
 from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
 
 @dataclass(frozen=True)
-class GEM:
+class GEM(TrainedMethod):
     """Gradient episodic memory: steps that do not raise the loss on the memory of earlier stages.
 
     Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning", NeurIPS 2017.
@@ -54,18 +54,11 @@ class GEM:
         logits: "all"; or "own": each task's loss over its own classes only, as in the paper.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     memory: int = setting(10, at_least=1)
     margin: float = setting(0.5, at_least=0)
     logits: str = choice("all", "own")
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "gem"), task.num_new)
@@ -107,9 +100,7 @@ class GEM:
                 "memory": torch.stack(l_k).mean().detach(),
             }
 
-        history = minimize(
-            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_a])
         return grow_model(model, subgraph, g, h_a, history)
 
 

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.errors import SettingError
 from nodenova.losses import (
     l_neighborhood,
     l_perturb,
@@ -21,15 +20,16 @@ from nodenova.losses import (
     similarity_softmax,
 )
 from nodenova.methods._two_heads import joined_model, new_head
+from nodenova.methods.ncl import check_contrast
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.seeding import sample
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, choice, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import choice, setting
 from nodenova.supervised._shared import gather_nodes, refresh_memory
 
 
 @dataclass(frozen=True)
-class NCLNCD:
+class NCLNCD(TrainedMethod):
     """NCL (neighborhood contrastive learning) with the old labelled nodes, as in its paper.
 
     Zhong et al., "Neighborhood Contrastive Learning for Novel Class Discovery", CVPR 2021.
@@ -79,12 +79,8 @@ class NCLNCD:
         pair_nodes: Number of new (or old) nodes above which an epoch compares pairs of a sample.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     old: float = setting(1.0, at_least=0)
     pairwise: float = setting(1.0, at_least=0)
     lam: float = 0.95
@@ -101,11 +97,8 @@ class NCLNCD:
     pair_nodes: int = setting(1024, at_least=1)
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not -1 <= self.lam < 1:
-            raise SettingError(f"lam is a cosine, at least -1 and below 1, it is {self.lam}")
-        if self.alpha > 1:
-            raise SettingError(f"alpha is a share, at most 1, it is {self.alpha}")
+        super().__post_init__()
+        check_contrast(self.lam, self.alpha)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         g, h_l, nodes = model.encoder(), trained_head(model, "ncl_ncd"), gather_nodes(model, task)
@@ -140,11 +133,6 @@ class NCLNCD:
                 parts["old_contrast"] = self.old_contrast * l_scl
             return parts
 
-        history = minimize(
-            terms, [g, h_l, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_l, h_u])
         model = refresh_memory(model, g, nodes)
-        h = h_u.linear
-        return joined_model(
-            model, nodes.task, g, h_l, self.new_rows, h, rows=h.weight, history=history
-        )
+        return joined_model(model, nodes.task, g, h_l, self.new_rows, h_u, history)

@@ -16,12 +16,12 @@ from nodenova.model.model import Model, trained_encoder
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import receptive_subgraph
 from nodenova.nn.heads import LinearHead
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import setting
 
 
 @dataclass(frozen=True)
-class Oracle:
+class Oracle(TrainedMethod):
     """The ceiling: a well-made GNN that has all labels from the start.
 
         L = cross-entropy on old and new training nodes
@@ -40,18 +40,12 @@ class Oracle:
         dropout: Rate on the input and between layers, chosen on validation nodes (0.5 is worse).
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels", "validation")
 
     epochs: int = setting(400, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     patience: int = setting(100, at_least=1)
     hidden: int = setting(64, at_least=1)
     dropout: float = setting(0.8, at_least=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         old = trained_encoder(model, "oracle")
@@ -81,14 +75,8 @@ class Oracle:
             accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
             return accuracy, -float(F.cross_entropy(logits, y_val))
 
-        history = minimize(
-            terms,
-            [g, h],
-            epochs=self.epochs,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            validate=validate if len(val) else None,
-            patience=self.patience,
+        history = self._train(
+            terms, [g, h], validate=validate if len(val) else None, patience=self.patience
         )
         # The statistics of old classes belong to another encoder: all are computed again.
         known = Memory.remember(g, graph, ids, y, h.num_classes)

@@ -14,12 +14,12 @@ from nodenova.losses import l_distill_global, l_perturb, l_replay, l_self, pertu
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
-from nodenova.nn.training import minimize, rampup
-from nodenova.settings import check_settings, setting
+from nodenova.nn.training import TrainedMethod, rampup
+from nodenova.settings import setting
 
 
 @dataclass(frozen=True)
-class SwordAsReleased:
+class SwordAsReleased(TrainedMethod):
     """SWORD's released script, which uses labels of new nodes: measures what they are worth.
 
     Hou et al., CIKM 2024, released code. Not the paper's method; that is `Sword`.
@@ -57,12 +57,9 @@ class SwordAsReleased:
         base: Weight of the last two; base / novel is lambda of Eq. 14.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels",)
 
     epochs: int = setting(530, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     alpha1: float = setting(0.08, at_least=0)
     alpha2: float = setting(5.0, at_least=0)
     rampup_epochs: int = setting(50, at_least=0)
@@ -71,9 +68,6 @@ class SwordAsReleased:
     omega: float = setting(10.0, at_least=0)
     novel: float = setting(1.8, at_least=0)
     base: float = setting(0.5, at_least=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         g, h_a = model.encoder(), grow(trained_head(model, "sword_as_released"), task.num_new)
@@ -105,8 +99,6 @@ class SwordAsReleased:
                 "distill": self.base * self.omega * l_distill_global(z_old, z),
             }
 
-        history = minimize(
-            terms, [g, h_a, h_u], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_a, h_u])
         known = memory.append(Memory.remember(g, task.graph, ids, y, task.num_new))
         return model.grown(encoder=g, head=h_a, novel_head=h_u, memory=known, history=history)

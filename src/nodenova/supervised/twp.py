@@ -18,15 +18,15 @@ from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.attention import edge_segments
 from nodenova.nn.heads import UnitLinearHead, grow
 from nodenova.nn.sparse import features
-from nodenova.nn.training import minimize
-from nodenova.settings import check_settings, setting
+from nodenova.nn.training import TrainedMethod
+from nodenova.settings import setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
 STEP = 1e-3  # of the difference quotient in `total_slope`
 
 
 @dataclass(frozen=True)
-class TWP:
+class TWP(TrainedMethod):
     """Topology-aware weight preserving: weights that matter for old labels or attention stay near.
 
     Liu, Yang & Wang, "Overcoming Catastrophic Forgetting in Graph Neural Networks", AAAI 2021.
@@ -66,18 +66,11 @@ class TWP:
         beta: Weight of |I_new|_1.
     """
 
-    prefers: ClassVar[str] = "gcn"
     needs: ClassVar[tuple[str, ...]] = ("new_labels", "old_nodes", "old_labels")
 
-    epochs: int = setting(200, at_least=1)
-    lr: float = setting(0.01, at_least=0)
-    weight_decay: float = setting(5e-4, at_least=0)
     lambda_l: float = setting(100.0, at_least=0)
     lambda_t: float = setting(100.0, at_least=0)
     beta: float = setting(0.01, at_least=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def learn(self, model: Model, task: LabelledNewTask) -> Model:
         head = trained_head(model, "twp")
@@ -107,9 +100,7 @@ class TWP:
                 parts["promote"] = self.beta * total_slope(l_new, dict(classify.named_parameters()))
             return parts
 
-        history = minimize(
-            terms, [g, h_a], epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay
-        )
+        history = self._train(terms, [g, h_a])
         return grow_model(model, subgraph, g, h_a, history)
 
 
