@@ -508,7 +508,7 @@ def test_classes_as_a_table_are_called_as_labels_are(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(
         NodenovaError,
-        match=r"to_frame\(\) makes a pandas DataFrame and needs pandas: pip install pandas",
+        match=r"to_frame\(backend='pandas'\) needs pandas: pip install pandas",
     ):
         found.class_info().to_frame()
 

@@ -288,6 +288,7 @@ def grow(
     assert dict(again["old_classes"]) == sizes  # the class is the label now, and no feature
 
 
+@pytest.mark.slow
 def test_an_hour_with_a_table_of_packages(tmp_path: Path) -> None:
     hour(SMALL, tmp_path)
 

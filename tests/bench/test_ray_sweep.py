@@ -24,6 +24,8 @@ from nodenova.cluster.session import connect
 from tests.bench.test_sweep import DATA, METHODS, lasting, specs
 from tests.cluster.machines import Machines, two_machines
 
+pytestmark = pytest.mark.slow  # Ray starts processes
+
 SLOW = """
 import time
 

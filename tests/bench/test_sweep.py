@@ -76,6 +76,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "own.py"
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_single_runs_whatever_dies_or_fails_on_the_way(
     tmp_path: Path, own: Path
 ) -> None:

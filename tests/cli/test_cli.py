@@ -117,6 +117,7 @@ def test_seeds_and_old_classes_can_be_chosen(monkeypatch, tmp_path, graph_file):
     assert np.array(rows[0]["confusion"]).shape == (5, 6)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_finished_seeds_and_continues(tmp_path, graph_file):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "nodenova", "run", "--graph", str(graph_file)]

@@ -61,6 +61,7 @@ def test_its_file_its_place_in_the_registry_its_page_and_a_test(checkout: Path) 
     )
 
 
+@pytest.mark.slow
 def test_it_runs_as_it_is_and_its_test_fails(checkout: Path) -> None:
     begin("my_method", checkout)
     code = (checkout / "src/nodenova/methods/my_method.py").read_text()

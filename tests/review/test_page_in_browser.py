@@ -37,7 +37,7 @@ from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.server import ReviewServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
 HOSTILE = "<script>alert(1)</script>"
 CHROMIUM = (
