@@ -392,7 +392,11 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
             lambda y: y,
             "sword needs an encoder that can be trained",
         ),
-        ({"fit_settings": {"hidden": 8}}, lambda y: y, "hidden: only for encoders that are trained"),
+        (
+            {"fit_settings": {"hidden": 8}},
+            lambda y: y,
+            "hidden: only for encoders that are trained",
+        ),
         ({"num_new": 0}, lambda y: y, "num_new must be a whole number from 1 on, it is 0"),
         ({"num_new": 2.5}, lambda y: y, "num_new must be a whole number from 1 on, it is 2.5"),
         (

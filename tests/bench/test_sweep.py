@@ -139,7 +139,8 @@ def bench(folder: Path, seeds: int) -> list[str]:
     return [sys.executable, "-m", "nodenova", "bench", "comparison", *options, *where]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, 6])
 def test_killed_at_random_moments_and_resumed_the_rows_are_those_of_an_undisturbed_run(
     tmp_path: Path, kills: int
 ) -> None:

@@ -382,9 +382,7 @@ def test_a_model_saved_before_cells_were_kept_discovers_in_a_mixture_and_says_it
     assert loaded.cells is None
     mixed = nova.NewTask(new.graph, new.ids, new.num_new, mixed=True)
     assert len(nova.discover(loaded, mixed).classes) == len(loaded.classes) + new.num_new
-    with pytest.raises(
-        SettingError, match="in a mixture: fit it again, or give num_new"
-    ):
+    with pytest.raises(SettingError, match="in a mixture: fit it again, or give num_new"):
         nova.count_new(loaded, mixed)
     loaded.save(tmp_path / "again")
     again, before = (
