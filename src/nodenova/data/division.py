@@ -91,13 +91,10 @@ class Division:
         mixed: bool = False,
         counted: bool = False,
     ) -> NewTask:
-        """Return the task of phase 2 in a stage, without labels.
+        """Return the task of phase 2 in a stage, from 1 on, without labels.
 
-        Args:
-            stage: Number of the stage, from 1 on.
-            num_new: Number of classes to find; the true number by default.
-            mixed: Whether the nodes may be of known classes too.
-            counted: Whether the task has no number of classes, so that it must be estimated.
+        It has the true number of classes unless `num_new` is given, and none if that must be
+        `counted`; `mixed` nodes may be of known classes too.
         """
         graph, nodes = self._phase_graphs[stage]
         number = self.sizes[stage] if num_new is None else num_new
@@ -105,28 +102,15 @@ class Division:
         return NewTask(graph, ids, None if counted else number, mixed=mixed)
 
     def labelled_new_task(self, stage: int = 1, num_new: int | None = None) -> LabelledNewTask:
-        """Return the task of phase 2 in a stage with all labels.
-
-        Args:
-            stage: Number of the stage, from 1 on.
-            num_new: Number of classes to find; the true number by default.
-        """
+        """Return the task of phase 2 in a stage with all labels."""
         new = self.new_task(stage, num_new)
         nodes = self._phase_graphs[stage][1]
         y = self.y[nodes]
         n_old = sum(self.sizes[:stage])
         old_ids = np.flatnonzero(self.train[nodes])
         val_ids = np.flatnonzero((self.val & self._is_known(stage))[nodes])
-        return LabelledNewTask(
-            graph=new.graph,
-            ids=new.ids,
-            num_new=new.number,
-            y=y[new.ids] - n_old,
-            old_ids=old_ids,
-            old_y=y[old_ids],
-            val_ids=val_ids,
-            val_y=y[val_ids],
-        )
+        labels = (y[new.ids] - n_old, old_ids, y[old_ids], val_ids, y[val_ids])
+        return LabelledNewTask(new.graph, new.ids, new.number, *labels)
 
     def exam(self, stage: int = 1) -> Exam:
         """Return the exam over all classes that have appeared by a stage."""

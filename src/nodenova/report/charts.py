@@ -74,11 +74,10 @@ def confusion(
     columns default to the true classes and "no partner".
     """
     n_true, n_columns = share.shape
-    across_full = (
-        [*names, *[NO_PARTNER] * (n_columns - n_true)] if predicted is None else list(predicted)
-    )
+    if predicted is None:
+        predicted = [*names, *[NO_PARTNER] * (n_columns - n_true)]
     down = [short(name) for name in names]
-    across = [short(name, 2 * MAX_LETTERS) for name in across_full]
+    across = [short(name, 2 * MAX_LETTERS) for name in predicted]
     numbers = share.round().astype(int) if counts is None else counts
     cell = max(30.0, 10 + 6.5 * len(f"{numbers.max(initial=0):,}"))
     left = 18 + 6.6 * max(map(len, down))
@@ -94,7 +93,7 @@ def confusion(
         for j in range(n_columns):
             at = f'x="{left + j * cell + 0.5:.1f}" y="{6 + i * 30 + 0.5:g}"'
             at += f' width="{cell - 1:g}" height="29"'
-            hint = "" if counts is None else _hint(names[i], across_full[j], counts[i], j)
+            hint = "" if counts is None else _hint(names[i], predicted[j], counts[i], j)
             parts.append(f'<rect {at} fill="{blue(share[i, j] / 100)}">{hint}</rect>')
             if numbers[i, j]:
                 ink = "#fff" if share[i, j] > 60 else "#111"
@@ -106,9 +105,7 @@ def confusion(
         flat = f'x="{x:.1f}" y="{y + 8:g}" text-anchor="middle"'
         turned = f'transform="translate({x + 4:.1f} {y:g}) rotate(-90)" text-anchor="end"'
         parts.append(f"<text {flat if upright else turned}>{text(name)}</text>")
-    edge = left + n_old * cell
-    end = left + n_columns * cell
-    foot = 6 + n_true * 30
+    edge, end, foot = left + n_old * cell, left + n_columns * cell, 6 + n_true * 30
     border = f"M{edge:.1f} 6V{foot:g}M{left:.1f} {6 + n_old * 30:g}H{end:.1f}"
     parts.append(f'<path d="{border}" stroke="{ORANGE}" stroke-width="2" fill="none"/>')
     where = f'x="{(left + end) / 2:.1f}" y="{height - 4:.1f}" text-anchor="middle"'
@@ -201,9 +198,8 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
     width, height, left, right, top, bottom = 460.0, 220.0, 54.0, 10.0, 10.0, 26.0
     positive = [v for v in values if v > 0]
     logarithmic = min(values) >= 0 and len(positive) > 1 and max(positive) > 20 * min(positive)
-    low, high = (
-        (min(positive), max(positive)) if logarithmic else (min(*values, 0.0), max(*values, 0.0))
-    )
+    on_scale = positive if logarithmic else [*values, 0.0]
+    low, high = min(on_scale), max(on_scale)
     if low == high:
         high = low + 1.0
     epochs = max(map(len, history.values()))
@@ -224,9 +220,8 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
             for e in range(0, len(term), max(1, len(term) // MAX_POINTS))
         ]
         if any(points):
-            look = (
-                f'class="curve tone-{i % len(COLORS)}" stroke-dasharray="{DASHES[i % len(DASHES)]}"'
-            )
+            dash = DASHES[i % len(DASHES)]
+            look = f'class="curve tone-{i % len(COLORS)}" stroke-dasharray="{dash}"'
             lines.append(f'<path d="{_broken_line(points)}" {look}/>')
             names.append(
                 f'<li><svg viewBox="0 0 24 8"><path d="M0 4h24" {look}/></svg> {text(name)}</li>'
@@ -237,14 +232,10 @@ def loss_curves(history: Mapping[str, Sequence[float]], what: str) -> Markup:
         f'<text x="{left - 6:g}" y="{y(v) + 4:.1f}" text-anchor="end">{v:.3g}</text>'
         for v in ticks
     ]
-    ends = f'<text x="{left:g}" y="{height - 6:g}">1</text>'
-    ends += (
-        f'<text x="{width - right:g}" y="{height - 6:g}" text-anchor="end">epoch {epochs}</text>'
-    )
-    drawing = svg(width, height, what, [*marks, *lines, ends])
-    return Markup(
-        f'<figure class="losses">{drawing}<ul class="keys">{"".join(names)}</ul></figure>'
-    )
+    at = f'x="{width - right:g}" y="{height - 6:g}" text-anchor="end"'
+    ends = f'<text x="{left:g}" y="{height - 6:g}">1</text><text {at}>epoch {epochs}</text>'
+    drawing, keys = svg(width, height, what, [*marks, *lines, ends]), "".join(names)
+    return Markup(f'<figure class="losses">{drawing}<ul class="keys">{keys}</ul></figure>')
 
 
 def score_curves(
@@ -276,17 +267,13 @@ def score_curves(
         parts.append(f"<text {at}>{text(value)}</text>")
         if default:
             rule = f'd="M{x(i):.1f} {top:g}V{height - bottom:g}" stroke-dasharray="3 4"'
-            under = (
-                f'x="{x(i):.1f}" y="{height - bottom + 29:g}" text-anchor="middle" font-size="10"'
-            )
-            parts.append(
-                f'<path {rule} stroke="currentColor" opacity=".5"/><text {under}>default</text>'
-            )
+            parts.append(f'<path {rule} stroke="currentColor" opacity=".5"/>')
+            under = f'x="{x(i):.1f}" y="{height - bottom + 29:g}" text-anchor="middle"'
+            parts.append(f'<text {under} font-size="10">default</text>')
     at = f'x="{(left + width - right) / 2:g}" y="{height - 6:g}" text-anchor="middle"'
     parts.append(f"<text {at}>{text(x_title)}</text>")
     for number, (name, cells) in enumerate(series.items()):
-        color = COLORS[number]
-        dash = DASHES[number % len(DASHES)]
+        color, dash = COLORS[number], DASHES[number % len(DASHES)]
         shift = 2.0 * number - (len(series) - 1)
         line = f'fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="{dash}"'
         there = [(x(i) + shift, y(c.mean)) for i, c in enumerate(cells) if c.mean is not None]
@@ -308,8 +295,7 @@ def score_curves(
 
 def _broken_line(points: Sequence[tuple[float, float] | None]) -> str:
     """Path through the points; None is a gap, and a point between two gaps a dot."""
-    path = []
-    before = False
+    path, before = [], False
     for i, point in enumerate(points):
         if point is not None:
             path.append(f"{'L' if before else 'M'}{point[0]:.1f} {point[1]:.1f}")

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from nodenova.report.charts import COLORS, short, svg, text
 
+CIRCLE = "m-2.4 0a2.4 2.4 0 1 0 4.8 0a2.4 2.4 0 1 0-4.8 0"
+DIAMOND = "m0-3.4l3.4 3.4-3.4 3.4-3.4-3.4z"
 LOG_STEPS = 700  # a probability p is stored as -700 ln p, from 0 to 61,000
 
 
@@ -30,11 +32,9 @@ def map_data(
     `classes` are (id, name, whether new, number of nodes); `best` and `p` (n, k) likely classes and
     their probabilities; `true` (n,) rows of `true_names`, `true_as` the class matched to each.
     """
+    keys = ("id", "name", "isNew", "size")
     return {
-        "classes": [
-            {"id": c, "name": name, "isNew": is_new, "size": size}
-            for c, name, is_new, size in classes
-        ],
+        "classes": [dict(zip(keys, values, strict=True)) for values in classes],
         "names": list(names),
         "xy": pack(np.rint(xy * 65535), "<u2"),
         "likely": best.shape[1],
@@ -65,17 +65,10 @@ def node_map(what: str, xy: np.ndarray, y: np.ndarray, names: Sequence[str], n_o
     place = pad + (xy - low) / np.maximum(high - low, 1e-9) * (size - 2 * pad)  # (n, 2)
     parts, legend = [], []
     for c, name in enumerate(names):
-        shape = (
-            "m-2.4 0a2.4 2.4 0 1 0 4.8 0a2.4 2.4 0 1 0-4.8 0"
-            if c < n_old
-            else "m0-3.4l3.4 3.4-3.4 3.4-3.4-3.4z"
-        )
+        shape = CIRCLE if c < n_old else DIAMOND
         color = COLORS[c % len(COLORS)]
-        look = (
-            f'fill="{color}"'
-            if c < len(COLORS)
-            else f'fill="none" stroke="{color}" stroke-width="1.2"'
-        )
+        hollow = f'fill="none" stroke="{color}" stroke-width="1.2"'
+        look = f'fill="{color}"' if c < len(COLORS) else hollow
         dots = "".join(f"M{px:.1f} {py:.1f}{shape}" for px, py in place[y == c])
         if dots:
             parts.append(f'<path d="{dots}" {look} opacity=".85"/>')

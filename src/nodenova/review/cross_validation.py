@@ -143,8 +143,7 @@ def cross_validate(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | No
 def best_fits(model: Model, z: np.ndarray) -> np.ndarray:
     """(N,) cosine of each node and the nearest class mean, in the space where classes are round."""
     with torch.no_grad(), fixed_threads():
-        judge = _Judge.of(model)
-        return judge(torch.from_numpy(z).to(model.device))[1]
+        return _Judge.of(model)(torch.from_numpy(z).to(model.device))[1]
 
 
 def check_none_share(none_share: float) -> None:
@@ -195,10 +194,8 @@ class _Judge:
     def refitted(self, z: Tensor, y: Tensor) -> _Judge:
         """Refit the classes of y, and the scatter, on the nodes z."""
         labels = torch.unique(y)
-        views = self.used.views
-        found = ClassStatistics.estimate(
-            self.used(z), torch.searchsorted(labels, y), len(labels), views
-        )
+        rows = torch.searchsorted(labels, y)
+        found = ClassStatistics.estimate(self.used(z), rows, len(labels), self.used.views)
         center, count = self.known.center.clone(), self.known.nodes.clone()
         center[labels], count[labels] = found.center, found.count
         refitted = _with_means(found.with_view_scale(self.known.view_scale), center, count)

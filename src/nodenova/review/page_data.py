@@ -125,24 +125,12 @@ def collect(
     shown: Mapping[str, Sequence[str]] | None = None,
     **fields: Any,
 ) -> PageData:
-    """Collect what the page of a model on a graph of N nodes shows.
+    """Collect what the page of a model on a graph of N nodes shows; `fields` are of `PageData`.
 
-    Args:
-        model: The reviewed model.
-        graph: The graph.
-        answers: (y, names): (N,) true classes, -1 where unknown, and their names.
-        known: (N,) class id of each label, -1 for none.
-        max_nodes: Size from which on the map shows a stratified sample, of at most 20,000 nodes.
-        min_confidence: A node whose class is less likely is uncertain.
-        layout: Function from embeddings to places.
-        outputs: Result of `model.embed_and_predict(graph)`, if at hand.
-        classes: Result of `class_info(model, graph)`, if at hand.
-        suggested: Decisions that can be accepted with a click.
-        shown: (N,) texts of the nodes by column; default: the words of each node.
-        **fields: Other fields of `PageData`, among them `title` and `model_hash`.
-
-    Raises:
-        GraphError: If `answers` or `known` have another number of nodes than the graph.
+    `answers` are (N,) true classes, -1 where unknown, and their names; `known` is (N,) the class id
+    of each label, -1 for none; `shown` has (N,) texts by column (default: the words of each node).
+    `outputs` and `classes` are those of `embed_and_predict` and `class_info`, if at hand. From
+    `max_nodes` on, the map shows a stratified sample of at most 20,000 nodes.
     """
     for what, values in (("answers", answers and answers[0]), ("known", known)):
         if values is not None and len(values) != graph.num_nodes:
@@ -156,6 +144,7 @@ def collect(
     best, likely = likely_classes(p)
     first, p1 = best[:, 0], likely[:, 0]
     near, near_count, in_first, in_second = neighbor_classes(graph, best, len(classes))
+    degree = np.diff(graph.adjacency.indptr)
     is_new = np.array([c.stage > 0 for c in classes])
     pairs = doubtful_pairs(best, likely, is_new, min_confidence)
     suggested_nodes = _suggested_nodes(graph, suggested)
@@ -166,35 +155,17 @@ def collect(
     on_map = sample_nodes(first, len(classes), most, np.unique(np.concatenate(listed)))
     number = np.full(graph.num_nodes, -1)
     number[on_map] = np.arange(len(on_map))
-    degree = np.diff(graph.adjacency.indptr)
-    start, targets = listed_neighbors(graph, number, len(on_map), p1)
-    columns = (number, *best.T[:2], *likely.T[:2], in_first, in_second, degree)
-    row_of = {c.id: i for i, c in enumerate(classes)}
-    given = None
+    whole = {"best": best, "p": likely, "degree": degree, "near": near, "near_count": near_count}
+    others: dict[str, Any] = {"texts": texts_of(graph, shown or {}, on_map)}
     if known is not None:
-        given = np.array([row_of.get(int(c), NO_CLASS) for c in known[on_map]])
-    true = None
+        row_of = {c.id: i for i, c in enumerate(classes)}
+        others["given"] = np.array([row_of.get(int(c), NO_CLASS) for c in known[on_map]])
     if answers is not None:
         y, names = answers
-        true = np.where(y[on_map] < 0, NO_CLASS, y[on_map])
+        whole["true"] = np.where(y < 0, NO_CLASS, y)
         fields |= {"true_names": tuple(names)}
         fields |= {"true_as": _match_true(y, first, len(names), len(classes))}
-    ids = [str(node) for node in graph.node_ids[on_map].tolist()]
-    nodes = Nodes(
-        names=tuple(map(_short_name, ids)),
-        shortened=tuple(i for i, node in enumerate(ids) if len(node) > MAX_NAME),
-        xy=layout(z[on_map]),
-        best=best[on_map],
-        p=likely[on_map],
-        degree=degree[on_map],
-        near=near[on_map],
-        near_count=near_count[on_map],
-        start=start,
-        targets=targets,
-        texts=texts_of(graph, shown or {}, on_map),
-        given=given,
-        true=true,
-    )
+    columns = (number, *best.T[:2], *likely.T[:2], in_first, in_second, degree)
     return PageData(
         edits=len(model.edits),
         first_new=first_new_id(model),
@@ -202,23 +173,40 @@ def collect(
         num_edges=graph.num_edges // 2,
         classes=classes,
         typical=tuple(tuple(number[list(c.representative_nodes)].tolist()) for c in classes),
-        nodes=nodes,
+        nodes=_nodes_on_map(graph, on_map, number, whole, xy=layout(z[on_map]), **others),
         min_confidence=min_confidence,
         num_unsure=int((p1 < min_confidence).sum()),
         moved=_moves(p, first, is_new),
-        doubts=tuple(
-            DoubtfulPair(
-                pair,
-                total,
-                tuple(AmbiguousNode(*(column[i].item() for column in columns)) for i in some),
-            )
-            for pair, total, some in pairs
-        ),
+        doubts=tuple(_doubtful_pair(*pair, columns) for pair in pairs),
         stages=model.stages,
         suggested=suggested,
         suggested_nodes={node: int(number[i]) for node, i in suggested_nodes.items()},
         **fields,
     )
+
+
+def _nodes_on_map(
+    graph: Graph, on_map: np.ndarray, number: np.ndarray, whole: dict[str, Any], **others: Any
+) -> Nodes:
+    """The nodes `on_map`; `whole` are fields of `Nodes` for all N, `number` is (N,) places."""
+    ids = [str(node) for node in graph.node_ids[on_map].tolist()]
+    start, targets = listed_neighbors(graph, number, len(on_map), whole["p"][:, 0])
+    return Nodes(
+        names=tuple(n if len(n) <= MAX_NAME else n[: MAX_NAME - 1] + "…" for n in ids),
+        shortened=tuple(i for i, node in enumerate(ids) if len(node) > MAX_NAME),
+        start=start,
+        targets=targets,
+        **{name: values[on_map] for name, values in whole.items()},
+        **others,
+    )
+
+
+def _doubtful_pair(
+    classes: tuple[int, int], total: int, some: np.ndarray, columns: Sequence[np.ndarray]
+) -> DoubtfulPair:
+    """A pair of classes with some of its nodes; (N,) `columns` are the fields of those."""
+    nodes = (AmbiguousNode(*(column[i].item() for column in columns)) for i in some)
+    return DoubtfulPair(classes, total, tuple(nodes))
 
 
 def doubtful_pairs(
@@ -342,7 +330,3 @@ def _match_true(y: np.ndarray, first: np.ndarray, n_true: int, n_classes: int) -
     true_as = np.full(n_true, -1)
     true_as[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     return tuple(true_as.tolist())
-
-
-def _short_name(name: str) -> str:
-    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"

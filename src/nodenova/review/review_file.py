@@ -1,22 +1,8 @@
 """Files of a review: review.json, decisions.json and the cached page; all without PyTorch.
 
-review.json is the review of one model by a person:
-
-    {"format": "nodenova review", "version": 1, "model": "<sha256 in the model's model.json>",
-     "after": 2,                                     revision of the run; may be missing
-     "decisions": [
-        {"do": "rename", "class": 7, "name": "plants"},
-        {"do": "merge", "classes": [5, 8], "name": "places"},       the name may be left out
-        {"do": "reject", "class": 9},
-        {"do": "split", "class": 6, "into": 2},                     default: into 2
-        {"do": "relabel", "nodes": ["p17"], "class": 3}]}           a node moved by hand
-
-Decisions are applied in order, each to the result of the ones before it. decisions.json in the run
-folder has those that are part of the run:
-
-    {"format": "nodenova decisions", "version": 1, "revision": 3, "decisions": [...]}
-
-The revision rises with every saved review and every undone decision, so that a review made on an
+review.json holds a person's decisions about one model, decisions.json in the run folder those that
+are part of the run; docs/reference/classes.md shows the format. Decisions are applied in order. The
+revision rises with every saved review and every undone decision, so that a review made on an
 outdated page is recognized.
 """
 

@@ -91,12 +91,10 @@ def tally(verdicts: Sequence[Trust]) -> str:
         return ""
     levels = [verdict.level for verdict in verdicts]
     good, look, bad = (levels.count(level) for level in LEVELS)
+    if good == len(verdicts) == 1:
+        return "The discovered class holds up."
     if good == len(verdicts):
-        return (
-            "The discovered class holds up."
-            if good == 1
-            else f"All {good} discovered classes hold up."
-        )
+        return f"All {good} discovered classes hold up."
     text = f"{good} of {plural(len(verdicts), 'discovered class', 'discovered classes')} "
     text += "holds up" if good == 1 or len(verdicts) == 1 else "hold up"
     text += f"; {plural(look, 'needs', 'need')} a closer look" if look else ""
