@@ -32,13 +32,7 @@ def features_of(model: Model, graph: Graph, num_classes: int) -> np.ndarray:
 
 
 def directions(u: np.ndarray, ids: np.ndarray, num_classes: int) -> np.ndarray:
-    """(N, r) all nodes on the r = 3/2 `num_classes` principal components of `ids`, unit length.
-
-    Examples:
-        >>> x = directions(np.array([[0.0, 0], [2, 0], [0, 1]]), np.array([0, 1]), num_classes=1)
-        >>> abs(x[:2, 0]).tolist()
-        [1.0, 1.0]
-    """
+    """(N, r) all nodes on the r = 3/2 `num_classes` principal components of `ids`, unit length."""
     mean = u[ids].mean(axis=0)
     centered = u[ids] - mean
     vectors = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, : (3 * num_classes + 1) // 2]
@@ -107,15 +101,11 @@ class Silhouette:
 
 @dataclass(frozen=True)
 class HDBSCANCount:
-    """Number of clusters of scikit-learn's HDBSCAN, minus the old classes.
-
-    Attributes:
-        share: Smallest cluster, as a share of the nodes.
-        at_least: Smallest cluster, in nodes.
-    """
+    """Number of clusters of scikit-learn's HDBSCAN, minus the old classes."""
 
     prefers: ClassVar[str] = "prism"
 
+    # Smallest cluster, as a share of the nodes and in nodes.
     share: float = setting(0.02, above=0)
     at_least: int = setting(8, at_least=2)
 
@@ -138,9 +128,6 @@ class ScatterRule:
         W(k) = sum over clusters of |u - mean|^2 / (N - clusters),   o + k clusters of plain k-means
 
     The first k with W(k) <= `times` the scatter within old classes, as phase 1 stores it.
-
-    Attributes:
-        times: Allowed width of a cluster, relative to the old classes.
     """
 
     prefers: ClassVar[str] = "prism"
@@ -211,17 +198,7 @@ class GCDKMeans:
 
     k-means of labelled and unlabelled nodes together. Labelled nodes stay in the cluster of their
     class, whose center starts at their mean; further centers start by k-means++ among unlabelled
-    nodes; all centers move. Every other node goes to the nearest center.
-
-    Attributes:
-        restarts: Number of restarts; the best one counts.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> world = nova.split_mixed(nova.synthetic(nodes=300, classes=4), old=[0, 1])
-        >>> found = GCDKMeans(restarts=1).assign(nova.fit(world.old), world.old, world.tasks[0])
-        >>> len(found), sorted(set(found.tolist()))
-        (300, [0, 1, 2, 3])
+    nodes; all centers move. Every other node goes to the nearest center. The best restart counts.
     """
 
     prefers: ClassVar[str] = "prism"

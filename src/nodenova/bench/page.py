@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.render import (
@@ -26,7 +27,7 @@ from nodenova.bench.render import (
 )
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import latest
-from nodenova.bench.table import Cell, Line, Table, Tests
+from nodenova.bench.table import Table, Tests
 from nodenova.bench.tables import TABLES, tables_of
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, in_order
 from nodenova.bench.titles import TABLES as HEADINGS
@@ -37,43 +38,6 @@ from nodenova.report.html import render_page
 
 
 @dataclass(frozen=True)
-class ShownCell:
-    """A cell as text; `tag` is the element of its mark: b for the best, u for the runner-up."""
-
-    value: str
-    tag: str
-    sign: str
-    tests: str
-    failed: str
-    paper: str
-    notes: str
-
-
-@dataclass(frozen=True)
-class ShownLine:
-    """A line of a table as text."""
-
-    labels: Sequence[str]
-    cells: Sequence[ShownCell]
-    n: str
-    reference: bool
-
-
-@dataclass(frozen=True)
-class ShownTable:
-    """A table as text: `over` and `under` are the lines of its head, `width` its columns."""
-
-    title: str
-    heads: Sequence[str]
-    over: Sequence[tuple[str, int]]
-    under: Sequence[str]
-    width: int
-    blocks: Sequence[tuple[str, Sequence[ShownLine]]]
-    caption: str
-    notes: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Section:
     """A section of the page: tables and figures (by group) of one name; `reading` explains them."""
 
@@ -81,7 +45,7 @@ class Section:
     title: str
     reading: str
     figures: Mapping[str, Sequence[Figure]]
-    tables: Sequence[ShownTable]
+    tables: Sequence[Table]
 
 
 def bench_page(rows: Sequence[Row], maps_folder: Path, run_keys: Collection[str] = ()) -> str:
@@ -116,6 +80,7 @@ def bench_page(rows: Sequence[Row], maps_folder: Path, run_keys: Collection[str]
             f"{row.dataset}, {row.method} on {row.encoder}, seed {row.seed}: {_error(row)}"
             for row in failed
         ],
+        **TEXTS,
     )
 
 
@@ -137,7 +102,7 @@ def _section(
 ) -> Section | None:
     figures = figures_of(name, rows, maps_folder)
     found = [] if name == "confusion" else tables_of(name, rows, run_keys)
-    tables = [_table(table) for table in found if table.lines]
+    tables = [table for table in found if table.lines]
     if not figures and not tables:
         return None
     grouped: dict[str, list[Figure]] = {}
@@ -146,41 +111,20 @@ def _section(
     return Section(name, HEADINGS[name].title, HEADINGS[name].figures, grouped, tables)
 
 
-def _table(table: Table) -> ShownTable:
-    return ShownTable(
-        title=table.title,
-        heads=table.heads,
-        over=column_groups(table),
-        under=[column.title for column in table.columns],
-        width=len(table.heads) + len(table.columns) + 1,
-        blocks=[(title, [_line(line) for line in lines]) for title, lines in blocks(table)],
-        caption=" ".join(table.caption),
-        notes=table.notes,
-    )
-
-
-def _line(line: Line) -> ShownLine:
-    return ShownLine(labels(line), [_cell(cell) for cell in line.cells], line.n, line.reference)
-
-
-def _cell(cell: Cell) -> ShownCell:
-    return ShownCell(
-        value=value_text(cell),
-        tag={"best": "b", "second": "u"}.get(cell.mark, ""),
-        sign=sign(cell),
-        tests=_tests(cell.tests) if cell.tests else "",
-        failed=failed_text(cell),
-        paper=number(cell.paper) if cell.paper is not None else "",
-        notes=",".join(map(str, cell.notes)),
-    )
-
-
-def _tests(tests: Tests) -> str:
+def tests_text(tests: Tests) -> str:
+    """Difference and p-values."""
     return (
         f"difference {tests.difference:+.1f} on {tests.pairs} pairs; "
         f"paired t-test p = {tests.t:.2g}, corrected {tests.t_holm:.2g}; "
         f"Wilcoxon p = {tests.wilcoxon:.2g}, corrected {tests.wilcoxon_holm:.2g}"
     )
+
+
+# Functions that the template calls.
+TEXTS: Mapping[str, Any] = {
+    text.__name__: text
+    for text in (blocks, column_groups, failed_text, labels, number, sign, tests_text, value_text)
+}
 
 
 def write_outputs(

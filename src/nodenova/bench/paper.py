@@ -62,12 +62,7 @@ VALIDATION: dict[tuple[str, str, str, str, str], tuple[int, int]] = {
 
 
 def published_lines(bench: str) -> dict[str, Mapping[tuple[str, str], float]]:
-    """Return the published lines of an open-world bench: {name: {(dataset, measure): number}}.
-
-    Examples:
-        >>> published_lines("gnnsafe")["GNNSafe"]["cora", "auroc"]
-        92.8
-    """
+    """Return the published lines of an open-world bench: {name: {(dataset, measure): number}}."""
     facts = OPEN_WORLD_FACTS.get(bench, {"scores": [], "datasets": [], "lines": []})
     places = [(dataset, score) for dataset in facts["datasets"] for score in facts["scores"]]
     found: dict[str, Mapping[tuple[str, str], float]] = {}
@@ -135,13 +130,9 @@ def constant_class(cell: Printed, dataset: str) -> int | None:
     counts, n_old = TEST_NODES[dataset]
     old, new, everything = sum(counts[:n_old]), sum(counts[n_old:]), sum(counts)
     for c, count in enumerate(counts):
-        scores = (
-            count / old if c < n_old else 0.0,
-            count / new if c >= n_old else 0.0,
-            count / everything,
-        )
-        printed_scores = (cell["old"], cell["new"], cell["all"])
-        if all(abs(100 * s - its) < 0.00501 for s, its in zip(scores, printed_scores, strict=True)):
+        sides = (count / old, 0.0) if c < n_old else (0.0, count / new)
+        scores = {"old": sides[0], "new": sides[1], "all": count / everything}
+        if all(abs(100 * score - cell[name]) < 0.00501 for name, score in scores.items()):
             return c
     return None
 

@@ -33,22 +33,12 @@ NCD = ("autonovel_ncd", "ncl_ncd", "dtc_ncd")
 
 
 def get_method(name: str, settings: Mapping[str, str]) -> Any:
-    """Return a method by name, or by path/to/mine.py:Mine, with settings given as text.
-
-    Examples:
-        >>> get_method("sword", {"epochs": "300"}).epochs
-        300
-    """
+    """Return a method by name, or by path/to/mine.py:Mine, with settings given as text."""
     return registry.get_method(name, settings, ALL_METHODS)
 
 
 def get_baseline(name: str) -> Any:
-    """Return a method with its defaults by name, open-world baselines included.
-
-    Examples:
-        >>> get_baseline("gcd").restarts
-        10
-    """
+    """Return a method with its defaults by name, open-world baselines included."""
     return registry.get_method(name, {}, BENCH_METHODS)
 
 
@@ -58,21 +48,10 @@ def is_given_labels(method: object) -> bool:
 
 
 def encoder_for(name: str, encoder: str | None) -> str:
-    """Return the encoder to run a method on: `encoder`, or the one that the method prefers.
-
-    Examples:
-        >>> encoder_for("sword", None), encoder_for("sword", "gat"), encoder_for("prism", None)
-        ('gcn', 'gat', 'prism')
-    """
+    """Return the encoder to run a method on: `encoder`, or the one that the method prefers."""
     return registry.choose_encoder(name, encoder, ALL_METHODS)
 
 
 def name_of(method: object) -> str:
-    """Return the name of a method in rows and tables; of a user's own, that of its class.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> name_of(nova.FrozenKMeans())
-        'frozen_kmeans'
-    """
+    """Return the name of a method in rows and tables; of a user's own, that of its class."""
     return registry.name_of(method, BENCH_METHODS)

@@ -48,18 +48,7 @@ class Summary:
 
 
 def summarize(rows: Sequence[Row]) -> Summary:
-    """Return mean and spread over the seeds of one dataset, method and encoder.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> from nodenova.bench.plan import Plan
-        >>> from nodenova.bench.run import run_one
-        >>> graph = nova.synthetic(nodes=200, classes=4, seed=0)
-        >>> plan = Plan(graph.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
-        >>> summary = summarize([run_one(graph, plan, seed).row for seed in (0, 1)])
-        >>> summary.seeds, summary.scores["block"]["new"].mean
-        ((0, 1), 0.0)
-    """
+    """Return mean and spread over the seeds of one dataset, method and encoder."""
     first = rows[0]
     for row in rows:
         if _cell(row) != _cell(first):
@@ -73,16 +62,11 @@ def summarize(rows: Sequence[Row]) -> Summary:
         visibility=first.visibility,
         seeds=tuple(row.seed for row in rows),
         scores={
-            matching: {
-                score: mean_std([row.score(score, matching) for row in rows])
-                for score in first.scores(matching)
-            }
-            for matching in MATCHINGS
+            m: {name: mean_std([r.score(name, m) for r in rows]) for name in first.scores(m)}
+            for m in MATCHINGS
         },
-        once={score: mean_std([row.score(score) for row in rows]) for score in ONCE},
-        seconds={
-            phase: mean_std([getattr(row.seconds, phase) for row in rows]) for phase in SECONDS
-        },
+        once={name: mean_std([row.score(name) for row in rows]) for name in ONCE},
+        seconds={name: mean_std([getattr(row.seconds, name) for row in rows]) for name in SECONDS},
     )
 
 
@@ -92,17 +76,15 @@ def _cell(row: Row) -> tuple[str, str, str, int, int]:
 
 def scores_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Return header and lines of a summary: one line per score, one column per matching."""
-    matchings = list(summary.scores)
-    names = [score for score in SCORES if score in summary.scores["block"]]
+    by_matching = summary.scores
     rows = [
-        [SCORES[score].title, *(spread_text(summary.scores[m][score]) for m in matchings)]
-        for score in names
+        [title.title, *(spread_text(scores[name]) for scores in by_matching.values())]
+        for name, title in SCORES.items()
+        if name in by_matching["block"]
     ]
-    rows += [
-        [title.long, spread_text(summary.once[key]), *[""] * (len(matchings) - 1)]
-        for key, title in ONCE.items()
-    ]
-    return ["matched by", *matchings], rows
+    empty_cells = [""] * (len(by_matching) - 1)
+    rows += [[t.long, spread_text(summary.once[name]), *empty_cells] for name, t in ONCE.items()]
+    return ["matched by", *by_matching], rows
 
 
 def describe(summary: Summary) -> str:
@@ -120,14 +102,7 @@ def describe(summary: Summary) -> str:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table.
-
-    Examples:
-        >>> print(markdown(["score", "mean"], [["New", "59.4"]]))
-        | score | mean |
-        | --- | --- |
-        | New | 59.4 |
-    """
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -231,16 +206,14 @@ def to_latex(name: str, tables: Sequence[Table]) -> str:
 
 def _latex(label: str, table: Table) -> str:
     n_labels, n = len(table.heads), len(table.columns)
-    over = ["" for _ in table.heads]
-    rules = []
-    start = n_labels + 1
+    over, rules, start = [""] * n_labels, [], n_labels + 1
     for title, width in column_groups(table):
         over.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(title)}}}")
         rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width
     rows = [" & ".join([*over, ""]) + r" \\", " ".join(rules)]
-    titles = [column.title for column in table.columns]
-    rows += [" & ".join([*map(tex, table.heads), *map(tex, titles), "n"]) + r" \\"]
+    titles = [*table.heads, *(column.title for column in table.columns)]
+    rows += [" & ".join([*map(tex, titles), "n"]) + r" \\"]
     for name, lines in blocks(table):
         rows += [r"\midrule"]
         if name:
@@ -282,22 +255,15 @@ def _tex_paper(cell: Cell) -> str:
 
 
 def tex(text: str) -> str:
-    """Escape a text for LaTeX; letters that it may not have become plain.
+    """Escape a text for LaTeX; letters that it may not have become plain."""
 
-    Examples:
-        >>> print(tex("50 % ± 1, naïve"))
-        50 \\% $\\pm$ 1, naive
-    """
-    shown = []
-    for letter in " ".join(str(text).split()):
-        if letter in TEX:
-            shown.append(TEX[letter])
-        elif " " <= letter <= "~":
-            shown.append(letter)
-        else:
-            plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
-            shown.append("".join(TEX.get(c, c) for c in plain) or "?")
-    return "".join(shown)
+    def escape(letter: str) -> str:
+        if letter in TEX or " " <= letter <= "~":
+            return TEX.get(letter, letter)
+        plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+        return "".join(TEX.get(c, c) for c in plain) or "?"
+
+    return "".join(map(escape, " ".join(str(text).split())))
 
 
 # CSV

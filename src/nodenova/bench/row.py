@@ -58,12 +58,7 @@ OLD_VISIBILITIES = {"induced": "inductive"}
 
 
 def frozen_settings(settings: Mapping[str, Any]) -> Settings:
-    """Return settings with tuples for lists, by the names they have now.
-
-    Examples:
-        >>> frozen_settings({"neighbours": [1, 2]})
-        {'neighbors': (1, 2)}
-    """
+    """Return settings with tuples for lists, by the names they have now."""
     now = {RENAMED.get(name, name): frozen(value) for name, value in settings.items()}
     return {name: OLD_VALUES.get(name, {}).get(value, value) for name, value in now.items()}
 

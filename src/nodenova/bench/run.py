@@ -33,12 +33,7 @@ WHICH_NEW = "which_new"  # in `sees`: which unlabelled nodes are of new classes
 
 @dataclass(frozen=True, eq=False)
 class Phase1Result:
-    """Phase 1 of a plan for one seed; every method of that seed can start from it.
-
-    Attributes:
-        model: Model of the old classes.
-        seconds: Seconds of training.
-    """
+    """Phase 1 of a plan for one seed; every method of that seed can start from it."""
 
     model: Model
     seconds: float
@@ -46,16 +41,10 @@ class Phase1Result:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result of a run.
+    """Result of a run."""
 
-    Attributes:
-        model: Model after both phases (after phase 1 where a baseline makes no model).
-        exam: Exam of the last session.
-        row: Settings, confusion matrices and provenance of the run.
-    """
-
-    model: Model
-    exam: Exam
+    model: Model  # after both phases (after phase 1 where a baseline makes no model)
+    exam: Exam  # of the last session
     row: Row
 
 
@@ -79,15 +68,8 @@ def fit_phase1(
 
 
 def _fit(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1Result:
-    clock = time.perf_counter()
-    model = fit(
-        old,
-        plan.encoder,
-        seed=seed,
-        device=plan.device,
-        progress=progress,
-        **plan.phase1_settings,
-    )
+    clock, settings = time.perf_counter(), plan.phase1_settings
+    model = fit(old, plan.encoder, seed=seed, device=plan.device, progress=progress, **settings)
     return Phase1Result(model, time.perf_counter() - clock)
 
 
@@ -133,9 +115,8 @@ def run_one(
         result.seconds = time.perf_counter() - clock
         if result.model is not None:
             result.measured |= _extra_scores(labelled, world, plan, result.model)
-    model = result.model or fitted.model
     row = _row(labelled, world, plan, seed, fitted, result)
-    return Outcome(model, world.exams[-1], row)
+    return Outcome(result.model or fitted.model, world.exams[-1], row)
 
 
 def _row(

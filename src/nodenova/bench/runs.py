@@ -318,12 +318,6 @@ def open_world_runs(
 
     An entrant is one of `ENTRANTS`, or a user's own method, path/to/mine.py:Mine, which gets the
     mixture. For `openima` the seeds are the numbers of its splits.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> graph = nova.synthetic(nodes=400, classes=4, seed=0)
-        >>> [run.plan.protocol for run in open_world_runs("mixed", [graph], ["prism"], seeds=[0])]
-        ['mixed-30', 'mixed-50', 'mixed-70', 'mixed-95']
     """
     methods = [_entrant(bench, name) for name in entrants]
     specs = []

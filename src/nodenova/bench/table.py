@@ -27,19 +27,12 @@ Values: TypeAlias = "dict[tuple[str, str], dict[int, float]]"  # {(dataset, meas
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of a table for each dataset.
-
-    Attributes:
-        title: Title of the column.
-        read: Value of a row; None where there is nothing to measure.
-        is_share: Whether it is a share of the runs, which has no spread.
-        marked: Whether differences to the reference are tested, and the best marked.
-    """
+    """A column of a table for each dataset."""
 
     title: str
-    read: Callable[[Row], float | None]
-    is_share: bool = False
-    marked: bool = False
+    read: Callable[[Row], float | None]  # value of a row; None where there is nothing to measure
+    is_share: bool = False  # of the runs; it has no spread
+    marked: bool = False  # the best is marked, differences to the reference are tested
 
 
 def score_measures(
@@ -55,29 +48,17 @@ def score_measures(
 
 @dataclass(frozen=True)
 class TableText:
-    """Everything about a table but its lines and columns.
-
-    Attributes:
-        title: Title of the table.
-        caption: Sentences under the title.
-        heads: Titles over the labels of the lines.
-        paper: Name of the paper's table whose numbers stand beside ours.
-        matching: How discovered classes are matched to true ones.
-        unit: What a mean is over: "seeds", "class splits" or "runs".
-        average: Whether several datasets get an average.
-        mark_best: Whether best and runner-up are marked.
-        published: Lines published by others: {name: {(dataset, measure): number}}.
-        source: Note at each published number.
-    """
+    """Everything about a table but its lines and columns."""
 
     title: str
-    caption: Sequence[str]
-    heads: tuple[str, ...] = ("Method",)
-    paper: str = ""
+    caption: Sequence[str]  # sentences under the title
+    heads: tuple[str, ...] = ("Method",)  # over the labels of the lines
+    paper: str = ""  # name of the paper's table whose numbers stand beside ours
     matching: str = "block"
-    unit: str = "seeds"
-    average: bool = False
-    mark_best: bool = True
+    unit: str = "seeds"  # a name in UNITS
+    average: bool = False  # several datasets get an average
+    mark_best: bool = True  # and the runner-up
+    # Lines of others: {name: {(dataset, measure): number}}, and a note at each of their numbers.
     published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
     source: str = ""
 
@@ -278,15 +259,13 @@ def _other_lines(text: TableText, columns: Sequence[Column], notes: dict[str, in
 
 def _average(cells: Sequence[Cell]) -> Cell:
     """Mean over the datasets, of ours and of the paper's, where all of them are known."""
-    means = [cell.mean for cell in cells]
-    printed = [cell.paper for cell in cells]
-    known = [mean for mean in means if mean is not None]
-    known_printed = [value for value in printed if value is not None]
-    return Cell(
-        mean=fmean(known) if known and len(known) == len(means) else None,
-        n=min((cell.n for cell in cells), default=0),
-        paper=fmean(known_printed) if None not in printed and printed else None,
-    )
+
+    def mean(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return fmean(known) if known and len(known) == len(values) else None
+
+    n = min((cell.n for cell in cells), default=0)
+    return Cell(mean([cell.mean for cell in cells]), n=n, paper=mean([c.paper for c in cells]))
 
 
 def _with_marks(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -81,16 +81,14 @@ def _text(name: str, title: str = "", **options: object) -> TableText:
 
 def settings(rows: Sequence[Row]) -> list[Table]:
     """Methods by what phase 2 is given, scored with and without knowing old from new."""
-    entries = []
+    by_labels: dict[tuple[bool, bool], list[Entry]] = {labels: [] for labels in LABEL_GROUPS}
     for entry in by_method(with_defaults(in_paper_setting(rows))):
         sees = {what for row in entry.rows for what in row.sees}
         labels = ("new_labels" in sees, bool({"new_labels", "old_labels"} & sees))
         group = f"{LABEL_GROUPS[labels]}, {entry.group}"
-        place = list(LABEL_GROUPS).index(labels)
-        entries.append((place, replace(entry, group=group, reference=False)))
-    entries.sort(key=lambda pair: pair[0])
+        by_labels[labels].append(replace(entry, group=group, reference=False))
     measures = score_measures(("old_n", "new_n", "all_n", *ACCURACIES))
-    return [table(_text("settings"), [entry for _, entry in entries], measures)]
+    return [table(_text("settings"), list(chain(*by_labels.values())), measures)]
 
 
 def comparison(rows: Sequence[Row], run_keys: Collection[str] = ()) -> list[Table]:
@@ -99,13 +97,8 @@ def comparison(rows: Sequence[Row], run_keys: Collection[str] = ()) -> list[Tabl
     entries = by_method(selected, _line_variants(selected, variants(selected)))
     marked = score_measures(ACCURACIES, ("all", "h"))
     block = table(_text("comparison", average=True), entries, marked)
-    text = _text(
-        "comparison",
-        "Comparison, matched by identity",
-        caption=caption("comparison-identity"),
-        matching="identity",
-        average=True,
-    )
+    options = {"caption": caption("comparison-identity"), "matching": "identity", "average": True}
+    text = _text("comparison", "Comparison, matched by identity", **options)
     measures = score_measures(("old", "new", "all"), matching="identity")
     identity = table(text, entries, measures)
     inductive_rows = in_paper_setting(rows, visibility="inductive")
@@ -119,8 +112,8 @@ def comparison(rows: Sequence[Row], run_keys: Collection[str] = ()) -> list[Tabl
 def _line_variants(rows: Sequence[Row], names: Sequence[str] | None = None) -> list[str]:
     """For each row the changed settings of its method, then its name in `names`."""
     more = [""] * len(rows) if names is None else names
-    both = [filter(None, (changes(row), name)) for row, name in zip(rows, more, strict=True)]
-    return [", ".join(each) for each in both]
+    pairs = zip(rows, more, strict=True)
+    return [", ".join(filter(None, (changes(row), name))) for row, name in pairs]
 
 
 def collapse(rows: Sequence[Row]) -> list[Table]:
@@ -232,8 +225,8 @@ def confusion(rows: Sequence[Row]) -> list[Table]:
             group = "old classes" if i < each[0].num_old else "new classes"
             lines.append(Line(group, (name,), cells))
         what = f"Confusion: {dataset_title(dataset)}, {encoder_title(encoder)}, {title}"
-        text = caption("confusion")
-        tables.append(Table(what, text, ("True class",), columns, tuple(lines)))
+        words = caption("confusion")
+        tables.append(Table(what, words, ("True class",), columns, tuple(lines)))
     return tables
 
 
@@ -346,9 +339,7 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
         "error": Measure("error", lambda row: abs(_error(row))),
     },
     "count-alarm": {
-        "new": Measure(
-            "finds new", lambda row: 100.0 * (row.measured["counted"] > 0), is_share=True
-        ),
+        "new": Measure("finds new", lambda row: 100.0 * (row.measured["counted"] > 0), True),
     },
 }
 
@@ -399,12 +390,8 @@ def _published_protocol(name: str) -> Callable[[Sequence[Row]], list[Table]]:
     """Return the builder of the table of a published protocol, with the numbers of others."""
 
     def build(rows: Sequence[Row]) -> list[Table]:
-        text = _open_world_text(
-            titles.TABLES[name].title,
-            caption(name),
-            published=published_lines(name),
-            source=published_source(name),
-        )
+        others = {"published": published_lines(name), "source": published_source(name)}
+        text = _open_world_text(titles.TABLES[name].title, caption(name), **others)
         return [table(text, _entrants(_of(rows, name)), MEASURES[name])]
 
     return build
@@ -436,10 +423,8 @@ def stages(rows: Sequence[Row]) -> list[Table]:
             continue
         sizes = next((row.sizes for row in mine if row.is_done), ())
         measures = {
-            f"{score}-{session}": Measure(
-                f"{score.capitalize()} {session}", session_score(session, score)
-            )
-            for session, score in product(range(1, len(sizes)), ("all", "old", "new"))
+            f"{score}-{i}": Measure(f"{score.capitalize()} {i}", session_score(i, score))
+            for i, score in product(range(1, len(sizes)), ("all", "old", "new"))
         }
         words = caption("stages", " + ".join(map(str, sizes)), _setting_text(setting))
         title = f"{titles.TABLES['stages'].title}{_suffix(setting)}: {dataset_title(dataset)}"
@@ -453,12 +438,8 @@ def count(rows: Sequence[Row]) -> list[Table]:
     some_new, some_old = SHARES_COUNTED[:-1], SHARES_COUNTED[1:]
     rules = [row for row in rows if row.method != "prism"]
     errors = _open_world_text(titles.TABLES["count"].title, caption("count"), average=True)
-    worth = _open_world_text(
-        "What a count is worth",
-        caption("count-worth"),
-        published=_published_errors(),
-        source=published_source("count"),
-    )
+    others = {"published": _published_errors(), "source": published_source("count")}
+    worth = _open_world_text("What a count is worth", caption("count-worth"), **others)
     alarm = _open_world_text("Is there anything new", caption("count-alarm"), average=True)
     return [
         table(errors, _counters(rules, some_new), MEASURES["count"]),
@@ -481,13 +462,12 @@ def _counters(rows: Sequence[Row], shares: Sequence[int]) -> list[Entry]:
 
 def _published_errors() -> dict[str, Mapping[tuple[str, str], float]]:
     """Published numbers of clusters as errors."""
-    found = dict[str, Mapping[tuple[str, str], float]]()
+    found: dict[str, Mapping[tuple[str, str], float]] = {}
     for name, numbers in published_lines("count").items():
-        cells = dict[tuple[str, str], float]()
+        found[name] = cells = {}
         for d in dict.fromkeys(dataset for dataset, _ in numbers):
             cells[d, "nmi_all"] = numbers[d, "nmi_all"]
             cells[d, "error"] = abs(numbers[d, "clusters"] - numbers[d, "classes"])
-        found[name] = cells
     return found
 
 

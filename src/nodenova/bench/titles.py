@@ -268,12 +268,7 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def caption(name: str, *texts: str) -> tuple[str, ...]:
-    """Return a caption with `texts` filled in; a sentence that stays empty is left out.
-
-    Examples:
-        >>> caption("layers")[-1]
-        'All else at its default. The paper shows curves without numbers.'
-    """
+    """Return a caption with `texts` filled in; a sentence that stays empty is left out."""
     rest = iter(texts)
     filled = (each.format(next(rest)) if "{}" in each else each for each in CAPTIONS[name])
     return tuple(each for each in filled if each)

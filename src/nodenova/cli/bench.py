@@ -116,8 +116,8 @@ def bench(
 
     source = Source(None if data_root is None else str(data_root), split)
     file = RowFile(folder / "rows.jsonl")
-    planned = open_world_specs if table in OPEN_WORLD_NAMES else _paper_specs
-    specs = planned(options, source)
+    plan_runs = open_world_specs if table in OPEN_WORLD_NAMES else _paper_specs
+    specs = plan_runs(options, source)
     _run(specs, source, file, jobs, ray, retry, write_only, quiet)
     _write(table, specs, file.read(), folder, quiet)
 
@@ -129,8 +129,7 @@ def _check_names(options: BenchOptions) -> None:
     if options.table in OPEN_WORLD_NAMES:
         return
     for name in _names("--datasets", options.datasets or "cora"):
-        is_known = name in DATASETS or name.startswith("synthetic") or Path(name).exists()
-        if not is_known:
+        if name not in DATASETS and not name.startswith("synthetic") and not Path(name).exists():
             raise one_of("dataset", name, [*DATASETS, "synthetic"])
     for name in _names("--methods", options.methods or "prism"):
         check_method_name(name)
@@ -163,10 +162,7 @@ def open_world_specs(options: BenchOptions, source: Source) -> list[RunSpec]:
         if is_used:
             raise SettingError(f"{option} cannot be changed for {table}: its protocol fixes it")
     usual = BENCHES[table]
-    if options.datasets is None:
-        names = _available(usual.datasets, source.data_root)
-    else:
-        names = _names("--datasets", options.datasets)
+    names = _datasets(options, usual.datasets, source)
     if not names:
         datasets = ", ".join(usual.datasets)
         raise SettingError(
@@ -189,10 +185,7 @@ def _paper_specs(options: BenchOptions, source: Source) -> list[RunSpec]:
         raise one_of("setting", options.setting, SETTINGS)
     encoders, hidden = _names("--encoders", options.encoders), _hidden(options.hidden)
     fit_settings = _fit_settings(options, encoders, hidden)
-    if options.datasets is None:
-        names = _available(PAPER, source.data_root)
-    else:
-        names = _names("--datasets", options.datasets)
+    names = _datasets(options, PAPER, source)
     config = BenchConfig(
         datasets=[_dataset(name, source.load(name), options.num_old) for name in names],
         encoders=encoders,
@@ -262,16 +255,18 @@ def _hidden(text: str) -> int | None:
     return int(text)
 
 
-def _available(names: Sequence[str], data_root: str | None) -> list[str]:
-    """Return the datasets that are synthetic, ship with nodenova, or are below the data root."""
-    root = find_root(None if data_root is None else Path(data_root))
+def _datasets(options: BenchOptions, usual: Sequence[str], source: Source) -> list[str]:
+    """Return the datasets of --datasets, by default the usual ones that are on this machine."""
+    if options.datasets is not None:
+        return _names("--datasets", options.datasets)
+    root = find_root(None if source.data_root is None else Path(source.data_root))
 
     def is_available(name: str) -> bool:
         if name not in DATASETS:
             return True  # synthetic
         return DATASETS[name].ships or (root is not None and is_on_disk(DATASETS[name], root))
 
-    return [name for name in names if is_available(name)]
+    return [name for name in usual if is_available(name)]
 
 
 def _dataset(name: str, labelled: LabelledGraph, num_old: int | None) -> tuple[LabelledGraph, int]:
@@ -413,11 +408,7 @@ def equal_seed_notes(specs: Sequence[RunSpec], rows: Sequence[Row]) -> list[str]
 class Board:
     """The live table of a bench: finished and running runs, and the time left.
 
-    Args:
-        specs: All runs of the bench.
-        todo: Runs without a row.
-        jobs: Number of parallel runs.
-        log: Whether to print a line per finished run, where no table is drawn.
+    `todo` are the runs without a row. With `log`, each finished run is printed on a line instead.
     """
 
     def __init__(
@@ -471,8 +462,9 @@ class Board:
         head = Text(f"{self.done} of {self.total} runs done")
         if self.failed:
             head.append(f", {self.failed} failed", style="yellow")
-        when = ", time left not known yet" if left is None else f", about {_duration(left)} left"
-        head.append(when)
+        head.append(
+            ", time left not known yet" if left is None else f", about {_duration(left)} left"
+        )
         table = Table("", "encoder", "done", "", box=None, pad_edge=False)
         for (dataset, encoder), total in self.places.items():
             ended = self.ended[dataset, encoder]

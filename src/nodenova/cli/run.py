@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,12 +54,8 @@ def datasets(data_root: DataRoot = None) -> None:
         here = root is not None and is_on_disk(d, root)
         missing = "ships" if d.ships else "by hand" if d.collection else "download"
         counts = [f"{count:,}" for count in (d.nodes, d.edges, d.features, d.classes)]
-        table.add_row(
-            name,
-            *counts,
-            f"{d.num_old} / {d.classes - d.num_old}",
-            "here" if here else missing,
-        )
+        sides = f"{d.num_old} / {d.classes - d.num_old}"
+        table.add_row(name, *counts, sides, "here" if here else missing)
     out.print(table)
     out.print(
         "\nsynthetic  generated: --dataset synthetic:nodes=5000,classes=8\n"
@@ -112,49 +108,31 @@ def run(
         raise SettingError(f"--json takes a file, and {json_path} is a folder")
     if folder is not None:
         names = {"dataset": dataset, "method": method, "encoder": encoder}
-        check_run_place(folder, names, overwrite)
+        _check_run_place(folder, names, overwrite)
     with loading(quiet, "loading the graph and PyTorch"):
         labelled, default_old = load_named(dataset, graph, data_root, split)
         from nodenova.bench.folder import GradedFolder
         from nodenova.bench.plan import Plan
         from nodenova.bench.registry import encoder_for, get_method
         from nodenova.bench.render import summarize
-        from nodenova.bench.run import run_one
         from nodenova.bench.run_page import write_report
-        from nodenova.cli.progress import Bars
         from nodenova.files import to_json, write_atomically
-        from nodenova.progress import add_prefix
 
-    chosen_method = get_method(method, settings)
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     options = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
-    fit_settings = {name: value for name, value in options.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,
-        method=chosen_method,
+        method=get_method(method, settings),
         encoder=encoder_for(method, encoder),
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
-        fit_settings=tuple(fit_settings.items()),
+        fit_settings=tuple((name, value) for name, value in options.items() if value is not None),
         visibility=setting,
         per_class=per_class,
         device=device,
     )
     _check(labelled, plan)
-    rows: list[Row] = []
-    try:
-        with Bars(not quiet) as bars:
-            if folder is None:
-                for seed in seed_list:
-                    progress = add_prefix(bars, f"seed {seed}: ")
-                    rows.append(run_one(labelled, plan, seed, progress).row)
-                    bars.print_scores(rows[-1])
-            else:
-                place = GradedFolder.create(folder, plan, labelled.fingerprint(), overwrite)
-                rows = place.run(labelled, plan, seed_list, bars, bars.print_scores)
-    except KeyboardInterrupt:
-        resume = "; finished seeds are stored, the same command resumes from there"
-        fail("stopped" if folder is None else "stopped" + resume, 130)
+    rows = _run_seeds(labelled, plan, seed_list, folder, overwrite, quiet)
     summary = summarize(rows)
     if json_path is not None:
         document = {"rows": [_row_document(row) for row in rows], "summary": summary.to_json()}
@@ -165,6 +143,35 @@ def run(
         page = write_report(GradedFolder.open(folder))
         if not quiet:
             out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
+
+
+def _run_seeds(
+    labelled: LabelledGraph,
+    plan: Plan,
+    seeds: Sequence[int],
+    folder: Path | None,
+    overwrite: bool,
+    quiet: bool,
+) -> list[Row]:
+    """Run a plan for each seed, in a folder if there is one, and print scores as they come."""
+    from nodenova.bench.folder import GradedFolder
+    from nodenova.bench.run import run_one
+    from nodenova.cli.progress import Bars
+    from nodenova.progress import add_prefix
+
+    rows: list[Row] = []
+    try:
+        with Bars(not quiet) as bars:
+            if folder is not None:
+                place = GradedFolder.create(folder, plan, labelled.fingerprint(), overwrite)
+                return place.run(labelled, plan, seeds, bars, bars.print_scores)
+            for seed in seeds:
+                rows.append(run_one(labelled, plan, seed, add_prefix(bars, f"seed {seed}: ")).row)
+                bars.print_scores(rows[-1])
+    except KeyboardInterrupt:
+        resume = "; finished seeds are stored, the same command resumes from there"
+        fail("stopped" if folder is None else "stopped" + resume, 130)
+    return rows
 
 
 @app.command("report", rich_help_panel=RESEARCH)
@@ -191,7 +198,7 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
         out.print(f"\nReport: {escape(str(page))}", soft_wrap=True)
 
 
-def check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool) -> None:
+def _check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool) -> None:
     """Raise if a folder holds something else or another run, before anything is loaded.
 
     `names` are the options given by name. `GradedFolder.create` compares the rest.

@@ -73,33 +73,19 @@ def _read_scores(document: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class GradedRun:
-    """One seed of a graded run.
-
-    Attributes:
-        seed: Seed of both phases.
-        num_old: Number of labelled classes.
-        class_names: Names of the true classes.
-        confusion: Confusion matrix of the joint head after phase 2.
-        confusion_fit: Confusion matrix of the model of phase 1.
-        confusion_old: Confusion matrix of test nodes of old classes, among old classes.
-        confusion_new: Confusion matrix of test nodes of new classes, by the head for new classes.
-        sizes: Number of true classes of each phase.
-        predicted_sizes: Number of predicted classes of each phase.
-        seconds: Seconds that each phase took.
-        stored: Scores by matching that no matrix can give.
-    """
+    """One seed of a graded run."""
 
     seed: int
     num_old: int
-    class_names: tuple[str, ...] = ()
-    confusion: Counts = ()
-    confusion_fit: Counts = ()
-    confusion_old: Counts | None = None
-    confusion_new: Counts | None = None
-    sizes: tuple[int, ...] = ()
-    predicted_sizes: tuple[int, ...] = ()
+    class_names: tuple[str, ...] = ()  # of the true classes
+    confusion: Counts = ()  # by the joint head after phase 2
+    confusion_fit: Counts = ()  # by the model of phase 1
+    confusion_old: Counts | None = None  # of test nodes of old classes, among old classes
+    confusion_new: Counts | None = None  # of those of new classes, by the head for new classes
+    sizes: tuple[int, ...] = ()  # number of true classes of each phase
+    predicted_sizes: tuple[int, ...] = ()  # number of predicted classes of each phase
     seconds: Seconds = Seconds()
-    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # no matrix gives these
 
     _NEEDED: ClassVar[tuple[str, ...]] = ("seed", "num_old")
     _READERS: ClassVar[Mapping[str, Reader]] = {

@@ -111,12 +111,7 @@ class Spread:
 
 
 def mean_std(values: Sequence[float | None]) -> Spread:
-    """Return the spread of the values that are neither None nor nan.
-
-    Examples:
-        >>> mean_std([50.0, None, 60.0])
-        Spread(mean=55.0, std=7.0710678118654755, n=2)
-    """
+    """Return the spread of the values that are neither None nor nan."""
     finite = [value for value in values if value is not None and isfinite(value)]
     std = stdev(finite) if len(finite) > 1 else None
     return Spread(fmean(finite) if finite else None, std, len(finite))
@@ -128,11 +123,6 @@ def number(value: float | None) -> str:
 
 
 def spread_text(value: Spread) -> str:
-    """Return mean ± std, or the mean alone for one value.
-
-    Examples:
-        >>> spread_text(mean_std([50.0, 60.0])), spread_text(mean_std([50.0]))
-        ('55.0 ± 7.1', '50.0')
-    """
+    """Return mean ± std, or the mean alone for one value: "55.0 ± 7.1", "50.0"."""
     mean = number(value.mean)
     return mean if value.std is None else f"{mean} ± {number(value.std)}"
