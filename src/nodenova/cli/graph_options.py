@@ -194,13 +194,7 @@ LARGE = 50_000  # nodes from which on `nodenova discover` prints the estimate
 
 
 def estimate_cost(nodes: int, edges: int, entries: int) -> tuple[float, float]:
-    """Seconds on one core and GB of memory that `nodenova discover` takes with Prism.
-
-    Examples:
-        >>> seconds, gb = estimate_cost(200_000, 1_600_000, 4_000_000)
-        >>> round(seconds), round(gb, 1)
-        (105, 2.7)
-    """
+    """Seconds on one core and GB of memory that `nodenova discover` takes with Prism."""
     sizes = (1, nodes, edges, entries)
     seconds = sum(a * b for a, b in zip(SECONDS, sizes, strict=True))
     gib = sum(a * b for a, b in zip(GIB, sizes, strict=True))
@@ -209,20 +203,12 @@ def estimate_cost(nodes: int, edges: int, entries: int) -> tuple[float, float]:
 
 def graph_cost(graph: Graph) -> tuple[float, float]:
     """`estimate_cost` of a graph; all entries of dense features count."""
-    entries = getattr(graph.x, "nnz", None)
-    return estimate_cost(
-        graph.num_nodes, graph.num_edges, int(graph.x.size if entries is None else entries)
-    )
+    entries = getattr(graph.x, "nnz", graph.x.size)
+    return estimate_cost(graph.num_nodes, graph.num_edges, int(entries))
 
 
 def cost_text(graph: Graph) -> str:
-    """`graph_cost` as text.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> cost_text(nova.synthetic(nodes=200, classes=4).graph)
-        'about 11 s on one core, 0.8 GB of memory'
-    """
+    """`graph_cost` as text: "about 11 s on one core, 0.8 GB of memory"."""
     seconds, gb = graph_cost(graph)
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     if seconds >= 5_400:

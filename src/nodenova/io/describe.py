@@ -72,7 +72,10 @@ def describe(loaded: UserGraph) -> Description:
     graph = loaded.graph
     new = loaded.is_new
     y = np.where(new, UNKNOWN, loaded.y)  # the labels that fitting may use
-    degree = np.diff(graph.adjacency.indptr)
+    degree, weight = np.diff(graph.adjacency.indptr), graph.edge_weight
+    weights = None
+    if weight is not None and len(weight):
+        weights = (float(weight.min()), float(weight.max()))
     parts = connected_components(graph.adjacency, directed=False)[1]
     homophily, by_chance = _homophily(graph.edge_index, y)
     description = Description(
@@ -93,16 +96,10 @@ def describe(loaded: UserGraph) -> Description:
         degree=(float(degree.mean()), int(np.median(degree)), int(degree.max())),
         notes=loaded.notes,
         problems=(),
-        weights=_range(graph.edge_weight),
+        weights=weights,
         vectors=0 if graph.vectors is None else graph.vectors.shape[1],
     )
     return replace(description, problems=tuple(_find_problems(description, loaded)))
-
-
-def _range(weight: np.ndarray | None) -> tuple[float, float] | None:
-    if weight is None or not len(weight):
-        return None
-    return float(weight.min()), float(weight.max())
 
 
 def _count_labels(y: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
@@ -131,7 +128,7 @@ def _features_by_kind(loaded: UserGraph) -> tuple[tuple[str, int], ...]:
     return tuple((kind, count) for kind, count in kinds.items() if count)
 
 
-def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
+def _label_problems(d: Description) -> Iterator[tuple[str, str]]:
     label = "label_column (--label-column)"
     sizes = [count for _, count in d.old_classes]
     labelled = sum(sizes)
@@ -162,6 +159,10 @@ def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str
             f"{low[0]!r} has {low[1]:,}",
             "label more nodes of the small classes, unless they are really that rare",
         )
+
+
+def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str]]:
+    yield from _label_problems(d)
     if not d.new:
         yield (
             "Every node has a label, so there is nothing to search",
@@ -185,18 +186,13 @@ def _find_problems(d: Description, loaded: UserGraph) -> Iterator[tuple[str, str
             f"{percent(d.homophily_by_chance)} would by chance",
             "check that the labels belong to these nodes, or try other edges",
         )
-    empty = _count_empty(loaded)
-    if empty > 0.2 * d.nodes:
-        yield (
-            f"{percent(empty / d.nodes)} of the nodes have no feature",
-            "add a text column, or columns that more nodes have",
-        )
-
-
-def _count_empty(loaded: UserGraph) -> int:
     x = loaded.graph.x
     empty = (x == 0).all(axis=1) if isinstance(x, np.ndarray) else np.diff(x.indptr) == 0
-    return int(empty.sum())
+    if empty.sum() > 0.2 * d.nodes:
+        yield (
+            f"{percent(int(empty.sum()) / d.nodes)} of the nodes have no feature",
+            "add a text column, or columns that more nodes have",
+        )
 
 
 def lines_of(d: Description) -> list[str]:

@@ -187,8 +187,7 @@ def _finish_graph(
 ) -> UserGraph:
     """Mark the new nodes of a graph that has features and labels, and add text vectors."""
     values = {name: getattr(options, name) for name in COLUMN_OPTIONS} | {"recipe": recipe}
-    unusable = [name for name, value in values.items() if value]
-    if unusable:
+    if unusable := [name for name, value in values.items() if value]:
         raise SettingError(
             f"{labelled.name}: {unusable[0]} is for tables; "
             "this graph has its features and labels already"
@@ -231,7 +230,7 @@ def _read_tables(
             reading,
             features=options.columns if recipe is None else recipe.column_names,
             is_later=recipe is not None,
-            linked=lambda: first_ids(edges, options, reading),
+            find_linked=lambda: first_ids(edges, options, reading),
         )
     ends, weight, table = read_edges(edges, table, options, notes, reading)
     content = mark_list_columns(table.table, table.ids, table.role_columns)
@@ -248,9 +247,7 @@ def _read_tables(
         notes += unmatched
     vectors = None
     if text_vectors is not None:
-        texts = None
-        if recipe.text_columns:
-            texts = partial(join_texts, content, recipe.text_columns)
+        texts = partial(join_texts, content, recipe.text_columns) if recipe.text_columns else None
         vectors, origin = read_vectors(text_vectors, texts, table.ids, source, notes, progress)
         if recipe.vectors is not None:
             recipe.vectors.check(origin)
@@ -287,8 +284,7 @@ def new_node_mask(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | 
     if not names:
         raise GraphError(f"{where}: no ids in it; list at least one node")
     known = {str(node) for node in ids.tolist()}
-    unknown = [node for node in names if node not in known]
-    if unknown:
+    if unknown := [node for node in names if node not in known]:
         raise GraphError(
             f"{where}: {len(unknown):,} of {len(names):,} ids are not in {source}, "
             f"first: {unknown[0]!r}"
@@ -313,8 +309,7 @@ def mark_new_nodes(
     labelled: LabelledGraph, new: np.ndarray | None, notes: list[str], recipe: TableEncoder | None
 ) -> UserGraph:
     """Mark the new nodes, all unlabelled ones by default; classes of new nodes only come last."""
-    y = labelled.y
-    names = labelled.class_names
+    y, names = labelled.y, labelled.class_names
     labels = y != UNKNOWN
     new_named = new is not None
     if new is None:
@@ -330,9 +325,7 @@ def mark_new_nodes(
     only_new = np.setdiff1d(y[labels & new], y[labels & ~new])
     if len(only_new):
         order = np.concatenate([np.setdiff1d(np.arange(len(names)), only_new), only_new])
-        number = np.empty(len(names) + 1, dtype=np.int64)
-        number[order] = np.arange(len(names))
-        number[-1] = UNKNOWN
+        number = np.append(np.argsort(order), UNKNOWN)
         y = number[y]
         names = tuple(names[c] for c in order)
         what = plural(len(only_new), "class occurs", "classes occur")

@@ -55,15 +55,7 @@ class ExportColumns:
 
 
 def find_export_columns(table: Table) -> ExportColumns | None:
-    """The columns that nodenova added to a table of nodes; None if it was not exported.
-
-    Examples:
-        >>> cells = {"id": ["a"], "class": ["3"], "name": ["elm"], "kind": ["new"]}
-        >>> find_export_columns(Table("n.csv", {**cells, "probability": ["1"]}, [2])).class_names
-        {'3': 'elm'}
-        >>> find_export_columns(Table("n.csv", cells, [2])) is None
-        True
-    """
+    """The columns that nodenova added to a table of nodes; None if it was not exported."""
     for prefix in (PREFIX, ""):
         columns = {role: prefix + role for role in EXPORT_COLUMNS}
         if all(name in table.columns for name in columns.values()) and _is_export(table, columns):
@@ -93,13 +85,13 @@ def _class_names(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def source_label_columns(
-    table: Table, export: ExportColumns, excluded: Sequence[str | None]
+    table: Table, export: ExportColumns, role_columns: Sequence[str | None]
 ) -> Iterator[str]:
     """Columns that agree with the exported class where they are filled: labels it came from."""
     classes = [cell.strip() for cell in table.columns[export.columns["class"]]]
     names = [cell.strip() for cell in table.columns[export.columns["name"]]]
     for name, cells in table.columns.items():
-        if name in export.all or name in excluded or not _is_plain(cells):
+        if name in export.all or name in role_columns or not _is_plain(cells):
             continue
         texts = plain_texts(cells)
         rows = [row for row, cell in enumerate(texts) if not is_missing(cell) and classes[row]]
@@ -109,13 +101,12 @@ def source_label_columns(
             continue
         same_name = sum(value == names[row] for row, value in zip(rows, values, strict=True))
         pairs = Counter(zip(values, (classes[row] for row in rows), strict=True))
-        most: Counter[str] = Counter()
-        for (value, _), count in pairs.items():
-            most[value] = max(most[value], count)
+        # The most frequent class of a value comes last and stays.
+        most = {value: count for (value, _), count in reversed(pairs.most_common())}
         has_gaps = len(rows) < len(cells)
         least = MIN_AGREEMENT * len(rows)
         if same_name >= least or (
-            has_gaps and len({c for _, c in pairs}) > 1 and most.total() >= least
+            has_gaps and len({c for _, c in pairs}) > 1 and sum(most.values()) >= least
         ):
             yield name
 
@@ -144,7 +135,7 @@ class Nodes:
     id_column: str | None = None
     label_column: str | None = None
     new_column: str | None = None
-    label_like: tuple[str, ...] = ()  # other columns that tell the class of a node
+    label_like: tuple[str, ...] = ()  # other columns that hold the class of a node
 
     @property
     def role_columns(self) -> tuple[str | None, ...]:
@@ -156,14 +147,14 @@ class Nodes:
         """Columns that cannot become features."""
         return [*(name for name in self.role_columns if name), *self.label_like]
 
-    def merge_new(self, named: np.ndarray | None) -> np.ndarray | None:
-        """The (N,) mask of new nodes: `named` by their ids, or marked in a column, not both."""
-        if named is not None and self.new is not None:
+    def merge_new(self, mask: np.ndarray | None) -> np.ndarray | None:
+        """The (N,) mask of new nodes: `mask` by their ids, or marked in a column, not both."""
+        if mask is not None and self.new is not None:
             raise SettingError("give either new_nodes or new_column, not both")
-        return self.new if named is None else named
+        return self.new if mask is None else mask
 
     def check_features(self, columns: Sequence[str]) -> None:
-        """Raise if one of these columns is missing or tells the class."""
+        """Raise if one of these columns is missing or holds the class."""
         source, names = self.table.source, self.table.columns
         for column in columns:
             if column not in names:
@@ -183,14 +174,14 @@ def read_nodes(
     *,
     features: Collection[str] = (),
     is_later: bool = False,
-    linked: Callable[[], Sequence[str]] = tuple,
+    find_linked: Callable[[], Sequence[str]] = tuple,
     read_ids: Callable[[Table, str, list[str]], Sequence[str]] | None = None,
 ) -> Nodes:
     """Read a table of nodes and check every id, label and mark of a new node.
 
-    `features` are not guessed to be labels; `is_later` if an earlier table decided them. `linked`
-    gives ids of some edges, which decide between columns that could be the ids. `read_ids` reads
-    the ids of a table that is not in memory.
+    `features` are not guessed to be labels; `is_later` if an earlier table decided them. The
+    ids of `find_linked`, from edges, decide between columns that could be the ids. `read_ids`
+    reads the ids of a table that is not in memory.
     """
     name = "nodes" if is_frame(nodes) else ""
     table = nodes if isinstance(nodes, Table) else read_table(nodes, source=name, **reading)
@@ -199,11 +190,37 @@ def read_nodes(
     if not len(table):
         raise GraphError(f"{source}: a header and no rows")
     export = find_export_columns(table)
-    label_column, new_column = options.label_column, options.new_column
+    roles = _pick_roles(table, export, options, notes, features, is_later, find_linked)
+    id_column, label_column, new_column = roles
+    ids = (read_ids or _read_ids)(table, id_column, notes)
+    y, class_names = _read_labels(table, label_column, notes)
+    new = None if new_column is None else _read_marks(table, new_column)
+    label_like: list[str] = []
+    if export is not None:
+        if label_column == export.columns["class"]:
+            class_names = tuple(export.class_names.get(name, name) for name in class_names)
+        label_like = [*export.all]
+        for name in source_label_columns(table, export, roles):
+            notes.append(f"{source}: column {name!r} repeats {export.columns['class']!r}; not used")
+            label_like.append(name)
+    return Nodes(table, ids, y, class_names, new, *roles, tuple(label_like))
+
+
+def _pick_roles(
+    table: Table,
+    export: ExportColumns | None,
+    options: TableOptions,
+    notes: list[str],
+    features: Collection[str],
+    is_later: bool,
+    find_linked: Callable[[], Sequence[str]],
+) -> tuple[str, str | None, str | None]:
+    """Columns of ids, labels and marks of new nodes, by options or by their names and cells."""
+    source, label_column, new_column = table.source, options.label_column, options.new_column
     id_column = pick_column(table, options.id_column, ID_NAMES, "id_column", notes)
     if id_column is None:
         excluded = [label_column, new_column, *(export.all if export else ())]
-        id_column = guess_id(table, excluded, linked(), notes)
+        id_column = guess_id(table, excluded, find_linked(), notes)
     if export is not None and label_column is None:
         label_column = export.columns["class"]
         names = ", ".join(export.columns.values())
@@ -226,21 +243,7 @@ def read_nodes(
         raise GraphError(
             f"{source}: column {id_column!r} cannot be both the id and the label of a node"
         )
-    ids = (read_ids or _read_ids)(table, id_column, notes)
-    y, class_names = _read_labels(table, label_column, notes)
-    new = None if new_column is None else _read_marks(table, new_column)
-    label_like: list[str] = []
-    if export is not None:
-        if label_column == export.columns["class"]:
-            class_names = tuple(export.class_names.get(name, name) for name in class_names)
-        label_like = [*export.all]
-        roles = (id_column, label_column, new_column)
-        for name in source_label_columns(table, export, roles):
-            notes.append(f"{source}: column {name!r} repeats {export.columns['class']!r}; not used")
-            label_like.append(name)
-    return Nodes(
-        table, ids, y, class_names, new, id_column, label_column, new_column, tuple(label_like)
-    )
+    return id_column, label_column, new_column
 
 
 def _read_ids(table: Table, column: str, notes: list[str]) -> list[str]:

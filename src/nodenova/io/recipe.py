@@ -81,8 +81,7 @@ class TableEncoder:
         """
         notes: list[str] = []
         blocks = []
-        missing = [name for name in self.column_names if name not in table.columns]
-        if missing:
+        if missing := [name for name in self.column_names if name not in table.columns]:
             what = plural(len(missing), "column is", "columns are")
             notes.append(
                 f"{table.source}: {what} missing ({', '.join(missing)}); their features are zero"
@@ -263,12 +262,6 @@ def extend_recipe(recipe: TableEncoder, fresh: TableEncoder) -> tuple[TableEncod
 
     `fresh` is fitted to the same columns of the later table. Cuts of numbers stay, so that every
     feature means what it meant.
-
-    Examples:
-        >>> spring = TableEncoder(text_columns=("title",), words=("oak", "pan"))
-        >>> summer = TableEncoder(text_columns=("title",), words=("elm", "oak"))
-        >>> extend_recipe(spring, summer)[0].feature_names
-        ('oak', 'pan', 'elm')
     """
     now = {column.name: column for column in fresh.columns}
     both = replace(

@@ -85,25 +85,15 @@ class TableOptions:
         return {"delimiter": self.delimiter, "encoding": self.encoding, "progress": progress}
 
     def merged_with(self, changes: TableOptions, *, needs_labels: bool = True) -> TableOptions:
-        """Return options that a run remembers, with those that are given again in their place.
+        """Return options that a run remembers, with those in `changes` that are not the default.
 
-        Args:
-            changes: The options of this call; those with their default value are as remembered.
-            needs_labels: False for later tables, which have a label column only if it is given
-                again.
-
-        Examples:
-            >>> run = TableOptions(label_column="topic", delimiter="tab")
-            >>> later = run.merged_with(TableOptions(delimiter=","), needs_labels=False)
-            >>> later == TableOptions(delimiter=",")
-            True
+        Without `needs_labels`, as for later tables, a label column is not remembered.
         """
-        values = {option.name: getattr(changes, option.name) for option in fields(self)}
-        defaults = {option.name: option.default for option in fields(self)}
+        values = [(option, getattr(changes, option.name)) for option in fields(self)]
         changed = {
-            name: value
-            for name, value in values.items()
-            if value is not defaults[name] and not _is_empty(value)
+            option.name: value
+            for option, value in values
+            if value is not option.default and not _is_empty(value)
         }
         if not needs_labels:
             changed["label_column"] = changes.label_column
@@ -117,9 +107,9 @@ class TableOptions:
         return {name: value for name, value in values.items() if not _is_empty(value)}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> TableOptions:
+    def from_json(cls, document: Mapping[str, Any]) -> TableOptions:
         """Return the options that run.json stores."""
-        values = {name: stored[name] for name in REMEMBERED if name in stored}
+        values = {name: document[name] for name in REMEMBERED if name in document}
         if "weight_column" in values:
             # Runs that do not name `weights` were made when weights only filtered edges.
             values.setdefault("weights", "filter")
@@ -131,12 +121,7 @@ def _is_empty(value: object) -> bool:
 
 
 def parse_edge_types(edge_types: EdgeTypes | None) -> dict[str, float] | None:
-    """Weight of each edge type by name; None means all types alike.
-
-    Examples:
-        >>> parse_edge_types("cites,writes=0.5")
-        {'cites': 1.0, 'writes': 0.5}
-    """
+    """Weight of each edge type by name, as in "cites,writes=0.5"; None means all types alike."""
     if edge_types is None:
         return None
     if isinstance(edge_types, Mapping):

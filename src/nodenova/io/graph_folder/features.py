@@ -245,7 +245,7 @@ def write_features(
     file = FeatureFile(folder, len(recipe.feature_names), not recipe.cut, source)
     no_edges = np.zeros((2, 0), dtype=np.int64)
     parsed = parse_numbers(nodes, recipe.columns)
-    for chunk in nodes.chunks(list(dict.fromkeys(recipe.column_names)), ids, parsed):
+    for chunk in nodes.chunks(recipe.column_names, ids, parsed):
         file.add(recipe.transform(chunk, no_edges, ())[0])
         progress("writing features", chunk.lines[-1] / len(nodes.table))
     file.close()
@@ -254,7 +254,7 @@ def write_features(
 def write_neighbors(
     store: Store, ids: Sequence[str], source: str, folder: Path, notes: list[str]
 ) -> TableEncoder:
-    """Write features that tell which of the nodes with most edges a node is linked to.
+    """Write features of structure: which of the nodes with most edges a node is linked to.
 
     The table `ends` of the store has the edges of the file; `folder` has the CSR of the graph.
     """

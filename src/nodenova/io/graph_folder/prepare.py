@@ -164,7 +164,7 @@ def _write_tables(
             notes,
             reading,
             features=options.columns,
-            linked=lambda: first_ids(edges, options, reading),
+            find_linked=lambda: first_ids(edges, options, reading),
             read_ids=lambda table, column, notes: store_ids(table, column, notes, store),
         )
     table = write_edges(edges, table, options, notes, store, folder, reading)
