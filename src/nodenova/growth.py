@@ -95,13 +95,9 @@ def change_of(fit_signature: FitSignature, graph: Graph, before: Graph | None = 
     unknown = float(unknown_shares(fit_signature, graph) @ mass / max(mass.sum(), 1e-12))
     met = None if before is None else is_met(graph, before)
     if before is None or met is None or not met.any():
-        nodes, edges = (
-            max(0.0, 1 - was / now) if now else 0.0
-            for was, now in (
-                (fit_signature.nodes, graph.num_nodes),
-                (fit_signature.edges, graph.num_edges),
-            )
-        )
+        was = (fit_signature.nodes, fit_signature.edges)
+        sizes = zip(was, (graph.num_nodes, graph.num_edges), strict=True)
+        nodes, edges = (max(0.0, 1 - old / now) if now else 0.0 for old, now in sizes)
         return Change(unknown, nodes, edges, matched=False)
     return Change(unknown, 1 - float(met.mean()), _new_edges(graph, before), matched=True)
 
@@ -154,23 +150,14 @@ MIN_MEAN = 2  # nodes that a class needs
 
 @dataclass(frozen=True, eq=False)
 class AnchorNodes:
-    """Anchor nodes of a grown graph, and the column of the joint head that each stands for.
+    """Anchor nodes of a grown graph, and the column of the joint head that each stands for."""
 
-    Attributes:
-        ids: (n,) ascending: nodes that the statistics of classes are computed from.
-        columns: (n,) their columns; those of classes that come with labels are last.
-        sample: (m,) ascending: a fair sample of the known classes, sure or not.
-        sample_columns: (m,) their columns.
-        num_columns: Number of columns, with those that come with labels.
-        notes: A sentence on each class with hardly any anchor node.
-    """
-
-    ids: np.ndarray
-    columns: np.ndarray
-    sample: np.ndarray
-    sample_columns: np.ndarray
-    num_columns: int
-    notes: tuple[str, ...]
+    ids: np.ndarray  # (n,) ascending: nodes that the statistics of classes are computed from
+    columns: np.ndarray  # (n,) their columns; those of classes that come with labels are last
+    sample: np.ndarray  # (m,) ascending: a fair sample of the known classes, sure or not
+    sample_columns: np.ndarray  # (m,) their columns
+    num_columns: int  # number of columns, with those that come with labels
+    notes: tuple[str, ...]  # a sentence on each class with hardly any anchor node
 
     @property
     def counts(self) -> np.ndarray:

@@ -83,19 +83,13 @@ def _heads_first(h: Tensor, heads: int) -> Tensor:
 
 @dataclass(frozen=True)
 class LayerKind:
-    """How one encoder family is built and run.
+    """How one encoder family is built and run."""
 
-    Attributes:
-        make: (inputs, outputs, heads) -> layer.
-        layer: (layer, x, graph, device) -> (N, outputs), as PyTorch Geometric's `forward`.
-        activation: Activation between layers.
-        many_heads: Whether inner layers have several heads.
-    """
-
-    make: Callable[[int, int, int], nn.Module]
+    make: Callable[[int, int, int], nn.Module]  # (inputs, outputs, heads) -> layer
+    # (layer, x, graph, device) -> (N, outputs), as PyTorch Geometric's `forward`
     layer: Callable[..., Tensor]
-    activation: Callable[[Tensor], Tensor]
-    many_heads: bool = False
+    activation: Callable[[Tensor], Tensor]  # between layers
+    many_heads: bool = False  # whether inner layers have several heads
 
 
 def _conv(name: str, inputs: int, outputs: int, **settings: Any) -> nn.Module:

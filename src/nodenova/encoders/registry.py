@@ -15,16 +15,12 @@ from nodenova.nn.encoder import Encoder
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """How an encoder is built, and how it gets its weights.
+    """How an encoder is built, and how it gets its weights."""
 
-    Attributes:
-        build: Builds an empty one from the fields of its spec.
-        closed_form: Class whose `fit` computes it; None if it is trained.
-        uses: Parts of a graph that it uses beside features and edges.
-    """
-
-    build: Callable[[Mapping[str, Any]], Encoder]
+    build: Callable[[Mapping[str, Any]], Encoder]  # builds an empty one from the fields of its spec
+    # class whose `fit` computes it; None if it is trained
     closed_form: type[PrismEncoder] | None = None
+    # parts of a graph that it uses beside features and edges
     uses: tuple[str, ...] = ("edge_weight",)
 
     @property

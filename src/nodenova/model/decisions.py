@@ -25,8 +25,17 @@ from typing import Any, ClassVar, TypeAlias
 from nodenova.errors import SettingError
 
 
+class _OfOneClass:
+    class_id: int
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Ids of all classes in it."""
+        return (self.class_id,)
+
+
 @dataclass(frozen=True)
-class Rename:
+class Rename(_OfOneClass):
     """Give a class another name.
 
     Attributes:
@@ -41,11 +50,6 @@ class Rename:
     name: str
     was: str | None = field(default=None, kw_only=True)
     after: int | None = field(default=None, kw_only=True)
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Ids of all classes in it."""
-        return (self.class_id,)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class Reject:
+class Reject(_OfOneClass):
     """Remove a discovered class; its nodes go to the next likely one.
 
     Attributes:
@@ -85,11 +89,6 @@ class Reject:
     class_id: int
     name: str | None = field(default=None, kw_only=True)
     after: int | None = field(default=None, kw_only=True)
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Ids of all classes in it."""
-        return (self.class_id,)
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Relabel:
+class Relabel(_OfOneClass):
     """Correct labels of the user: the nodes belong to another class.
 
     Attributes:
@@ -133,11 +132,6 @@ class Relabel:
     nodes: tuple[str | int, ...]
     class_id: int
     after: ClassVar[int | None] = None
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Ids of all classes in it."""
-        return (self.class_id,)
 
 
 Edit: TypeAlias = Rename | Merge | Reject | Split  # kept in a model

@@ -226,10 +226,8 @@ def characteristic(
     for row in weight:
         strength = np.where(words, row, np.abs(row))
         best = [j for j in np.argsort(-strength, kind="stable")[:count].tolist() if strength[j] > 0]
-        title = [known[j] if known is not None else f"feature {j}" for j in best]
-        features.append(
-            tuple(Feature(name, float(row[j])) for name, j in zip(title, best, strict=True))
-        )
+        title = known or [f"feature {j}" for j in range(len(row))]
+        features.append(tuple(Feature(title[j], float(row[j])) for j in best))
         names.append(make_name(_name_candidates(known, row, words, strength), names))
     return features, names
 
@@ -238,17 +236,11 @@ def _name_candidates(
     known: Sequence[str] | None, row: np.ndarray, words: np.ndarray, strength: np.ndarray
 ) -> list[tuple[int, str]]:
     """Features that a name may be made of, the strongest first."""
-    strong = [
-        j
-        for j in np.argsort(-strength, kind="stable")[:MAX_CANDIDATES].tolist()
-        if strength[j] >= MIN_STRENGTH
-    ]
-    candidates = (
-        describe_feature(
-            known[j] if known is not None else f"feature {j}", bool(words[j]), row[j] > 0
-        )
-        for j in strong
-    )
+    candidates = []
+    for j in np.argsort(-strength, kind="stable")[:MAX_CANDIDATES].tolist():
+        if strength[j] >= MIN_STRENGTH:
+            name = known[j] if known is not None else f"feature {j}"
+            candidates.append(describe_feature(name, bool(words[j]), row[j] > 0))
     return [one for one in candidates if one is not None]
 
 

@@ -90,17 +90,13 @@ MIN_CONFUSED = 1e-4  # added to the probability of the other class before its lo
 
 @dataclass(frozen=True, eq=False)
 class MergeSplit:
-    """How likely classes are one, or two, in the order of `model.classes`.
+    """How likely classes are one, or two, in the order of `model.classes`."""
 
-    Attributes:
-        together: (C, C) probability that a node of one class and a node of the other belong
-            together; NaN for two known classes, for a class with itself and for a class with hardly
-            any node.
-        two: (C,) probability that a class is two: most of one half belongs to another class than
-            most of the other half. NaN for a class with too few nodes.
-    """
-
+    # (C, C) probability that a node of one class and a node of the other belong together; NaN for
+    # two known classes, for a class with itself and for a class with hardly any node
     together: np.ndarray
+    # (C,) probability that a class is two: most of one half belongs to another class than most of
+    # the other half. NaN for a class with too few nodes.
     two: np.ndarray
 
 
@@ -121,20 +117,15 @@ def _probability(features: np.ndarray, weights: tuple[float, ...]) -> np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Features of the two logistic models; NaN where there is no evidence.
+    """Features of the two logistic models; NaN where there is no evidence."""
 
-    Attributes:
-        pairs: (C, C, 3) correlation of the whitened means of two classes, without sampling noise
-            (1: the same); log of the probability that the model gives to the other one; 1 if one is
-            known.
-        halves: (C, 3) similarity of the two halves of a class (1: as one class, 0: as two known
-            classes on average); 1 if the class is known; log of its size.
-        half: (N,) half of its class that a node is in, 0 or 1; -1 for nodes left out.
-    """
-
+    # (C, C, 3) correlation of the whitened means of two classes, without sampling noise (1: the
+    # same); log of the probability that the model gives to the other one; 1 if one is known
     pairs: np.ndarray
+    # (C, 3) similarity of the two halves of a class (1: as one class, 0: as two known classes on
+    # average); 1 if the class is known; log of its size
     halves: np.ndarray
-    half: np.ndarray
+    half: np.ndarray  # (N,) half of its class that a node is in, 0 or 1; -1 for nodes left out
 
 
 @torch.no_grad()

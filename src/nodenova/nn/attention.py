@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from nodenova.graph import Graph
 from nodenova.nn.seeding import MIN_DIVIDED, on_threads
-from nodenova.nn.sparse import quiet_torch
+from nodenova.nn.sparse import quiet_torch, weighted_bags
 
 BLOCK_SIZE = 2**17  # numbers in a block of attention v2: half a MiB
 # Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
@@ -31,18 +31,12 @@ class EdgeSegments:
 
     Every edge has its opposite. Tensors are heads first, and one head is computed at a time: a
     vector of E numbers stays in the processor's cache.
-
-    Attributes:
-        source: (E,) int64.
-        target: (E,) int64, ascending.
-        start: (N + 1,) where each target's edges begin.
-        opposite: (E,) index of the edge (j, i) of each edge (i, j).
     """
 
-    source: Tensor
-    target: Tensor
-    start: Tensor
-    opposite: Tensor
+    source: Tensor  # (E,) int64
+    target: Tensor  # (E,) int64, ascending
+    start: Tensor  # (N + 1,) where each target's edges begin
+    opposite: Tensor  # (E,) index of the edge (j, i) of each edge (i, j)
 
     def each_head(self, work: Callable[[int], None], h: Tensor) -> None:
         """Call `work` for every head of h (heads, N, size), each head on one thread."""
@@ -66,14 +60,7 @@ class EdgeSegments:
 
     def sums(self, weight: Tensor, h: Tensor) -> Tensor:
         """(N, size) sum over each target's edges of weight (E,) times h (N, size) at the source."""
-        return F.embedding_bag(
-            self.source,
-            h,
-            self.start,
-            mode="sum",
-            per_sample_weights=weight,
-            include_last_offset=True,
-        )
+        return weighted_bags(self.source, self.start, weight, h)
 
     def totals(self, values: Tensor) -> Tensor:
         """(N,) sum over each target's edges of values (E,)."""
@@ -174,9 +161,8 @@ def _weigh_back(edges: EdgeSegments, a: Tensor, h: Tensor, grad: Tensor) -> tupl
     """
     d_score = edges.products(grad, h).mul_(a)
     shared = edges.totals(d_score).index_select(0, edges.target)
-    return d_score.addcmul_(a, shared, value=-1), edges.sums(
-        a.index_select(0, edges.opposite), grad
-    )
+    d_h = edges.sums(a.index_select(0, edges.opposite), grad)
+    return d_score.addcmul_(a, shared, value=-1), d_h
 
 
 def _empty_heads(h: Tensor) -> Tensor:
@@ -245,11 +231,8 @@ class _AttendV1(torch.autograd.Function):
     ) -> tuple[None, Tensor, Tensor, Tensor, None]:
         a, rising, h, source, target = ctx.saved_tensors
         edges = ctx.edges
-        d_h, d_source, d_target = (
-            _empty_heads(h),
-            torch.empty_like(source),
-            torch.empty_like(target),
-        )
+        d_h = _empty_heads(h)
+        d_source, d_target = torch.empty_like(source), torch.empty_like(target)
 
         def head(k: int) -> None:
             mine = h[k].contiguous()

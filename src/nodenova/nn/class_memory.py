@@ -16,15 +16,10 @@ from nodenova.nn.statistics import ClassStatistics, means
 
 @dataclass(frozen=True, eq=False)
 class ReplayStatistics:
-    """Mean and variance of z of each class (Eq. 9), from which features of it are drawn again.
+    """Mean and variance of z of each class (Eq. 9), from which features of it are drawn again."""
 
-    Attributes:
-        mean: (C, hidden).
-        var: (C, hidden), biased.
-    """
-
-    mean: Tensor
-    var: Tensor
+    mean: Tensor  # (C, hidden)
+    var: Tensor  # (C, hidden), biased
 
     @classmethod
     def estimate(cls, z: Tensor, y: Tensor, num_classes: int) -> ReplayStatistics:

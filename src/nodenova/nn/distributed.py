@@ -32,14 +32,10 @@ class GraphSplit(ABC):
 
     A function that is sent to a block gets its rows as a graph (n of N nodes with their features
     and edges; the adjacency is (n, N)) and the block's rows (n, c) of some columns.
-
-    Attributes:
-        num_nodes: N.
-        at_once: Columns that are multiplied at a time.
     """
 
-    num_nodes: int
-    at_once: int
+    num_nodes: int  # N
+    at_once: int  # columns that are multiplied at a time
 
     @abstractmethod
     def each(self, function: OfBlock, *columns: SplitColumns) -> SplitColumns:
@@ -60,15 +56,10 @@ class GraphSplit(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SplitColumns:
-    """(N, c) numbers, split with the rows of a graph.
-
-    Attributes:
-        split: The split.
-        blocks: The machines' references to the rows of each block.
-    """
+    """(N, c) numbers, split with the rows of a graph."""
 
     split: GraphSplit
-    blocks: tuple[Any, ...]
+    blocks: tuple[Any, ...]  # the machines' references to the rows of each block
 
     def __add__(self, other: SplitColumns) -> SplitColumns:
         return self.split.each(_add, self, other)
@@ -92,17 +83,12 @@ class SplitColumns:
 
 @dataclass(frozen=True, eq=False)
 class SplitMatrix:
-    """(N, d) features that are split by rows.
-
-    Attributes:
-        split: The split.
-        build: Builds (n, d) from a block of the graph, on the machine that has it.
-        num_features: d.
-    """
+    """(N, d) features that are split by rows."""
 
     split: GraphSplit
+    # builds (n, d) from a block of the graph, on the machine that has it
     build: Callable[[Graph], SparseMatrix | Tensor]
-    num_features: int
+    num_features: int  # d
 
     @property
     def shape(self) -> tuple[int, int]:

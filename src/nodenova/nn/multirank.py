@@ -18,20 +18,15 @@ class MultiRank:
     A few directions separate few classes, many classes need many directions; cut at two ranks a
     view serves both. No length is left that could decide.
 
-    Attributes:
-        views: Number of blocks of columns in z.
-        view_size: Columns of a block, by falling importance.
-        ranks: Number of leading columns of each block that are used, ascending.
-
     Examples:
         >>> u = MultiRank(views=1, view_size=3, ranks=(1, 3))(torch.tensor([[3.0, 0.0, 4.0]]))
         >>> [round(value, 1) for value in u[0].tolist()]
         [1.0, 0.6, 0.0, 0.8]
     """
 
-    views: int
-    view_size: int
-    ranks: tuple[int, ...]
+    views: int  # number of blocks of columns in z
+    view_size: int  # columns of a block, by falling importance
+    ranks: tuple[int, ...]  # number of leading columns of each block that are used, ascending
 
     @classmethod
     def whole(cls, size: int) -> MultiRank:

@@ -37,20 +37,12 @@ Empty = Callable[[int, type[np.generic]], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class BlockMatrix:
-    """A CSR matrix as blocks of rows or columns; a product adds up those of the blocks.
+    """A CSR matrix as blocks of rows or columns; a product adds up those of the blocks."""
 
-    Attributes:
-        shape: (n, m).
-        nnz: Number of entries.
-        device: The processor.
-        places: Rows and columns of each block.
-        blocks: The blocks.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # (n, m)
     nnz: int
     device: torch.device
-    places: tuple[tuple[slice, slice], ...]
+    places: tuple[tuple[slice, slice], ...]  # rows and columns of each block
     blocks: tuple[Tensor, ...]
 
     @classmethod
@@ -155,14 +147,10 @@ def _multiply(csr: Tensor | BlockMatrix, dense: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A constant CSR matrix; `matrix @ dense` has a gradient for the dense side.
+    """A constant CSR matrix; `matrix @ dense` has a gradient for the dense side."""
 
-    Attributes:
-        csr: (n, m).
-        build_transpose: Returns the (m, n) transpose; called on first use.
-    """
-
-    csr: Tensor | BlockMatrix
+    csr: Tensor | BlockMatrix  # (n, m)
+    # returns the (m, n) transpose; called on first use
     build_transpose: Callable[[], Tensor | BlockMatrix]
 
     @cached_property
@@ -404,11 +392,11 @@ def smooth_operator(graph: Graph, device: torch.device) -> BagMatrix:
 
 def weighted_sums(csr: Tensor, dense: Tensor) -> Tensor:
     """(n, c) sum over the entries of each row of a CSR matrix of entry times row of `dense`."""
+    return weighted_bags(csr.col_indices(), csr.crow_indices(), csr.values(), dense)
+
+
+def weighted_bags(index: Tensor, start: Tensor, weight: Tensor, dense: Tensor) -> Tensor:
+    """(n, c) sum over the entries from start[i] to start[i + 1] of weight times dense[index]."""
     return F.embedding_bag(
-        csr.col_indices(),
-        dense,
-        csr.crow_indices(),
-        mode="sum",
-        per_sample_weights=csr.values(),
-        include_last_offset=True,
+        index, dense, start, mode="sum", per_sample_weights=weight, include_last_offset=True
     )

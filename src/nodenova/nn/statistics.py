@@ -23,25 +23,15 @@ SUMMED_ROWS = 4_096  # rows that are summed in single precision at a time
 
 @dataclass(frozen=True, eq=False)
 class ClassStatistics:
-    """Means and pooled scatter of C classes on multi-rank features u: what shrinkage LDA needs.
+    """Means and pooled scatter of C classes on multi-rank features u: what shrinkage LDA needs."""
 
-    Attributes:
-        center: (C, D) mean of u over each class.
-        factor: (q, D); the scatter within all classes is ~ factor' factor + diag(diag).
-        diag: (D,) what the factors leave of its diagonal.
-        dof: () number of nodes behind the scatter, less one per class.
-        temperature: () divisor of logits from these statistics that makes them probabilities.
-        view_scale: (views,) factor of each view before distances are computed.
-        count: (C,) nodes of each class; empty in models saved before it was kept.
-    """
-
-    center: Tensor
-    factor: Tensor
-    diag: Tensor
-    dof: Tensor
-    temperature: Tensor
-    view_scale: Tensor
-    count: Tensor
+    center: Tensor  # (C, D) mean of u over each class
+    factor: Tensor  # (q, D); the scatter within all classes is ~ factor' factor + diag(diag)
+    diag: Tensor  # (D,) what the factors leave of its diagonal
+    dof: Tensor  # () number of nodes behind the scatter, less one per class
+    temperature: Tensor  # () divisor of logits from these statistics that makes them probabilities
+    view_scale: Tensor  # (views,) factor of each view before distances are computed
+    count: Tensor  # (C,) nodes of each class; empty in models saved before it was kept
 
     @classmethod
     def estimate(cls, u: Tensor, y: Tensor, num_classes: int, views: int) -> ClassStatistics:

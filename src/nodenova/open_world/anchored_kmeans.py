@@ -30,13 +30,10 @@ def whitening(covariance: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Projection of rows to unit length in the first principal components of whitened rows.
+    """Projection of rows to unit length in the first principal components of whitened rows."""
 
-    basis: (D, r) including the whitening;  shift: (r,) the projected mean row.
-    """
-
-    basis: Tensor
-    shift: Tensor
+    basis: Tensor  # (D, r) including the whitening
+    shift: Tensor  # (r,) the projected mean row
 
     @classmethod
     def of(

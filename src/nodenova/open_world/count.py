@@ -157,12 +157,9 @@ class ClassCountEstimate:
 
 @dataclass(frozen=True)
 class LinearScore:
-    """bias + sum over features of weight (value - mean) / spread, each clipped to CLIP spreads.
+    """bias + sum over features of weight (value - mean) / spread, each clipped to CLIP spreads."""
 
-    features: {name: (mean, spread, weight)}.
-    """
-
-    features: Mapping[str, tuple[float, float, float]]
+    features: Mapping[str, tuple[float, float, float]]  # {name: (mean, spread, weight)}
     bias: float = 0.0
 
     def __call__(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -174,19 +171,13 @@ class LinearScore:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Features of some unlabelled nodes, before they are weighed.
+    """Features of some unlabelled nodes, before they are weighed."""
 
-    number:  {name: (15,) values for 1..15 new classes}.
-    novelty: {name: () value} of whether any class is new; empty where all nodes are new.
-    p_value: of the novelty test; None where all nodes are new.
-    share:   estimated share of new nodes.
-    nodes:   number of nodes.
-    """
-
-    number: Mapping[str, np.ndarray]
+    number: Mapping[str, np.ndarray]  # {name: (15,) values for 1..15 new classes}
+    # {name: () value} of whether any class is new; empty where all nodes are new
     novelty: Mapping[str, np.ndarray]
-    p_value: float | None
-    share: float
+    p_value: float | None  # of the novelty test; None where all nodes are new
+    share: float  # estimated share of new nodes
     nodes: int
 
 

@@ -46,33 +46,21 @@ LOOSE, TIGHT = (0.70, -0.1), (0.60, 0.1)
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Groupings of n nodes into k = 0..MAX_NEW + 1 new classes beside the known ones.
-
-    num_old:       number of anchors: the known classes, or 0 where all nodes are new.
-    groups:        for each k, (n,) the class of each node: known classes first, then new ones.
-    scatter:       for each k, mean squared distance of u to the mean of its group.
-    plain_scatter: the same for k-means without whitening; None in a mixture.
-    u, x:          (n, D) features of the nodes, and the same whitened.
-    mean, own:     (o, D) whitened means of the known classes, and (o,) their self-likeness.
-    within:        mean inner product of two nodes of a known class, in u.
-    nearest:       mean inner product of a known class and the one nearest to it, in u.
-    nearest_white: the same as a correlation, whitened.
-    known_scatter: scatter within known classes.
-    """
+    """Groupings of n nodes into k = 0..MAX_NEW + 1 new classes beside the known ones."""
 
     space: WhitenedSpace
-    num_old: int
-    groups: list[np.ndarray]
-    scatter: np.ndarray
-    plain_scatter: np.ndarray | None
-    u: np.ndarray
-    x: np.ndarray
-    mean: np.ndarray
-    own: np.ndarray
-    within: float
-    nearest: float
-    nearest_white: float
-    known_scatter: float
+    num_old: int  # number of anchors: the known classes, or 0 where all nodes are new
+    groups: list[np.ndarray]  # for each k, (n,) class of each node, the known classes first
+    scatter: np.ndarray  # for each k, mean squared distance of u to the mean of its group
+    plain_scatter: np.ndarray | None  # for k-means without whitening; None in a mixture
+    u: np.ndarray  # (n, D) features of the nodes
+    x: np.ndarray  # (n, D) the same whitened
+    mean: np.ndarray  # (o, D) whitened means of the known classes
+    own: np.ndarray  # (o,) their self-likeness
+    within: float  # mean inner product of two nodes of a known class, in u
+    nearest: float  # mean inner product of a known class and the one nearest to it, in u
+    nearest_white: float  # the same as a correlation, whitened
+    known_scatter: float  # scatter within known classes
 
     @classmethod
     def of(cls, space: WhitenedSpace, mixed: bool, rng: np.random.Generator) -> Candidates:
@@ -148,29 +136,19 @@ class Candidates:
 
 
 class Measures(NamedTuple):
-    """Measurements of candidates 1..MAX_NEW, from which the number features are computed.
+    """Measurements of candidates 1..MAX_NEW, from which the number features are computed."""
 
-    k:               (15,) number of new classes.
-    scatter:         (15,) log scatter relative to known classes.
-    plain_scatter:   (15,) the same without whitening; None in a mixture.
-    silhouette:      (15,) mean silhouette of all nodes.
-    new_silhouette:  (15,) mean silhouette of nodes in new groups.
-    closest:         (16,) relative likeness of the two most alike new groups, for 1..16.
-    closest_white:   (16,) correlation of the two most alike new groups, minus the known classes'.
-    loosest:         (16,) relative likeness within the loosest new group.
-    smallest:        (15,) share of nodes in the smallest new group.
-    cell_counts:     numbers of new classes by merged cells: loose, tight, by novelty.
-    """
-
-    k: np.ndarray
-    scatter: np.ndarray
-    plain_scatter: np.ndarray | None
-    silhouette: np.ndarray
-    new_silhouette: np.ndarray
-    closest: np.ndarray
+    k: np.ndarray  # (15,) number of new classes
+    scatter: np.ndarray  # (15,) log scatter relative to known classes
+    plain_scatter: np.ndarray | None  # (15,) the same without whitening; None in a mixture
+    silhouette: np.ndarray  # (15,) mean silhouette of all nodes
+    new_silhouette: np.ndarray  # (15,) mean silhouette of nodes in new groups
+    closest: np.ndarray  # (16,) relative likeness of the two most alike new groups, for 1..16
+    # (16,) correlation of the two most alike new groups, minus the known classes'
     closest_white: np.ndarray
-    loosest: np.ndarray
-    smallest: np.ndarray
+    loosest: np.ndarray  # (16,) relative likeness within the loosest new group
+    smallest: np.ndarray  # (15,) share of nodes in the smallest new group
+    # numbers of new classes by merged cells: loose, tight, by novelty
     cell_counts: tuple[int, int, int]
 
     @classmethod

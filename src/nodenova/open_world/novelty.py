@@ -48,19 +48,13 @@ POOLED = 0.75  # share of the cells that are pooled, the least like known classe
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Cells, and how many labelled nodes phase 1 had in each: sums over nodes, no single node.
+    """Cells, and how many labelled nodes phase 1 had in each: sums over nodes, no single node."""
 
-    ranks:        (q,) ranks at which cells are found.
-    basis, shift: (D, r), (r,) of the `Directions` in which they are found.
-    center:       (T, M, r) centers of M cells, in T repetitions.
-    table:        (T, M, C) number of labelled nodes of each class in each cell; 1.5 for 1 or 2.
-    """
-
-    ranks: Tensor
-    basis: Tensor
-    shift: Tensor
-    center: Tensor
-    table: Tensor
+    ranks: Tensor  # (q,) ranks at which cells are found
+    basis: Tensor  # (D, r) of the `Directions` in which they are found
+    shift: Tensor  # (r,) of the `Directions`
+    center: Tensor  # (T, M, r) centers of M cells, in T repetitions
+    table: Tensor  # (T, M, C) number of labelled nodes of each class in each cell; 1.5 for 1 or 2
 
     @classmethod
     def of(
@@ -140,22 +134,15 @@ def numpy_generator() -> np.random.Generator:
 
 @dataclass(frozen=True, eq=False)
 class CellNovelty:
-    """Unlabelled nodes in the cells of one repetition.
+    """Unlabelled nodes in the cells of one repetition."""
 
-    cell:          (n,) cell of each node.
-    size:          (M,) unlabelled nodes in each cell.
-    labelled:      (M, C) labelled nodes of each known class in each cell.
-    rate:          (C,) unlabelled nodes of a class for each labelled one.
-    likeness:      (M, C) correlation of a cell with each known class, without sampling noise.
-    node_likeness: (n,) cosine of each node with the known class most like it.
-    """
-
-    cell: np.ndarray
-    size: np.ndarray
-    labelled: np.ndarray
-    rate: np.ndarray
+    cell: np.ndarray  # (n,) cell of each node
+    size: np.ndarray  # (M,) unlabelled nodes in each cell
+    labelled: np.ndarray  # (M, C) labelled nodes of each known class in each cell
+    rate: np.ndarray  # (C,) unlabelled nodes of a class for each labelled one
+    # (M, C) correlation of a cell with each known class, without sampling noise
     likeness: np.ndarray
-    node_likeness: np.ndarray
+    node_likeness: np.ndarray  # (n,) cosine of each node with the known class most like it
 
     def features(self) -> np.ndarray:
         """(M, 5) features of each cell, by which its odds of being new are computed."""

@@ -180,25 +180,16 @@ def _vectors(graph: Graph, width: int, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class PrismEncoderSpec:
-    """Shape of a Prism encoder, saved beside its numbers.
-
-    Attributes:
-        name: "prism".
-        num_features: Number of columns of a graph's x.
-        view_size: Rank of each view.
-        views: Number of views; 6 in models saved before the view of counts existed.
-        is_random: Always False.
-        averaged: Whether the middle depth is an average; False in older models.
-        vector_size: Number of columns of the text vectors; 0 without vectors.
-    """
+    """Shape of a Prism encoder, saved beside its numbers."""
 
     name: str
-    num_features: int
-    view_size: int
+    num_features: int  # number of columns of a graph's x
+    view_size: int  # rank of each view
+    # 6 in models saved before the view of counts existed
     views: int = WORD_VIEWS + 1
     is_random: bool = False
-    averaged: bool = False
-    vector_size: int = 0
+    averaged: bool = False  # whether the middle depth is an average; False in older models
+    vector_size: int = 0  # number of columns of the text vectors; 0 without vectors
 
     @property
     def hidden(self) -> int:
@@ -240,8 +231,7 @@ class PrismEncoderSpec:
 class PrismEncoder(Encoder):
     """g: Graph -> z of shape (N, views * rank), affine in weighted features or in bumps of counts.
 
-    Args:
-        spec: Shape of the encoder; the numbers are 0 until `fit`, or until a state is loaded.
+    The numbers are 0 until `fit`, or until a state is loaded.
     """
 
     spec: PrismEncoderSpec

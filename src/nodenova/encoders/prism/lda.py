@@ -78,36 +78,27 @@ class LDASettings:
 
 
 class JointFit(NamedTuple):
-    """Result of `fit_joint_classifier`.
+    """Result of `fit_joint_classifier`."""
 
-    memory:      statistics of all classes, the new ones last.
-    head:        classifier for all classes.
-    times_found: for each new class, in how many resampled groupings it recurs, and of how many.
-    """
-
-    memory: Memory
-    head: UnitLinearHead
+    memory: Memory  # statistics of all classes, the new ones last
+    head: UnitLinearHead  # classifier for all classes
+    # for each new class, in how many resampled groupings it recurs, and of how many
     times_found: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Unlabelled nodes in groups, each a new class, and how to group them again.
+    """Unlabelled nodes in groups, each a new class, and how to group them again."""
 
-    used, known: ranks in use, and statistics of the known classes at these ranks.
-    z:           (n, hidden) the nodes.
-    groups:      (n,) 0..num_new-1, or -1 for a node of a known class.
-    regroup:     (rows (m,), times) -> at most `times` resampled groupings (m,) of these rows.
-    head_first:  whether the head of `groups` is built before resampling. Building a head draws
-                 from the generator that resampling draws from, so the order is part of the result.
-    """
-
-    used: MultiRank
-    known: ClassStatistics
-    z: Tensor
-    groups: Tensor
+    used: MultiRank  # ranks in use
+    known: ClassStatistics  # of the known classes at these ranks
+    z: Tensor  # (n, hidden) the nodes
+    groups: Tensor  # (n,) 0..num_new-1, or -1 for a node of a known class
     num_new: int
+    # (rows (m,), times) -> at most `times` resampled groupings (m,) of these rows
     regroup: Callable[[Tensor, int], Iterator[Tensor]]
+    # Whether the head of `groups` is built before resampling. Building a head draws from the
+    # generator that resampling draws from, so the order is part of the result.
     head_first: bool = False
 
 

@@ -27,16 +27,12 @@ MAX_SHARE = 0.5  # share of all nodes in the receptive field from which on all a
 
 
 class ReceptiveField(NamedTuple):
-    """Receptive field of the queried nodes and its adjacency.
+    """Receptive field of the queried nodes and its adjacency."""
 
-    nodes:  (b,) its nodes, ascending; None for all nodes of the graph.
-    smooth: (b, b) S among them; rows of the outermost nodes are incomplete and not needed.
-    places: (n,) positions of the queried nodes.
-    """
-
-    nodes: np.ndarray | None
+    nodes: np.ndarray | None  # (b,) its nodes, ascending; None for all nodes of the graph
+    # (b, b) S among them; rows of the outermost nodes are incomplete and not needed
     smooth: BagMatrix
-    places: np.ndarray
+    places: np.ndarray  # (n,) positions of the queried nodes
 
 
 @torch.no_grad()
