@@ -117,9 +117,8 @@ def _check_machines(ray: Any, folder: Path | None) -> None:
         try:
             version, content = ray.get(answer, timeout=MAX_ANSWER)
         except ray.exceptions.GetTimeoutError:
-            raise SettingError(
-                f"--ray: {machine} has not answered in {MAX_ANSWER:g} seconds"
-            ) from None
+            what = f"{machine} has not answered in {MAX_ANSWER:g} seconds"
+            raise SettingError(f"--ray: {what}") from None
         except ray.exceptions.RayError:  # lost meanwhile: no task will run there
             continue
         if version != __version__:

@@ -107,9 +107,8 @@ def open_world(
     train, val = (_mask(labelled, ids) for ids in (train_ids, () if val_ids is None else val_ids))
     test = _mask(labelled, exam_ids)
     new = [_mask(labelled, ids) for ids in unlabelled]
-    _check(
-        labelled, (train | val) & ((y < 0) | (y >= ends[0])), "labelled, but not of an old class"
-    )
+    is_old = (y >= 0) & (y < ends[0])
+    _check(labelled, (train | val) & ~is_old, "labelled, but not of an old class")
     _check(labelled, train & np.any(new, axis=0), "both labelled and unlabelled")
     _check(labelled, test & (y < 0), "graded, but its class is in no session")
     met = [np.isin(labelled.y, order[:end]) for end in ends]

@@ -251,9 +251,8 @@ class Stages:
                     share = STAGE_FIRST if home < last else 1.0
                     here, rest = np.split(rest, [round(share * len(rest))])
                     comes[home - 1].append(here)
-                for session, part in enumerate(
-                    np.array_split(rest, max(last - home, 1)), start=home
-                ):
+                later = np.array_split(rest, max(last - home, 1))
+                for session, part in enumerate(later, start=home):
                     if session < last:
                         comes[session].append(part)
         return open_world(

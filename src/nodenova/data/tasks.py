@@ -55,8 +55,7 @@ def tasks_from_labels(
         True
     """
     loaded = drop_empty_classes(loaded)
-    y = loaded.y
-    name = loaded.name
+    y, name = loaded.y, loaded.name
     labelled = (y != UNKNOWN) & ~loaded.is_new
     if not labelled.any():
         raise SplitError(
@@ -133,11 +132,8 @@ def _to_list(y: Any) -> Sequence[Any]:
     if hasattr(y, "__array__") and not hasattr(y, "tolist"):
         y = np.asarray(y)
     shape = getattr(y, "shape", None)
-    if (
-        isinstance(y, (str, bytes, dict))
-        or not hasattr(y, "__len__")
-        or (shape is not None and len(shape) != 1)
-    ):
+    is_single = isinstance(y, (str, bytes, dict)) or not hasattr(y, "__len__")
+    if is_single or (shape is not None and len(shape) != 1):
         what = type(y).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
         raise GraphError(
             f"y must be a list or one-dimensional array with one label per node, not a {what}"

@@ -63,15 +63,10 @@ def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:
         raise GraphError(f"{source}: a graph without nodes")
     names = dict.fromkeys(str(name) for _, values in graph.nodes(data=True) for name in values)
     id_name = "id" if "id" not in names else "node_id" if "node_id" not in names else "networkx_id"
-    attributes: dict[str, list[object]] = {name: [] for name in names}
-    for _, values in graph.nodes(data=True):
-        cells = {str(name): value for name, value in values.items()}
-        for name in names:
-            attributes[name].append(cells.get(name))
+    rows = [{str(name): cell for name, cell in v.items()} for _, v in graph.nodes(data=True)]
     columns: dict[str, Sequence[str]] = {id_name: [str(node) for node in graph.nodes]}
-    columns |= {
-        name: make_column(cells, source, name, "node") for name, cells in attributes.items()
-    }
+    for name in names:
+        columns[name] = make_column([row.get(name) for row in rows], source, name, "node")
     weights = sorted({str(name) for _, _, values in graph.edges(data=True) for name in values})
 
     def edges() -> Iterator[tuple[int, list[str]]]:

@@ -64,15 +64,8 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
         y = y.astype(np.int64)
     highest = int(y.max()) if y.size and np.issubdtype(y.dtype, np.integer) else -1
     class_names = arrays.get("class_names", np.arange(highest + 1))
-    return LabelledGraph(
-        graph,
-        y,
-        tuple(str(name) for name in class_names),
-        train=_mask(arrays, "train_mask"),
-        val=_mask(arrays, "val_mask"),
-        test=_mask(arrays, "test_mask"),
-        name=source,
-    )
+    train, val, test = (_mask(arrays, f"{part}_mask") for part in ("train", "val", "test"))
+    return LabelledGraph(graph, y, tuple(map(str, class_names)), train, val, test, source)
 
 
 def graph_npz(graph: Graph) -> bytes:

@@ -98,8 +98,7 @@ def _add_labels(
     """Add the `y` and masks of a `Data`, or of one node type of a `HeteroData`, to its graph."""
     y = data.get("y")
     y = np.full(graph.num_nodes, UNKNOWN) if y is None else y.numpy().reshape(-1)
-    count = int(y.max()) + 1
-    names = tuple(str(c) for c in range(count)) if class_names is None else tuple(class_names)
+    names = map(str, range(int(y.max()) + 1)) if class_names is None else class_names
 
     def mask(key: str) -> np.ndarray | None:
         value = data.get(key)
@@ -109,16 +108,13 @@ def _add_labels(
         if values.ndim == 1:
             return values.astype(bool)
         if not 0 <= split < values.shape[1]:
-            raise GraphError(
-                f"{name}: split {split} is not there, splits are 0..{values.shape[1] - 1}"
-            )
+            last = values.shape[1] - 1
+            raise GraphError(f"{name}: split {split} is not there, splits are 0..{last}")
         return values[:, split].astype(bool)
 
     stopping = mask("stopping_mask")
     val = mask("val_mask") if stopping is None else stopping
-    return LabelledGraph(
-        graph, y, names, train=mask("train_mask"), val=val, test=mask("test_mask"), name=name
-    )
+    return LabelledGraph(graph, y, tuple(names), mask("train_mask"), val, mask("test_mask"), name)
 
 
 def _find_target(data: Any, node_type: str | None, name: str) -> str:

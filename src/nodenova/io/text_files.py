@@ -81,9 +81,8 @@ def _find_encoding(path: Path, is_packed: bool, notes: list[str]) -> str:
             is_first = False
             if b"\0" in block:
                 line += block[: block.index(b"\0")].count(b"\n")
-                raise GraphError(
-                    f"{path.name}: line {line} holds a NUL byte; this is not a text file"
-                )
+                what = f"line {line} holds a NUL byte; this is not a text file"
+                raise GraphError(f"{path.name}: {what}")
             line += block.count(b"\n")
             is_utf8 = is_utf8 and _decodes(decoder, block)
             is_cp1252 = is_cp1252 and not any(byte in block for byte in NOT_IN_CP1252)
@@ -109,6 +108,5 @@ def _read_block(file: Any, path: Path) -> bytes:
     try:
         return file.read(BLOCK_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise GraphError(
-            f"{path.name}: damaged or cut off, cannot be unpacked ({error})"
-        ) from error
+        what = f"damaged or cut off, cannot be unpacked ({error})"
+        raise GraphError(f"{path.name}: {what}") from error

@@ -31,7 +31,7 @@ def text(value: object) -> str:
 
 
 def short(name: object, letters: int = MAX_LETTERS) -> str:
-    """Shorten a name; not escaped."""
+    """Put a name or a text on one line of at most that many letters; not escaped."""
     line = " ".join(str(name).split())
     return line if len(line) <= letters else line[: letters - 1] + "…"
 

@@ -14,6 +14,7 @@ from nodenova.files import table_content, write_atomically
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.tables import read_table
+from nodenova.report.charts import short
 
 NAME = "shown.csv"
 MAX_LETTERS = 300  # of one cell
@@ -44,20 +45,9 @@ def shown_columns(
     rows = [row_of.get(node) for node in ids]
     texts = {name: [str(cell) for cell in content.columns[name]] for name in columns}
     return {
-        name: ["" if row is None else shorten(cells[row]) for row in rows]
+        name: ["" if row is None else short(cells[row], MAX_LETTERS) for row in rows]
         for name, cells in texts.items()
     }
-
-
-def shorten(text: str, letters: int = MAX_LETTERS) -> str:
-    """A text on one line of at most that many letters.
-
-    Examples:
-        >>> shorten("a  long\\ntext", 8)
-        'a long …'
-    """
-    line = " ".join(text.split())
-    return line if len(line) <= letters else line[: letters - 1] + "…"
 
 
 def texts_of(
@@ -68,7 +58,7 @@ def texts_of(
     letters = min(MAX_LETTERS, max(room, MIN_LETTERS))
     if shown:
         return {
-            name: [shorten(cells[i], letters) for i in nodes.tolist()]
+            name: [short(cells[i], letters) for i in nodes.tolist()]
             for name, cells in shown.items()
         }
     names, x = graph.feature_names, graph.x
@@ -77,7 +67,7 @@ def texts_of(
     rows = x[nodes]
     starts = zip(rows.indptr, rows.indptr[1:], strict=False)
     words = [[names[j] for j in rows.indices[a:b][:MAX_WORDS].tolist()] for a, b in starts]
-    return {"words": [shorten(", ".join(some), letters) for some in words]}
+    return {"words": [short(", ".join(some), letters) for some in words]}
 
 
 def write_shown(folder: Path, node_ids: np.ndarray, shown: Mapping[str, Sequence[str]]) -> None:

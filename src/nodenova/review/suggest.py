@@ -55,11 +55,11 @@ def suggest(
         True
     """
     z, p = model.embed_and_predict(graph)
-    user = None
+    user = held_out = None
     if labels is not None:
         names = [""] * (1 + max(c.id for c in model.classes))
         user = UserLabels(np.asarray(labels), names)
-    held_out = None if user is None else cross_validate(model, z, user.label_rows(model, p))
+        held_out = cross_validate(model, z, user.label_rows(model, p))
     fit = spare_fit(model, z, held_out, none_share)
     merge_split = estimate_merge_split(model, z, p)
     return build_suggestions(model, merge_split, held_out, user, graph.node_ids, fit, none_share)
