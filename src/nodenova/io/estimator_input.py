@@ -40,25 +40,14 @@ def to_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> Any:
 
 
 def add_labels(loaded: UserGraph, labels: Mapping[str, str], source: str) -> UserGraph:
-    """Add labels, by node id, to those of a graph; they replace labels that a node has.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> graph = nova.Graph.of(np.eye(3), [[0, 1], [1, 2]])
-        >>> labels = {"0": "oak", "2": "ash"}
-        >>> mine = add_labels(nova.load_graph(graph), labels, "labels.csv")
-        >>> [mine.class_names[c] if c >= 0 else None for c in mine.y.tolist()]
-        ['oak', None, 'ash']
-    """
+    """Add labels, by node id, to those of a graph; they replace labels that a node has."""
     number = {str(node): i for i, node in enumerate(loaded.graph.node_ids.tolist())}
-    unknown = [node for node in labels if node not in number]
-    if unknown:
+    if unknown := [node for node in labels if node not in number]:
         what = plural(len(unknown), "label is", "labels are")
         raise GraphError(
             f"{source}: {what} of nodes that the graph does not have, first: {unknown[0]!r}"
         )
-    names = list(loaded.class_names)
-    names += sorted(set(labels.values()) - set(names))
+    names = [*loaded.class_names, *sorted(set(labels.values()) - set(loaded.class_names))]
     y = loaded.y.copy()
     for node, label in labels.items():
         y[number[node]] = names.index(label)

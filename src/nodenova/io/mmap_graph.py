@@ -126,14 +126,6 @@ class ArrayFile:
     """A growing .npy file: its header is written last, when its length is known.
 
     `width` is the number of columns of a two-dimensional array.
-
-    Examples:
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = ArrayFile(Path(folder) / "a.npy", np.int32)
-        ...     file.add(np.arange(2)), file.add(np.arange(3)), file.close()
-        ...     np.load(Path(folder) / "a.npy").tolist()
-        (None, None, None)
-        [0, 1, 0, 1, 2]
     """
 
     def __init__(self, path: Path, dtype: Any, width: int | None = None) -> None:
@@ -272,18 +264,21 @@ def read_graph_folder(folder: Path) -> tuple[LabelledGraph, FolderContents]:
         indptr, indices = (arrays[part] for part in LINKS)
         ones = np.broadcast_to(np.float32(1), len(indices))
         links = csr_over(ones, indices, indptr, (n, n))
+        ends = [(indptr, indices)]
         x: Features
         if "x" in arrays:
             x = arrays["x"]
         else:
-            x = csr_over(arrays["x_data"], arrays["x_indices"], arrays["x_indptr"], (n, d))
-        lengths = {"x": x.shape[0], "links": len(indptr) - 1, "node_ids": len(arrays["node_ids"])}
-        ends = [(indptr, indices)]
-        ends += [] if "x" in arrays else [(arrays["x_indptr"], arrays["x_indices"])]
+            x_data, x_indices, x_indptr = (arrays[part] for part in reversed(CSR))
+            x = csr_over(x_data, x_indices, x_indptr, (n, d))
+            ends.append((x_indptr, x_indices))
+        lengths = {x.shape[0], len(indptr) - 1, len(arrays["node_ids"])}
         weight, vectors = (arrays.get(name) for name in OPTIONAL)
-        lengths |= {} if vectors is None else {"vectors": len(vectors)}
-        ends += [] if weight is None else [(indptr, weight)]
-        if {*lengths.values()} != {n} or any(p[0] or p[-1] != len(i) for p, i in ends):
+        if vectors is not None:
+            lengths.add(len(vectors))
+        if weight is not None:
+            ends.append((indptr, weight))
+        if lengths != {n} or any(p[0] or p[-1] != len(i) for p, i in ends):
             raise GraphError(f"{folder}: damaged, its arrays do not fit together")
         words = None if names["feature_names"] is None else tuple(names["feature_names"])
         graph = MappedGraph(x, links, arrays["node_ids"], words, folder, weight, vectors)

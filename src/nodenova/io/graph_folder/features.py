@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from nodenova.errors import GraphError
 from nodenova.io.columns import Column, infer_column
 from nodenova.io.graph_folder.store import Store
 from nodenova.io.graph_folder.tables import StreamedTable
-from nodenova.io.list_columns import ListColumn
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
 from nodenova.io.recipe import TableEncoder, feature_columns, is_cut, most_linked
 from nodenova.io.stream_columns import StreamColumn
@@ -289,7 +289,6 @@ def _mark_lists(nodes: StreamedTable, ids: Sequence[str], names: Sequence[str]) 
     """Mark columns of lists, as `mark_list_columns` does."""
     table, columns = nodes.table, dict(nodes.table.columns)
     for name in names:
-        kind: type[ListColumn] | None = nodes.kind(name)
-        if kind is not None:
+        if (kind := nodes.kind(name)) is not None:
             columns[name] = kind(columns[name], ids, table.source, name)
-    return Table(table.source, columns, table.lines, table.notes, table.unit)
+    return replace(table, columns=columns)
