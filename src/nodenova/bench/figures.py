@@ -39,9 +39,7 @@ def _curves(
     (table,) = which(rows)
     found = []
     for dataset in dict.fromkeys(column.group for column in table.columns):
-        own = [
-            (j, column.score) for j, column in enumerate(table.columns) if column.group == dataset
-        ]
+        own = [(j, c.score) for j, c in enumerate(table.columns) if c.group == dataset]
         for block, lines in blocks(table):
             measured = [line for line in lines if any(line.cells[j].n for j, _ in own)]
             series = {score_title(score): [line.cells[j] for line in measured] for j, score in own}

@@ -195,15 +195,9 @@ def _current_plan(plan: Any) -> object:
 
 def _difference(a: object, b: object) -> str:
     """Return the first place in which two documents differ, in words."""
-    if (
-        isinstance(a, dict)
-        and isinstance(b, dict)
-        and "phase_1" in a
-        and a["phase_1"] is None
-        and b["phase_1"] is not None
-    ):
-        return "its version trained phase 1 differently"
     if isinstance(a, dict) and isinstance(b, dict):
+        if "phase_1" in a and a["phase_1"] is None and b["phase_1"] is not None:
+            return "its version trained phase 1 differently"
         for key in sorted(a.keys() | b.keys()):
             if a.get(key) != b.get(key):
                 inner = _difference(a.get(key), b.get(key))

@@ -328,10 +328,8 @@ def _recorded_plan(row: Row) -> Plan | None:
         return None
     fit_settings: dict[str, Any] = {name: row.fit_settings[name] for name in training}
     fit_settings |= row.fit_changed
-    if (
-        fit_settings.get("schedule") == "released"
-        and (row.dataset, row.encoder) not in RELEASED_FIT
-    ):
+    released = fit_settings.get("schedule") == "released"
+    if released and (row.dataset, row.encoder) not in RELEASED_FIT:
         return None
     for name, default in asdict(LDASettings()).items():
         value = row.settings.get(name, row.fit_settings.get(name, default))

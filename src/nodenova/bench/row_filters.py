@@ -217,11 +217,8 @@ def beside(
 
 def ablation_rows(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """Return runs without some losses, and those with all, as (other settings, row)."""
-    found = [
-        (kind, row)
-        for kind, row in beside(rows, is_left_out)
-        if left_out(row, beside=True) in LEFT_OUT
-    ]
+    pairs = beside(rows, is_left_out)
+    found = [pair for pair in pairs if left_out(pair[1], beside=True) in LEFT_OUT]
     return where(found, lambda row: left_out(row, beside=True) != "none")
 
 

@@ -91,10 +91,7 @@ def page(
 
 def _lead(rows: Sequence[Row]) -> str:
     first = rows[0]
-    n_old = first.num_old
-    n_true = first.sizes[-1]
-    num_new = first.num_new
-    nodes = first.nodes
+    n_old, n_true, num_new, nodes = first.num_old, first.sizes[-1], first.num_new, first.nodes
     found = any(np.array(row.confusion)[:, n_old:].any() for row in rows)
     among = f"among {plural(nodes.unlabelled_new, 'unlabelled node')}"
     new = f"{num_new} new {'one' if num_new == 1 else 'ones'} {_was(num_new)}"
@@ -133,8 +130,7 @@ def _map(
     if not differ(node_map["z"]):
         return None, "There is no map: too few nodes, or their embeddings do not differ."
     first = rows[0]
-    y, predicted = node_map["y"], node_map["predicted"]
-    seed = int(node_map["seed"])
+    y, predicted, seed = node_map["y"], node_map["predicted"], int(node_map["seed"])
     names = first.class_names
     n_old, n_predicted = first.num_old, first.num_old + first.num_new
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
@@ -179,11 +175,9 @@ def _common_value(rows: Sequence[Row], values: Sequence[object]) -> str:
     seeds: dict[str, list[str]] = {}
     for row, value in zip(rows, values, strict=True):
         seeds.setdefault(str(value), []).append(str(row.seed))
-    return (
-        next(iter(seeds))
-        if len(seeds) == 1
-        else "; ".join(f"{v} (seed {', '.join(s)})" for v, s in seeds.items())
-    )
+    if len(seeds) == 1:
+        return next(iter(seeds))
+    return "; ".join(f"{value} (seed {', '.join(its)})" for value, its in seeds.items())
 
 
 def _was(n: int) -> str:

@@ -234,8 +234,7 @@ def _handle_crash(
 ) -> None:
     """Stop a dead process; its run has failed after two crashes, the others go to a new process."""
     worker.stop()
-    spec = worker.specs[0]
-    code = worker.process.exitcode or 0
+    spec, code = worker.specs[0], worker.process.exitcode or 0
     deaths[spec.key] += 1
     if deaths[spec.key] >= MAX_CRASHES:
         how = f"ended with exit code {code}"

@@ -68,11 +68,11 @@ class Grade:
         n_old = sum(self.sizes[:-1])
         n_old_predicted = sum(self.predicted[: len(self.sizes) - 1])
         scores = metrics.accuracies(self.confusion, n_old, self.matched(matching))
-        scores["old_new_accuracy"] = metrics.old_new_accuracy(
-            self.confusion, n_old, n_old_predicted
-        )
-        scores["nmi"] = metrics.nmi(self.confusion)
-        scores["ari"] = metrics.ari(self.confusion)
+        scores |= {
+            "old_new_accuracy": metrics.old_new_accuracy(self.confusion, n_old, n_old_predicted),
+            "nmi": metrics.nmi(self.confusion),
+            "ari": metrics.ari(self.confusion),
+        }
         sides = self._count_sides(matching)
         scores |= {f"{side}_n": metrics.percentage(*counts) for side, counts in sides.items()}
         if len(sides) == 2:
@@ -81,19 +81,14 @@ class Grade:
 
     def _count_sides(self, matching: str) -> dict[str, tuple[int, int]]:
         """Return correct and all test nodes of each side, classified within that side."""
-        found = {}
-        match = metrics.MATCHINGS[matching]
-        if self.confusion_old is not None:
-            matched = match(
-                self.confusion_old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1]
-            )
-            found["old"] = metrics.count_right(self.confusion_old, matched)
-        if self.confusion_new is not None:
-            true, predicted = self.confusion_new.shape
+        found, match = {}, metrics.MATCHINGS[matching]
+        if (old := self.confusion_old) is not None:
+            matched = match(old, self.sizes[:-1], self.predicted[: len(self.sizes) - 1])
+            found["old"] = metrics.count_right(old, matched)
+        if (new := self.confusion_new) is not None:
+            true, predicted = new.shape
             # An empty first phase makes this a block that is matched like any other stage.
-            found["new"] = metrics.count_right(
-                self.confusion_new, match(self.confusion_new, (0, true), (0, predicted))
-            )
+            found["new"] = metrics.count_right(new, match(new, (0, true), (0, predicted)))
         return found
 
     def _repr_html_(self) -> str:
@@ -134,15 +129,12 @@ class Grade:
         Args:
             matching: Name in `metrics.MATCHINGS`.
         """
-        matched = self.matched(matching)
-        moved = metrics.matched_confusion(self.confusion, matched)
-        row = []
-        start = 0
+        moved = metrics.matched_confusion(self.confusion, self.matched(matching))
+        row, start = [], 0
         for size in self.sizes:
             block = slice(start, start + size)
-            row.append(
-                metrics.percentage(np.trace(moved[block, block]), self.confusion[block].sum())
-            )
+            right, count = np.trace(moved[block, block]), self.confusion[block].sum()
+            row.append(metrics.percentage(right, count))
             start += size
         return row
 
@@ -171,28 +163,25 @@ def grade(model: Model, exam: Exam) -> Grade:
 
 def _count(model: Model, exam: Exam) -> Grade:
     """Return the grade; later stages than those of the model have empty columns."""
-    predicted = (
-        exam.sizes[0],
-        *model.classes_per_stage[1:],
-        *exam.sizes[len(model.classes_per_stage) :],
-    )
+    per_stage = model.classes_per_stage
+    predicted = (exam.sizes[0], *per_stage[1:], *exam.sizes[len(per_stage) :])
     places = _places(model, exam.sizes[0])
-    prediction = np.array(
-        [places[c] for c in model.predict(exam.graph)[exam.ids].tolist()], dtype=np.int64
-    )
+
+    def columns_of(class_ids: np.ndarray) -> np.ndarray:
+        return np.array([places[c] for c in class_ids.tolist()], dtype=np.int64)
+
+    prediction = columns_of(model.predict(exam.graph)[exam.ids])
     confusion = metrics.confusion_matrix(exam.y, prediction, sum(exam.sizes), sum(predicted))
     confusion_new = confusion_old = None
-    if len(model.classes_per_stage) == len(exam.sizes) > 1:
+    if len(per_stage) == len(exam.sizes) > 1:
         n_old = sum(exam.sizes[:-1])
         is_new = exam.y >= n_old
         new_ids = [c.id for c in model.classes[model.num_old :]]
         prediction = np.searchsorted(new_ids, model.predict_new(exam.graph)[exam.ids[is_new]])
         confusion_new = metrics.confusion_matrix(
-            exam.y[is_new] - n_old, prediction, exam.sizes[-1], model.classes_per_stage[-1]
+            exam.y[is_new] - n_old, prediction, exam.sizes[-1], per_stage[-1]
         )
-        prediction = np.array(
-            [places[c] for c in _predict_old(model, exam)[~is_new].tolist()], dtype=np.int64
-        )
+        prediction = columns_of(_predict_old(model, exam)[~is_new])
         confusion_old = metrics.confusion_matrix(
             exam.y[~is_new], prediction, n_old, sum(predicted[:-1])
         )

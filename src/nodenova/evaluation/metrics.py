@@ -2,8 +2,7 @@
 
 Classes come phase by phase on both sides: labelled ones first, which keep their ids, then those of
 each stage of discovery. Discovered classes have arbitrary ids, so they are matched to the true new
-classes before they are scored, in one of the three ways in `MATCHINGS`. `detection_scores` grades
-old against new without a threshold.
+classes before they are scored, in one of the three ways in `MATCHINGS`.
 """
 
 from __future__ import annotations
@@ -196,10 +195,8 @@ def ari(confusion: np.ndarray) -> float:
         counts = counts.astype(float)
         return float((counts * (counts - 1) / 2).sum())
 
-    both = pairs(confusion)
-    true = pairs(confusion.sum(axis=1))
-    predicted = pairs(confusion.sum(axis=0))
-    everything = pairs(confusion.sum())
+    both, everything = pairs(confusion), pairs(confusion.sum())
+    true, predicted = pairs(confusion.sum(axis=1)), pairs(confusion.sum(axis=0))
     expected = true * predicted / everything if everything else 0.0
     highest = (true + predicted) / 2
     return 100.0 * (both - expected) / (highest - expected) if highest != expected else 100.0
@@ -230,9 +227,8 @@ def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: 
     """
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     count = np.bincount(number, minlength=bins)
-    gap = np.abs(
-        np.bincount(number, confidence, bins) - np.bincount(number, right.astype(float), bins)
-    )
+    hits = np.bincount(number, right.astype(float), bins)
+    gap = np.abs(np.bincount(number, confidence, bins) - hits)
     return percentage(gap[count > 0].sum(), len(confidence))
 
 
