@@ -101,7 +101,7 @@ def discover(
             count = count_new(model, task, seed=seed, threads=threads)
             task = replace(task, num_new=count.number or None)
         with repeatable(seed, f"discover-{len(model.stages)}", threads):
-            grown = _unchanged(model) if task.num_new is None else method.discover(model, task)
+            grown = _add_stage(model) if task.num_new is None else method.discover(model, task)
     found, known, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != known + wanted:
         raise SettingError(f"{method!r} returned {found} classes for {known} + {wanted}")
@@ -170,7 +170,7 @@ def check_countable(encoder: str, trainable: bool) -> None:
         )
 
 
-def _unchanged(model: Model) -> Model:
+def _add_stage(model: Model) -> Model:
     """The model after a stage that found nothing."""
     return model.grown(encoder=model.frozen_encoder(), head=model.head(), memory=model.memory)
 

@@ -27,17 +27,7 @@ Z_95 = 1.96  # standard errors within which 95% of samples are
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The classes and nodes of a run, as `diff` compares them.
-
-    Attributes:
-        names: Name of each class, by id.
-        kinds: "known" or "discovered", by id.
-        class_of: Id of the class of each node, by the node's id as text.
-        edits: Decisions that are part of the run's model.
-        digest: sha256 of the model.
-        lineage: sha256 of the models of the runs that it continues.
-        title: Name of the run in messages.
-    """
+    """Classes by id, class ids of nodes, decisions and model digests of a run, for `diff`."""
 
     names: Mapping[int, str]
     kinds: Mapping[int, str]

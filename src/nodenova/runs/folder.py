@@ -296,8 +296,8 @@ class RunFolder:
         Raises:
             NodenovaError: If an option, a table or a node cannot be used.
         """
-        given = TableOptions(**options)
-        what = self.predict_input(graph, nodes, edges, given, add=add, relabel=relabel)
+        tables = TableOptions(**options)
+        what = self.predict_input(graph, nodes, edges, tables, add=add, relabel=relabel)
         low = self.document["unsure_below"] if min_confidence is None else min_confidence
         numbers = None if only is None else what.graph.numbers_of(only)
         found = what.predict(low, fits_none=what.fits_none(none_share), only=numbers)
@@ -308,14 +308,14 @@ class RunFolder:
         graph: Any,
         nodes: Any,
         edges: Any,
-        given: TableOptions,
+        options: TableOptions,
         *,
         add: bool = False,
         relabel: bool = False,
         progress: Progress = no_progress,
     ) -> PredictInput:
         """The model with its own graph, a later graph, or its graph with added nodes."""
-        reader = self.reader(given, progress)
+        reader = self.reader(options, progress)
         numbers = None
         if add:
             if nodes is None or graph is not None:
@@ -335,9 +335,9 @@ class RunFolder:
             nodes=numbers,
         )
 
-    def reader(self, given: TableOptions, progress: Progress = no_progress) -> TableReader:
+    def reader(self, options: TableOptions, progress: Progress = no_progress) -> TableReader:
         """A reader of later tables with the recipe and the remembered options of the run."""
-        return TableReader(self.recipe, self.document.get("reading", {}), given, progress)
+        return TableReader(self.recipe, self.document.get("reading", {}), options, progress)
 
     def continue_with(
         self,
@@ -526,7 +526,7 @@ class RunFolder:
             table: For "table": path of the user's table of nodes.
             settled: For "table": lowest probability of a class; see `nova.with_classes`.
             relabel: Whether labelled nodes get the class that the model predicts.
-            none_share: As in `predict`.
+            none_share: Share of known-class nodes to flag, as in `predict`.
 
         Returns:
             Notes on what was assumed.
@@ -560,8 +560,8 @@ class ContinuedRun:
 
     Attributes:
         run: The new run: its model, predictions and classes.
-        refresh: How the representation was refitted; None if it was not.
-        notes: What was assumed or skipped, one sentence each.
+        refresh: Record of the refit of the representation; None if there was none.
+        notes: Sentences on what was assumed or skipped.
         options: Options by which tables were read, for the next run.
     """
 

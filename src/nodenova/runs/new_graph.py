@@ -44,25 +44,25 @@ EDGE_OPTIONS = (
 
 
 class TableReader:
-    """Reads later graphs with a recipe and remembered options; `given` options go before them."""
+    """Reads later graphs with a recipe, and with `options` in place of the `defaults` of a run."""
 
     def __init__(
         self,
         recipe: TableEncoder | None,
-        remembered: Mapping[str, Any],
-        given: TableOptions,
+        defaults: Mapping[str, Any],
+        options: TableOptions,
         progress: Progress = no_progress,
     ) -> None:
         self.recipe = recipe
-        self.given = given
-        self.options = TableOptions.from_json(remembered).merged_with(given)
+        self.changes = options
+        self.options = TableOptions.from_json(defaults).merged_with(options)
         self.notes: list[str] = []
         self._progress = progress
 
     def read(self, source: Any = None, nodes: Any = None, edges: Any = None) -> UserGraph:
         """Read a graph with exactly the features of the recipe."""
         if source is not None and not is_table(source):
-            loaded = read_graph(source, self.given, progress=self._progress)
+            loaded = read_graph(source, self.changes, progress=self._progress)
             return self._with_notes(_without_search_note(loaded))
         return self._with_notes(self._read(source, nodes, edges, recipe=self.recipe))
 
@@ -175,22 +175,23 @@ class TableReader:
                 missing = [
                     name
                     for name in COLUMN_OPTIONS
-                    if getattr(options, name) == error.column and getattr(self.given, name) is None
+                    if getattr(options, name) == error.column
+                    and getattr(self.changes, name) is None
                 ]
                 if not missing:
                     raise
                 dependent, effect = COLUMN_OPTIONS[missing[0]]
                 self.notes.append(f"{str(error).partition(';')[0]}: {effect}")
-                dropped = {name: getattr(self.given, name) for name in (missing[0], *dependent)}
+                dropped = {name: getattr(self.changes, name) for name in (missing[0], *dependent)}
                 self.options = replace(self.options, **dropped)
 
     def _with_notes(self, loaded: UserGraph) -> UserGraph:
         return replace(loaded, notes=(*loaded.notes, *self.notes))
 
 
-def _without_search_note(loaded: UserGraph) -> UserGraph:
+def _without_search_note(graph: UserGraph) -> UserGraph:
     """The graph without the note on the nodes that a first discovery would search."""
-    return replace(loaded, notes=tuple(notes_on_files(loaded)))
+    return replace(graph, notes=tuple(notes_on_files(graph)))
 
 
 def _renumber(
@@ -241,7 +242,7 @@ class PredictInput:
         graph: Graph with the features that the model knows.
         names: Names of the model's classes.
         labels: Labels of the graph's user, and those of the same nodes in the run.
-        notes: What did not match, one sentence each.
+        notes: Sentences on what did not match.
         run: Run of the model, if it keeps its graph.
         nodes: (n,) numbers of the nodes to predict; None for all.
     """

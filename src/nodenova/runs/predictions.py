@@ -26,18 +26,9 @@ FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The class of each of N nodes, and its probability.
+    """Class (a row of `model.classes`), probability and label of each of N nodes.
 
-    Attributes:
-        model: Model whose classes these are.
-        names: Name of each class.
-        node_ids: (N,) ids of the nodes.
-        row: (N,) class of each node, a row of `model.classes`.
-        probability: (N,) probability of that class.
-        unsure: (N,) whether that probability is too low.
-        label: (N,) the user's own label of each node, "" for none.
-        agrees: (N,) whether the model predicts the label: yes, no, or "" without a label.
-        fits_none: (N,) whether a node fits none of the classes; None if that was not computed.
+    `label` is "" without a label; `agrees`, whether the model predicts it, is yes, no or "".
     """
 
     model: Model

@@ -75,7 +75,7 @@ class DiscoveryRun:
         model: Model after phase 2.
         graph: Graph that it was made on.
         facts: Names and values that the page shows as they are.
-        recipe: How columns of a table became features, if they did.
+        recipe: Recipe that made features of a table's columns, if one did.
         answers: True class of every node (-1 for unknown) and names of these classes; used only
             for grading and on the page.
         label_ids: (N,) id of the class of every label of phase 1, -1 for none.

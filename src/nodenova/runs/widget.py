@@ -20,7 +20,7 @@ def review_widget(run: Any, height: int = 700) -> Any:
     written until `run.apply(widget.decisions)`.
 
     Args:
-        run: What `nova.open_run` returned, the path of a run, a fitted `NodeDiscoverer`, or its
+        run: Run that `nova.open_run` opened, the path of a run, a fitted `NodeDiscoverer`, or its
             `run_`.
         height: Height of the widget in pixels.
 
