@@ -63,9 +63,8 @@ def synthetic(
         )
     rng = np.random.default_rng([seed, 1618])
     # Each class has at least two nodes, whatever the draw.
-    y = np.concatenate(
-        [np.repeat(np.arange(classes), 2), rng.integers(classes, size=nodes - 2 * classes)]
-    )
+    rest = rng.integers(classes, size=nodes - 2 * classes)
+    y = np.concatenate([np.repeat(np.arange(classes), 2), rest])
     rng.shuffle(y)
 
     count = round(nodes * degree / 2)
@@ -84,12 +83,10 @@ def synthetic(
     topical = rng.integers(own, size=(nodes, words_per_node)) * classes + y[:, None]
     word = np.where(rng.random((nodes, words_per_node)) < topic_share, topical, general)
     rows = np.repeat(np.arange(nodes), words_per_node)
-    x = sp.csr_array(
-        (np.ones(word.size, dtype=np.float32), (rows, word.ravel())), shape=(nodes, words)
-    )
+    entries = (np.ones(word.size, dtype=np.float32), (rows, word.ravel()))
+    x = sp.csr_array(entries, shape=(nodes, words))
     x.data[:] = 1.0  # present or not, as in Cora and CiteSeer
 
-    graph = Graph.of(
-        x, np.stack([source, target]), feature_names=[f"word-{w}" for w in range(words)]
-    )
+    names = [f"word-{w}" for w in range(words)]
+    graph = Graph.of(x, np.stack([source, target]), feature_names=names)
     return LabelledGraph(graph, y, tuple(f"class-{c}" for c in range(classes)), name="synthetic")

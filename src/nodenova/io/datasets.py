@@ -71,7 +71,9 @@ def load_dataset(
     dataset = DATASETS[kind]
     root = find_root(data_root)
     if dataset.ships and (root is None or not is_on_disk(dataset, root)):
-        return _load_shipped(kind)
+        shipped = resources.files("nodenova.data") / "shipped" / f"{kind}.npz"
+        with resources.as_file(shipped) as path:
+            return replace(load_graph(path), name=kind)
     if root is None:
         raise DatasetError(f"{kind} needs a data root: give --data-root, or set {DATA_ROOT}")
     if dataset.collection:
@@ -84,15 +86,9 @@ def _load_raw(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
     paths = [folder / file for folder in raw_folders(dataset, root)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        raise DatasetError(
-            f"{name}: the raw file is not there; it should be {paths[0]} (or {paths[1]})"
-        )
+        where = f"it should be {paths[0]} (or {paths[1]})"
+        raise DatasetError(f"{name}: the raw file is not there; {where}")
     return read_raw_npz(path, name, dataset.classes)
-
-
-def _load_shipped(name: str) -> LabelledGraph:
-    with resources.as_file(resources.files("nodenova.data") / "shipped" / f"{name}.npz") as path:
-        return replace(load_graph(path), name=name)
 
 
 def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGraph:
@@ -116,7 +112,7 @@ def _load_pyg(name: str, dataset: Dataset, root: Path, split: int) -> LabelledGr
                 f"{name}: the raw files ({', '.join(dataset.raw_files)}) are not in {where}, "
                 f"and downloading them failed ({first_line(error)})"
             ) from error
-    names = tuple(str(c) for c in range(dataset.classes))
+    names = list(map(str, range(dataset.classes)))
     return from_pyg(data, class_names=names, split=split, name=name)
 
 

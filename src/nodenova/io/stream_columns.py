@@ -35,8 +35,7 @@ class StreamColumn(TypedColumn):
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return list(islice(self, *place.indices(len(self))))
-        place = range(self.size)[place]
-        return next(islice(self, place, None))
+        return next(islice(self, range(self.size)[place], None))
 
     def __len__(self) -> int:
         return self.size

@@ -66,13 +66,10 @@ def _strongest(z: np.ndarray) -> np.ndarray:
     size = z.shape[1]
     found = (max(size - DIMENSIONS, 0), size - 1)
     vectors = eigh(some.T @ some, subset_by_index=found, check_finite=False)[1][:, ::-1]
-    vectors = vectors * np.sign(
-        vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
-    )
-    parts = [
-        np.nan_to_num(part.astype(np.float64) - center) @ vectors
-        for part in np.array_split(z, 1 + len(z) // BLOCK)
-    ]
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    blocks = np.array_split(z, 1 + len(z) // BLOCK)
+    parts = [np.nan_to_num(block.astype(np.float64) - center) @ vectors for block in blocks]
     return np.pad(np.concatenate(parts), ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
 
 
@@ -200,9 +197,8 @@ def _repulsion(
     same = 1 - beside
     itself = same.prod(axis=1) + (beside * same[:, ::-1]).sum(axis=1) / (1 + spacing**2)
     itself += beside.prod(axis=1) / (1 + 2 * spacing**2)
-    total = float(
-        (density * irfft2(spectrum * closeness, (side, side), workers=1)).sum() - itself.sum()
-    )
+    near = irfft2(spectrum * closeness, (side, side), workers=1)
+    total = float((density * near).sum() - itself.sum())
     forces = []
     for kernel in (force_x, force_y):
         field = irfft2(spectrum * kernel, (side, side), workers=1).ravel()
@@ -215,7 +211,5 @@ def _kernels(side: int, spacing: float) -> tuple[np.ndarray, ...]:
     offset = np.fft.fftfreq(side, 1 / side) * spacing
     x, y = np.meshgrid(offset, offset, indexing="ij")
     close = 1 / (1 + x * x + y * y)
-    return tuple(
-        rfft2(kernel.astype(np.float32), workers=1)
-        for kernel in (x * close**2, y * close**2, close)
-    )
+    kernels = (x * close**2, y * close**2, close)
+    return tuple(rfft2(kernel.astype(np.float32), workers=1) for kernel in kernels)

@@ -101,7 +101,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
 
     A `served` page may send the review to its server, one `in_notebook` to the page around it.
     """
-    sampled = len(page.nodes.names) < page.num_nodes
+    on_map = len(page.nodes.names)
     views = {"class": "class", "unsure": "confidence"}
     if page.true_names:
         views["true"] = "true class"
@@ -122,7 +122,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         suggestions=suggestion_cards(page),
         more_labels=max(len(page.suggested.labels) - MAX_SUGGESTED, 0),
         farthest=fit_none(page),
-        sampled=len(page.nodes.names) if sampled else None,
+        sampled=on_map if on_map < page.num_nodes else None,
         views=views,
         map_note="",
         cards=cards,
@@ -255,11 +255,8 @@ def fit_none(page: PageData) -> list[tuple[int, str]]:
 
 def class_cards(page: PageData) -> list[Card]:
     """Cards of all classes: discovered ones first, then the largest first."""
-    order = sorted(
-        range(len(page.classes)),
-        key=lambda i: (page.classes[i].stage == 0, -(page.classes[i].size or 0), i),
-    )
-    return [_card(page, i) for i in order]
+    cards = [_card(page, i) for i in range(len(page.classes))]
+    return sorted(cards, key=lambda card: (card.info.stage == 0, -(card.info.size or 0)))
 
 
 def _card(page: PageData, i: int) -> Card:

@@ -49,10 +49,8 @@ class Review:
         if not isinstance(document, dict) or document.get("format") != REVIEW_FORMAT:
             raise SettingError(f'this is not a review: expected "format": "{REVIEW_FORMAT}"')
         if document.get("version") != REVIEW_VERSION:
-            raise SettingError(
-                f"review of version {document.get('version')!r}; this nodenova reads version "
-                f"{REVIEW_VERSION}"
-            )
+            version = f"review of version {document.get('version')!r}"
+            raise SettingError(f"{version}; this nodenova reads version {REVIEW_VERSION}")
         unknown = sorted(map(str, set(document) - KEYS))
         if unknown:
             raise SettingError(f"the review has unknown keys: {', '.join(unknown)}")
@@ -62,10 +60,8 @@ class Review:
         after = document.get("after")
         if after is not None and (not isinstance(after, int) or isinstance(after, bool)):
             raise SettingError(f"after must be the number of a revision, not {after!r}")
-        parsed = (
-            decisions.from_json(entry, where=f"decision {number}")
-            for number, entry in enumerate(entries, start=1)
-        )
+        numbered = enumerate(entries, start=1)
+        parsed = (decisions.from_json(entry, where=f"decision {i}") for i, entry in numbered)
         return cls(model, tuple(parsed), after)
 
 
@@ -158,9 +154,8 @@ def cached_page(folder: Path) -> str | None:
     document = read_json(model)
     content = page.read_text(encoding="utf-8")
     digest, edits = str(document.get("sha256")), len(document.get("edits", ()))
-    if not is_current(content, digest, edits, History.read(folder).revision):
-        return None
-    return as_served(content)
+    revision = History.read(folder).revision
+    return as_served(content) if is_current(content, digest, edits, revision) else None
 
 
 def cached_names(folder: Path) -> dict[int, str]:

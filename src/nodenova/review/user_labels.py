@@ -54,10 +54,7 @@ class UserLabels:
     def agrees(self, model: Model, p: np.ndarray) -> list[str]:
         """Whether the model predicts the label of every node: yes, no, or "" without a label."""
         same = self.class_mask(model)[self.class_ids, p.argmax(axis=1)]
-        return [
-            "" if not there else "yes" if agrees else "no"
-            for there, agrees in zip(self.labelled.tolist(), same.tolist(), strict=True)
-        ]
+        return np.where(self.labelled, np.where(same, "yes", "no"), "").tolist()
 
     def rows(self, model: Model, p: np.ndarray) -> np.ndarray:
         """(N,) row in `model.classes` of every node: by its label if that is kept."""
@@ -111,10 +108,8 @@ def labels_for_graph(
     before = {}
     if earlier is not None:
         before = dict(zip(map(str, earlier[0]), earlier[1].class_ids.tolist(), strict=True))
-    class_ids = [
-        id_of.get(text, before.get(str(node), NO_LABEL))
-        for node, text in zip(node_ids, texts, strict=True)
-    ]
+    pairs = zip(node_ids, texts, strict=True)
+    class_ids = [id_of.get(text, before.get(str(node), NO_LABEL)) for node, text in pairs]
     labels = UserLabels(np.array(class_ids, dtype=np.int64), called, keep)
     unknown = [text for text in texts if text and text not in id_of]
     return (labels if labels.labelled.any() else None), _note_unknown(unknown)
@@ -153,10 +148,8 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
 def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
     """A warning where more than 5% of the labelled nodes are in discovered classes, else ""."""
     total = sum(info.labelled or 0 for info in classes)
-    new = sorted(
-        (info for info in classes if info.is_new and info.labelled),
-        key=lambda info: -(info.labelled or 0),
-    )
+    new = [info for info in classes if info.is_new and info.labelled]
+    new.sort(key=lambda info: -(info.labelled or 0))
     inside = sum(info.labelled or 0 for info in new)
     if inside <= MAX_CONTRADICTED * total:
         return ""
