@@ -154,11 +154,8 @@ def _train(
     history = minimize(
         terms,
         [g, h],
-        epochs=training["epochs"],
-        lr=training["lr"],
-        weight_decay=training["weight_decay"],
+        **{key: training[key] for key in ("epochs", "lr", "weight_decay", "patience")},
         validate=validate if len(val) and training["early_stopping"] else None,
-        patience=training["patience"],
     )
     memory = Memory.remember(g, graph, train, y, num_classes, training["prototype_passes"])
     with torch.no_grad():

@@ -1,9 +1,8 @@
 """A representation refitted on a graph that has grown, with its classes carried over.
 
-Whether a graph has changed enough for that is decided here, without a label. Classes are carried
-over by anchor nodes: nodes that the model is sure of in the representation it has, and labelled
-ones. Nodes that are new, look new, or have unusually many unknown features are no anchors, since a
-model can be sure of nodes of a class that it has never met.
+Classes are carried over by anchor nodes: nodes that the model is sure of, and labelled ones. Nodes
+that are new, look new, or have unusually many unknown features are no anchors, since a model can be
+sure of nodes of a class that it has never met.
 """
 
 from __future__ import annotations
@@ -310,17 +309,6 @@ def refit_encoder(
     temperature: they were learned from labels, and sure nodes are easier than most. A class without
     anchor nodes keeps its id and name, and gets no node. The model has no further stage:
     `Stage.refresh` of the next phase records what was done.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> whole = nova.synthetic(nodes=300, classes=3, seed=0)
-        >>> early = np.flatnonzero(np.arange(300) < 200)
-        >>> part = nova.LabelledGraph(
-        ...     whole.graph.subgraph(early), whole.y[early], whole.class_names)
-        >>> model = nova.fit(nova.split(part, [0, 1])[0])
-        >>> again, done = refit_encoder(model, whole.graph, "100 nodes came")
-        >>> again.fit_signature.nodes, again.class_names == model.class_names
-        (300, True)
     """
     check_refreshable(model)
     graph = _with_seen_features(graph)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -26,26 +26,22 @@ from nodenova.nn.threaded_matmul import linear
 if TYPE_CHECKING:
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
+Input: TypeAlias = "SparseMatrix | Tensor"
 
-def gcn_layer(
-    conv: GCNConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
-) -> Tensor:
+
+def gcn_layer(conv: GCNConv, x: Input, graph: Graph, device: torch.device) -> Tensor:
     """D^-1/2 (A+I) D^-1/2 x W + b (Kipf & Welling 2017)."""
     return gcn_operator(graph, device) @ _times(x, conv.lin.weight) + conv.bias
 
 
-def sage_layer(
-    conv: SAGEConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
-) -> Tensor:
+def sage_layer(conv: SAGEConv, x: Input, graph: Graph, device: torch.device) -> Tensor:
     """mean_j(x_j) W_l + b + x W_r (Hamilton et al. 2017, mean aggregator)."""
     # Projecting before averaging is the same by linearity, and d0 / hidden times cheaper.
     neighbors = mean_operator(graph, device) @ _times(x, conv.lin_l.weight)
     return neighbors + conv.lin_l.bias + _times(x, conv.lin_r.weight)
 
 
-def gat_layer(
-    conv: GATConv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
-) -> Tensor:
+def gat_layer(conv: GATConv, x: Input, graph: Graph, device: torch.device) -> Tensor:
     """Attention over neighbors and the node itself (Velickovic et al. 2018), heads concatenated."""
     h = _heads_first(_times(x, conv.lin.weight), conv.heads)
     edges = edge_segments(graph, device)
@@ -53,9 +49,7 @@ def gat_layer(
     return out.transpose(0, 1).flatten(1) + conv.bias
 
 
-def gatv2_layer(
-    conv: GATv2Conv, x: SparseMatrix | Tensor, graph: Graph, device: torch.device
-) -> Tensor:
+def gatv2_layer(conv: GATv2Conv, x: Input, graph: Graph, device: torch.device) -> Tensor:
     """The same with the score of Brody et al. 2022: each node may rank neighbors its own way."""
     source, target = gatv2_ends(conv, x)
     edges = edge_segments(graph, device)
@@ -63,7 +57,7 @@ def gatv2_layer(
     return attend(edges, score, source).transpose(0, 1).flatten(1) + conv.bias
 
 
-def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tensor]:
+def gatv2_ends(conv: GATv2Conv, x: Input) -> tuple[Tensor, Tensor]:
     """W_l x and W_r x, (heads, N, size) each: a node as the source and as the target of an edge."""
     source, target = (
         _heads_first(_times(x, lin.weight) + lin.bias, conv.heads).contiguous()
@@ -72,7 +66,7 @@ def gatv2_ends(conv: GATv2Conv, x: SparseMatrix | Tensor) -> tuple[Tensor, Tenso
     return source, target
 
 
-def _times(x: SparseMatrix | Tensor, weight: Tensor) -> Tensor:
+def _times(x: Input, weight: Tensor) -> Tensor:
     """x W^T."""
     return linear(x, weight) if isinstance(x, Tensor) else x @ weight.t()
 
@@ -101,14 +95,10 @@ def _conv(name: str, inputs: int, outputs: int, **settings: Any) -> nn.Module:
 
 LAYERS: dict[str, LayerKind] = {
     "gcn": LayerKind(lambda i, o, _: _conv("GCNConv", i, o), gcn_layer, F.relu),
-    "gat": LayerKind(
-        lambda i, o, heads: _conv("GATConv", i, o, heads=heads), gat_layer, F.elu, many_heads=True
-    ),
+    "gat": LayerKind(lambda i, o, h: _conv("GATConv", i, o, heads=h), gat_layer, F.elu, True),
     "sage": LayerKind(lambda i, o, _: _conv("SAGEConv", i, o), sage_layer, F.relu),
 }
-GAT_V2 = LayerKind(
-    lambda i, o, heads: _conv("GATv2Conv", i, o, heads=heads), gatv2_layer, F.elu, many_heads=True
-)
+GAT_V2 = LayerKind(lambda i, o, h: _conv("GATv2Conv", i, o, heads=h), gatv2_layer, F.elu, True)
 ATTENTION = ("v1", "v2")
 
 
@@ -209,7 +199,7 @@ class GNN(Encoder):
         kind = self.spec.kind
         p = self.spec.input_dropout
         device = next(self.parameters()).device
-        x: SparseMatrix | Tensor = features(graph, device, self.spec.row_normalize)
+        x: Input = features(graph, device, self.spec.row_normalize)
         if p and self.training:
             x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
         for depth, conv in enumerate(self.convs):

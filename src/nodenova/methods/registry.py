@@ -2,13 +2,6 @@
 
 It imports neither PyTorch nor a method, so the command line can check names and settings at once.
 To add a method: its file, its entry here and its page (see CONTRIBUTING.md).
-
-Examples:
-    >>> import nodenova as nova
-    >>> nova.METHODS["sword"]
-    <class 'nodenova.methods.sword.Sword'>
-    >>> nova.METHODS["sword"]().epochs
-    600
 """
 
 from __future__ import annotations

@@ -126,13 +126,13 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     )
 
 
-def _stage(saved: dict[str, Any]) -> Stage:
-    count = saved.get("count")
-    refresh = saved.get("refresh")
+def _stage(document: dict[str, Any]) -> Stage:
+    count = document.get("count")
+    refresh = document.get("refresh")
     parsed = {
-        "sees": tuple(saved["sees"]),
+        "sees": tuple(document["sees"]),
         "count": None if count is None else ClassCountEstimate.from_json(count),
         "refresh": None if refresh is None else Refresh.from_json(refresh),
-        "found_in": {int(c): (k, of) for c, (k, of) in saved.get("found_in", {}).items()},
+        "found_in": {int(c): (k, of) for c, (k, of) in document.get("found_in", {}).items()},
     }
-    return Stage(**saved | parsed)
+    return Stage(**document | parsed)

@@ -77,11 +77,11 @@ class FitSignature:
         return document if self.recipe is None else document | {"recipe": dict(self.recipe)}
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> FitSignature:
+    def from_json(cls, document: Mapping[str, Any]) -> FitSignature:
         """Return the signature that `to_json` wrote."""
-        names = saved["feature_names"]
+        names = document["feature_names"]
         known = None if names is None else tuple(names)
-        return cls(saved["nodes"], saved["edges"], known, saved.get("recipe"))
+        return cls(document["nodes"], document["edges"], known, document.get("recipe"))
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,10 @@ kept, using 135 earlier nodes as examples (60–75 per class; 30 labelled).'
         )
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Refresh:
+    def from_json(cls, document: Mapping[str, Any]) -> Refresh:
         """Return the value that `dataclasses.asdict` took apart."""
-        carried = tuple((int(c), int(count)) for c, count in saved["carried"])
-        return cls(saved["why"], carried, saved["told"], tuple(saved["notes"]))
+        carried = tuple((int(c), int(count)) for c, count in document["carried"])
+        return cls(document["why"], carried, document["told"], tuple(document["notes"]))
 
 
 @dataclass(frozen=True)
@@ -555,13 +555,7 @@ class Model:
 
 
 def with_features(graph: Graph, names: tuple[str, ...]) -> Graph:
-    """The graph with the features `names`, in this order, missing ones zero; computed once.
-
-    >>> import numpy as np
-    >>> graph = Graph.of(np.array([[1, 2], [3, 4]]), [[0], [1]], feature_names=["a", "b"])
-    >>> with_features(graph, ("b", "c", "a")).x.tolist()
-    [[2.0, 0.0, 1.0], [4.0, 0.0, 3.0]]
-    """
+    """The graph with the features `names`, in this order, missing ones zero; computed once."""
     if graph.feature_names is None or graph.feature_names == names:
         return graph
     if not set(names) & set(graph.feature_names):

@@ -56,13 +56,13 @@ class MultiRank:
     def _cut(self, view: Tensor) -> list[Tensor]:
         return [F.normalize(view[:, :rank], dim=1) for rank in self.ranks]
 
-    def nearest(self, wanted: Iterable[float]) -> MultiRank:
-        """The same at those of its ranks that are nearest, as ratios, to the wanted ones.
+    def nearest(self, targets: Iterable[float]) -> MultiRank:
+        """The same at those of its ranks that are nearest, as ratios, to the targets.
 
         >>> MultiRank(1, 64, (8, 16, 32, 64)).nearest([7, 56]).ranks
         (8, 64)
         """
-        near = {min(self.ranks, key=lambda rank: abs(math.log(rank / want))) for want in wanted}
+        near = {min(self.ranks, key=lambda rank: abs(math.log(rank / goal))) for goal in targets}
         return replace(self, ranks=tuple(sorted(near)))
 
     def columns_of(self, some: MultiRank) -> Tensor:

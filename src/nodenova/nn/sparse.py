@@ -305,15 +305,7 @@ def _total(graph: Graph) -> np.ndarray:
 
 
 def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
-    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN; weighted if edges are.
-
-    Examples:
-        >>> import nodenova as nova
-        >>> pair = nova.Graph.of([[1.0], [3.0]], [[0], [1]])
-        >>> smoothed = gcn_operator(pair, torch.device("cpu")) @ torch.tensor([[1.0], [3.0]])
-        >>> smoothed.round(decimals=4).tolist()
-        [[2.0], [2.0]]
-    """
+    """D^-1/2 (A + I) D^-1/2, the propagation of Kipf & Welling's GCN; weighted if edges are."""
 
     def build() -> SparseMatrix:
         a = graph.adjacency

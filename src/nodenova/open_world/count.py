@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -81,17 +82,11 @@ class ClassCountEstimate:
     @property
     def likely(self) -> tuple[int, ...]:
         """The fewest numbers that together have 80% of the probability, ascending."""
-        by_probability = sorted(
-            range(len(self.probabilities)), key=lambda k: -self.probabilities[k]
-        )
-        chosen: list[int] = []
-        total = 0.0
-        for k in by_probability:
-            chosen.append(k)
-            total += self.probabilities[k]
-            if total >= SET_SHARE:
-                break
-        return tuple(sorted(chosen))
+        p = self.probabilities
+        ranked = sorted(range(len(p)), key=lambda k: -p[k])
+        totals = accumulate(p[k] for k in ranked)
+        enough = next((n for n, total in enumerate(totals, 1) if total >= SET_SHARE), len(p))
+        return tuple(sorted(ranked[:enough]))
 
     @property
     def low(self) -> int:
@@ -150,9 +145,9 @@ class ClassCountEstimate:
         return self if self.number <= most else replace(self, number=most)
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> ClassCountEstimate:
+    def from_json(cls, document: Mapping[str, Any]) -> ClassCountEstimate:
         """Load an estimate from the dict that `dataclasses.asdict` made of it."""
-        return cls(**{**saved, "probabilities": tuple(saved["probabilities"])})
+        return cls(**{**document, "probabilities": tuple(document["probabilities"])})
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,6 @@
 They run through an entrance of their own (`entrance.discover_supervised`). To add one: a frozen
 dataclass with `needs` (what the entrance has to pass on, out of NEEDS) and one function, `learn`;
 then its entry here. It gets nothing that `needs` does not name.
-
-Examples:
-    >>> import nodenova as nova
-    >>> nova.LABELLED["gem"]
-    <class 'nodenova.supervised.gem.GEM'>
-    >>> nova.LABELLED["gem"]().memory
-    10
 """
 
 from __future__ import annotations

@@ -115,13 +115,6 @@ def select_needs(task: LabelledNewTask, needs: tuple[str, ...], name: str) -> La
             f"{name} needs the labels of old nodes, and must then need old_nodes too"
         )
     y, old_ids, old_y, val_ids = (parts[need] if need in needs else None for need in NEEDS)
-    return LabelledNewTask(
-        task.graph,
-        task.ids,
-        task.num_new,
-        y,
-        old_ids,
-        old_y,
-        val_ids,
-        task.val_y if val_ids is not None else None,
-    )
+    val_y = task.val_y if val_ids is not None else None
+    part = (task.graph, task.ids, task.num_new)
+    return LabelledNewTask(*part, y, old_ids, old_y, val_ids, val_y)

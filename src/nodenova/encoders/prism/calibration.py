@@ -37,8 +37,8 @@ def learn_view_scale(
         P(same class) = sigmoid(sum_v w_v s_v + b),  w_v >= 0,
         s_v the cosine of the two nodes in view v
 
-    Pairs within and between classes have the same total weight; the mean weight is 1. Few classes
-    tell little about others, so the fewer there are, the closer the weights stay to `prior_weight`.
+    Pairs within and between classes have the same total weight; the mean weight is 1. The
+    fewer classes there are, the closer the weights stay to `prior_weight`.
     """
     expected = np.asarray(prior_weight)
     chosen = torch.argsort(y, stable=True)[:: -(-len(y) // MAX_COMPARED)]  # from every class

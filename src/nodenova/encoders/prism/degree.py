@@ -69,7 +69,7 @@ class DegreeFeatures(nn.Module):
 def averaged_counts(graph: Graph, device: torch.device) -> Columns:
     """(N, 8) c_k of neighbors and of words, by P^k = D^-1/2 S^k D^1/2."""
     split, smooth = split_of(graph), cast(Any, smoothing(graph, device))
-    column: Any = _rooted(graph).to(device) if split is None else split.each(_rooted)
+    column: Any = _root_counts(graph).to(device) if split is None else split.each(_root_counts)
     found: list[Columns] = []
     for step in range(max(STEPS) + 1):
         if step in STEPS:
@@ -79,7 +79,7 @@ def averaged_counts(graph: Graph, device: torch.device) -> Columns:
     return join_columns(found)
 
 
-def _rooted(graph: Graph) -> Tensor:
+def _root_counts(graph: Graph) -> Tensor:
     """(n, 2) D^1/2 log(1 + count) of neighbors and of words."""
     x = graph.x
     degree = np.diff(graph.adjacency.indptr)

@@ -40,13 +40,13 @@ MANY_NODES = 2**17  # number of nodes from which on freed memory is given back
 
 @overload
 def project(
-    smooth: SparseMatrix, x: SparseMatrix | Tensor, basis: Tensor, depth: int, averaged: bool
+    smooth: SparseMatrix, x: SparseMatrix | Tensor, basis: Tensor, depth: int, average: bool
 ) -> Tensor: ...
 @overload
-def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns: ...
-def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, averaged: bool) -> Columns:
+def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, average: bool) -> Columns: ...
+def project(smooth: Smooth, x: Words, basis: Tensor, depth: int, average: bool) -> Columns:
     """(N, columns) P x basis for x (N, d): P is S^depth, or the mean of S^0 to S^depth."""
-    work = partial(_project_part, smooth, x, depth, averaged)
+    work = partial(_project_part, smooth, x, depth, average)
     used = int(basis.any(dim=0).nonzero().max()) + 1 if basis.any() else 1
     return _by_columns(work, basis, _shape(x)[0], x, used)
 
@@ -117,26 +117,26 @@ def _num_significant(energy: Tensor) -> int:
     return min(-(-max(count, 1) // MIN_COLUMNS) * MIN_COLUMNS, len(energy))
 
 
-def _project_part(smooth: Smooth, x: Words, depth: int, averaged: bool, part: Tensor) -> Columns:
-    return _smooth_columns(smooth, x @ part, depth, averaged)
+def _project_part(smooth: Smooth, x: Words, depth: int, average: bool, part: Tensor) -> Columns:
+    return _smooth_columns(smooth, x @ part, depth, average)
 
 
 def _shape(x: Words) -> tuple[int, ...]:
     return (x.csr if isinstance(x, SparseMatrix) else x).shape
 
 
-def _smooth_columns(smooth: Any, columns: Any, depth: int, averaged: bool) -> Any:
+def _smooth_columns(smooth: Any, columns: Any, depth: int, average: bool) -> Any:
     """S^depth columns, or the mean of S^0 columns to S^depth columns."""
     total = columns
     for step in range(depth):
         columns = smooth @ columns
-        if averaged and step and isinstance(total, Tensor):
+        if average and step and isinstance(total, Tensor):
             total += columns  # in place: allocating memory for many nodes costs time
         else:
-            total = total + columns if averaged else columns
-    if averaged and isinstance(total, Tensor):
+            total = total + columns if average else columns
+    if average and isinstance(total, Tensor):
         return total.div_(depth + 1) if depth else total
-    return total / (depth + 1) if averaged else total
+    return total / (depth + 1) if average else total
 
 
 def _pad(size: int, rows: Tensor) -> Tensor:
