@@ -169,7 +169,7 @@ def test_a_bench_on_a_cluster_that_is_stopped_goes_on_to_the_rows_of_plain_proce
     _, said = process.communicate(timeout=60)
     before = file.read()
     assert process.returncode == 130
-    assert re.search(r"stopped with \d+ of 18 runs done; the same command goes on", said)
+    assert re.search(r"stopped with \d+ of 18 runs done; the same command resumes", said)
     assert 0 < len(before) < 18
     subprocess.run(on_ray, check=True, timeout=120)
     subprocess.run([*command, "--jobs", "2", "--out", str(tmp_path / "plain")], check=True)
