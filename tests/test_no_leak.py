@@ -141,6 +141,22 @@ def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
     assert {f.name for f in fields(nova.Graph)} == parts
 
 
+def test_the_recipe_that_a_graph_carries_has_no_label() -> None:
+    kinds = ["oak", "elm", "ash"]
+    rows = [{"id": i, "label": kinds[i % 3], "text": f"red leaf {i % 7}"} for i in range(60)]
+    nodes = {name: [row[name] for row in rows] for name in rows[0]}
+    links = {"source": list(range(59)), "target": list(range(1, 60))}
+    pd = pytest.importorskip("pandas")
+    carried = [
+        nova.load_graph(nodes=pd.DataFrame(nodes | {"label": labels}), edges=pd.DataFrame(links))
+        for labels in (nodes["label"], nodes["label"][::-1])
+    ]
+    recipes = [repr(loaded.graph.recipe) for loaded in carried]
+    assert recipes[0] != "None"
+    assert recipes[0] == recipes[1]
+    assert not any(kind in recipes[0] for kind in kinds)
+
+
 def test_a_model_keeps_no_node() -> None:
     """Everything in a fitted model is as large as classes, features or hidden sizes.
 

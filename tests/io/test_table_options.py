@@ -39,9 +39,7 @@ def test_options_given_again_replace_remembered_ones() -> None:
     merged = RUN.merged_with(again)
     expected = {"delimiter": ",", "text_vectors": "model", "min_weight": 0.5}
     assert merged == dataclasses.replace(RUN, **expected)
-    assert RUN.merged_with(TableOptions(), needs_labels=False).label_column is None
-    later = RUN.merged_with(TableOptions(label_column="class"), needs_labels=False)
-    assert later.label_column == "class"
+    assert RUN.merged_with(TableOptions(label_column="class")).label_column == "class"
 
 
 def test_load_graph_and_the_command_line_take_the_same_options() -> None:

@@ -124,6 +124,7 @@ def attempts(content: bytes, source: Source, here: str) -> Iterator[Started | Ru
     """
     with suppress(OSError):
         os.chdir(here)
+    # Bytes that the driver of this sweep made; no file is unpickled.
     specs: Sequence[RunSpec] = pickle.loads(content)
     fitted = None
     for spec in specs:

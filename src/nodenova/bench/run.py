@@ -128,9 +128,9 @@ def _row(
     result: _Phase2Result,
 ) -> Row:
     last, exam, model = result.grades[-1], world.exams[-1], result.model or fitted.model
-    split = (
-        "published" if labelled.has_split else f"seeded, {plan.per_class} training nodes a class"
-    )
+    # Rows store these words, so they do not change.
+    seeded = f"seeded, {plan.per_class} training nodes a class"
+    split = "published" if labelled.has_split else seeded
     many = len(world.tasks) > 1
     return Row.of(
         plan,

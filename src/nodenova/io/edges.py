@@ -313,9 +313,12 @@ def read_edges(
     return *combine_types(types, len(nodes.ids), shares, rows.source, notes), nodes
 
 
+NO_EDGES = "no edges were given"
+
+
 def no_edges_note(nodes: Nodes) -> str:
     """The note where a graph has no table of edges."""
-    return f"{nodes.table.source}: no edges were given; no node has a neighbor"
+    return f"{nodes.table.source}: {NO_EDGES}; no node has a neighbor"
 
 
 def named_nodes(source: str, ids: Sequence[str], notes: list[str]) -> Nodes:

@@ -235,12 +235,15 @@ def is_cut(
     return cut
 
 
+NO_FEATURES = "no column can be a feature"
+
+
 def most_linked(degree: np.ndarray, source: str, notes: list[str]) -> np.ndarray:
     """Ascending numbers of the nodes that are features where there are no others."""
     linked = max(int((degree > 0).sum()), 1)
     top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, linked)])
     notes.append(
-        f"{source}: no column can be a feature; using structure only: "
+        f"{source}: {NO_FEATURES}; using structure only: "
         f"which of the {len(top):,} nodes with most edges a node is, or is linked to"
     )
     return top

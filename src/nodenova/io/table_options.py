@@ -84,19 +84,14 @@ class TableOptions:
         """How a file is opened, as `open_rows` and `read_table` take it."""
         return {"delimiter": self.delimiter, "encoding": self.encoding, "progress": progress}
 
-    def merged_with(self, changes: TableOptions, *, needs_labels: bool = True) -> TableOptions:
-        """Return options that a run remembers, with those in `changes` that are not the default.
-
-        Without `needs_labels`, as for later tables, a label column is not remembered.
-        """
+    def merged_with(self, changes: TableOptions) -> TableOptions:
+        """Return options that a run remembers, with those in `changes` that are not the default."""
         values = [(option, getattr(changes, option.name)) for option in fields(self)]
         changed = {
             option.name: value
             for option, value in values
             if value is not option.default and not _is_empty(value)
         }
-        if not needs_labels:
-            changed["label_column"] = changes.label_column
         return replace(self, **changed)
 
     def to_json(self) -> dict[str, Any]:

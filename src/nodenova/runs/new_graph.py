@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, UserGraph
 from nodenova.errors import GraphError, MissingColumnError, SettingError
 from nodenova.graph import Graph
+from nodenova.io.edges import NO_EDGES
 from nodenova.io.load import notes_on_files, read_graph
 from nodenova.io.networkx_scipy import is_table
-from nodenova.io.recipe import TableEncoder, extend_recipe
+from nodenova.io.recipe import NO_FEATURES, TableEncoder, extend_recipe
 from nodenova.io.table_options import TableOptions
 from nodenova.model.model import Model
 from nodenova.progress import Progress, no_progress
@@ -97,7 +98,7 @@ class TableReader:
         defaults = TableOptions()
         of_nodes = {name: getattr(defaults, name) for name in EDGE_OPTIONS}
         came = self._read(nodes=nodes, recipe=self.recipe, changes=of_nodes)
-        notes = [note for note in came.notes if "no edges were given" not in note]
+        notes = [note for note in came.notes if NO_EDGES not in note]
         place = {str(name): number for number, name in enumerate(graph.node_ids.tolist())}
         row = np.arange(graph.num_nodes + came.graph.num_nodes)
         numbers = []
@@ -111,7 +112,7 @@ class TableReader:
             kept = {*EDGE_OPTIONS, "delimiter", "encoding"} - {"drop_unknown_edges"}
             of_edges = {name: value for name, value in vars(defaults).items() if name not in kept}
             linked = self._read(edges=edges, changes=of_edges)
-            notes += [note for note in linked.notes if "no column" not in note]
+            notes += [note for note in linked.notes if NO_FEATURES not in note]
             drop = self.options.drop_unknown_edges
             more, more_weight = _renumber(linked.graph, place, linked.name, drop)
             ends = np.concatenate([ends, more], axis=1)
