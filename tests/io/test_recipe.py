@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 import nodenova as nova
-from nodenova.io.recipe import extend_recipe
 
 SPRING = pd.DataFrame(
     {
@@ -34,7 +33,8 @@ def test_what_was_known_is_as_it_was_and_what_came_has_features_of_its_own() -> 
     fresh = nova.load_graph(nodes=summer, edges=EDGES, **COLUMNS)  # type: ignore[arg-type]
     assert first.recipe is not None
     assert fresh.recipe is not None
-    both, came = extend_recipe(first.recipe, fresh.recipe)
+    both = first.recipe.extended(fresh.recipe)
+    came = len(both.feature_names) - len(first.recipe.feature_names)
     old, new = set(first.recipe.feature_names), set(both.feature_names)
     assert old < new
     assert new - old == {"ash", "colour=green", "price is missing"}
@@ -42,7 +42,8 @@ def test_what_was_known_is_as_it_was_and_what_came_has_features_of_its_own() -> 
     now = nova.load_graph(nodes=summer, edges=EDGES, recipe=both).graph
     known = now.aligned(first.recipe.feature_names)[0].x[:6].toarray()
     assert np.array_equal(known, first.graph.x.toarray())
-    again, more = extend_recipe(both, fresh.recipe)
+    again = both.extended(fresh.recipe)
+    more = len(again.feature_names) - len(both.feature_names)
     assert (again, more) == (both, 0)
 
 
@@ -52,6 +53,7 @@ def test_neighbors_that_came_are_features_where_there_are_no_others() -> None:
     summer = nova.load_graph(edges=edges)
     assert spring.recipe is not None
     assert summer.recipe is not None
-    both, came = extend_recipe(spring.recipe, summer.recipe)
+    both = spring.recipe.extended(summer.recipe)
+    came = len(both.feature_names) - len(spring.recipe.feature_names)
     assert both.neighbors == ("a", "b", "c", "d")
     assert came == 1

@@ -13,6 +13,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import NodenovaError
+from nodenova.io import load
 from tests.runs.tables import (
     COLUMNS,
     SPRING,
@@ -112,6 +113,21 @@ def test_the_command_line_continues_as_python_does(place: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("way", ["predict", "add", "from"])
+def test_tables_are_read_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    for name in ("read_nodes", "read_edges"):
+        read = getattr(load, name)
+
+        def counted(*given: Any, read: Any = read, name: str = name, **more: Any) -> Any:
+            reads.append(name)
+            return read(*given, **more)
+
+        monkeypatch.setattr(load, name, counted)
+    nodes, edges = place / "autumn" / "nodes.csv", place / "autumn" / "edges.csv"
+    nova.open_run(place / "run").continue_with(nodes=nodes, edges=edges, method=ONE, num_new=1)
+    assert sorted(reads) == ["read_edges", "read_nodes"]
+
+
 def test_without_their_column_edges_count_as_one_type_with_a_note(
     place: Path, tmp_path: Path, way: str
 ) -> None:

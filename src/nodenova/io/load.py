@@ -150,10 +150,11 @@ def read_graph(
     edges: Any = None,
     node_type: str | None = None,
     recipe: TableEncoder | Mapping[str, Any] | None = None,
+    extend: bool = False,
     name: str | None = None,
     progress: Progress = no_progress,
 ) -> UserGraph:
-    """`load_graph` with its options for tables as one value."""
+    """`load_graph` with its options as one value; `extend` adds words and values to the recipe."""
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
     if node_type is not None and not is_hetero(source):
@@ -173,7 +174,7 @@ def read_graph(
         nodes, edges, labelled = open_source(source, name)
     if labelled is None:
         title = name or file_name(source, nodes)
-        return _read_tables(nodes, edges, options, recipe, title, progress)
+        return _read_tables(nodes, edges, options, recipe, title, progress, extend=extend)
     labelled = labelled if name is None else replace(labelled, name=name)
     return _finish_graph(labelled, contents, options, recipe, progress)
 
@@ -215,6 +216,8 @@ def _read_tables(
     recipe: TableEncoder | None,
     title: str,
     progress: Progress,
+    *,
+    extend: bool,
 ) -> UserGraph:
     """Read a graph from a table of nodes, a table of edges, or both."""
     options.check_edge_types()
@@ -243,6 +246,12 @@ def _read_tables(
         x, _ = recipe.transform(content, ends, table.ids, bag, progress)
     else:
         check_vectors_match(text_vectors, recipe.vectors, source)
+        if extend:
+            table.check_features(recipe.column_names)
+            fresh, _ = TableEncoder.fit(
+                content, ends, table.ids, recipe.same_columns(options), table.not_features, []
+            )
+            recipe = recipe.extended(fresh)
         x, unmatched = recipe.transform(content, ends, table.ids, None, progress)
         notes += unmatched
     vectors = None

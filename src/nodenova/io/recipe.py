@@ -154,6 +154,26 @@ class TableEncoder:
         except (KeyError, TypeError) as error:
             raise GraphError(f"this is not a recipe for features ({error})") from None
 
+    def same_columns(self, options: TableOptions) -> TableOptions:
+        """Return `options` that fit a recipe to the columns of this one; no vectors are needed."""
+        features = tuple(column.name for column in self.columns)
+        return replace(
+            options, features=features, text_columns=self.text_columns, text_vectors=None
+        )
+
+    def extended(self, fresh: TableEncoder) -> TableEncoder:
+        """Return the recipe with the values and words of one fitted to a later table.
+
+        Cuts of numbers stay, so that every feature means what it meant.
+        """
+        now = {column.name: column for column in fresh.columns}
+        return replace(
+            self,
+            columns=tuple(_extend_column(column, now.get(column.name)) for column in self.columns),
+            words=_union(self.words, fresh.words),
+            neighbors=_union(self.neighbors, fresh.neighbors) if self.neighbors else (),
+        )
+
     @classmethod
     def fit(
         cls,
@@ -258,22 +278,6 @@ def _next_to(edges: np.ndarray, ids: Sequence[str], neighbors: Sequence[str]) ->
     x = sp.csr_array((np.ones(len(a), dtype=np.float32), (a, b)), shape=(len(ids), len(neighbors)))
     x.data[:] = 1.0
     return x
-
-
-def extend_recipe(recipe: TableEncoder, fresh: TableEncoder) -> tuple[TableEncoder, int]:
-    """Add the values and words of a later table to a recipe; return it and the number added.
-
-    `fresh` is fitted to the same columns of the later table. Cuts of numbers stay, so that every
-    feature means what it meant.
-    """
-    now = {column.name: column for column in fresh.columns}
-    both = replace(
-        recipe,
-        columns=tuple(_extend_column(column, now.get(column.name)) for column in recipe.columns),
-        words=_union(recipe.words, fresh.words),
-        neighbors=_union(recipe.neighbors, fresh.neighbors) if recipe.neighbors else (),
-    )
-    return both, len(both.feature_names) - len(recipe.feature_names)
 
 
 def _extend_column(column: Column, now: Column | None) -> Column:

@@ -19,7 +19,7 @@ from nodenova.graph import Graph
 from nodenova.io.edges import NO_EDGES
 from nodenova.io.load import notes_on_files, read_graph
 from nodenova.io.networkx_scipy import is_table
-from nodenova.io.recipe import NO_FEATURES, TableEncoder, extend_recipe
+from nodenova.io.recipe import NO_FEATURES, TableEncoder
 from nodenova.io.table_options import TableOptions
 from nodenova.model.model import Model
 from nodenova.progress import Progress, no_progress
@@ -71,16 +71,9 @@ class TableReader:
         """Read a graph with the features of the recipe and those that came since."""
         if self.recipe is None or (source is not None and not is_table(source)):
             return self.read(source, nodes, edges)
-        # Which words and values came is read first, and needs no vectors.
-        columns = {
-            "features": [column.name for column in self.recipe.columns],
-            "text_columns": self.recipe.text_columns,
-            "text_vectors": None,
-        }
-        fresh = self._read(source, nodes, edges, changes=columns)
-        assert fresh.recipe is not None
-        recipe, num_came = extend_recipe(self.recipe, fresh.recipe)
-        loaded = self._read(source, nodes, edges, recipe=recipe)
+        loaded = self._read(source, nodes, edges, recipe=self.recipe, extend=True)
+        assert loaded.recipe is not None
+        num_came = len(loaded.recipe.feature_names) - len(self.recipe.feature_names)
         if num_came:
             self.notes.append(f"{num_came:,} features came that the earlier run did not have")
         return self._with_notes(loaded)
@@ -161,6 +154,7 @@ class TableReader:
         edges: Any = None,
         *,
         recipe: TableEncoder | None = None,
+        extend: bool = False,
         changes: Mapping[str, Any] | None = None,
     ) -> UserGraph:
         """Read tables; a remembered column that they do not have is dropped with a note."""
@@ -168,7 +162,7 @@ class TableReader:
             options = replace(self.options, **(changes or {}))
             try:
                 loaded = read_graph(
-                    source, options, nodes=nodes, edges=edges, recipe=recipe,
+                    source, options, nodes=nodes, edges=edges, recipe=recipe, extend=extend,
                     progress=self._progress,
                 )  # fmt: skip
                 return _without_search_note(loaded)
