@@ -112,7 +112,6 @@ def test_the_command_line_continues_as_python_does(place: Path, tmp_path: Path) 
     assert reading[0] == reading[1]
 
 
-@pytest.mark.parametrize("way", ["predict", "add", "from"])
 def test_tables_are_read_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[str] = []
     for name in ("read_nodes", "read_edges"):
@@ -128,6 +127,7 @@ def test_tables_are_read_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert sorted(reads) == ["read_edges", "read_nodes"]
 
 
+@pytest.mark.parametrize("way", ["predict", "add", "from"])
 def test_without_their_column_edges_count_as_one_type_with_a_note(
     place: Path, tmp_path: Path, way: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.display import plural
@@ -20,11 +21,11 @@ from nodenova.io.edges import first_ids, read_edges
 from nodenova.io.frames import is_frame
 from nodenova.io.list_columns import mark_list_columns
 from nodenova.io.mmap_graph import FolderContents, is_graph_folder, read_graph_folder
-from nodenova.io.nodes import read_nodes
+from nodenova.io.nodes import Nodes, read_nodes
 from nodenova.io.pyg import from_hetero, from_pyg, is_hetero
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import MAX_WORDS, EdgeTypes, TableOptions, parse_edge_types
-from nodenova.io.tables import JSON_ENDINGS
+from nodenova.io.tables import JSON_ENDINGS, Table
 from nodenova.io.text_files import check_file, file_ending, text_file
 from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
 from nodenova.io.words import join_texts
@@ -238,22 +239,9 @@ def _read_tables(
     ends, weight, table = read_edges(edges, table, options, notes, reading)
     content = mark_list_columns(table.table, table.ids, table.role_columns)
     source = table.table.source
-    if recipe is None:
-        table.check_features(options.columns)
-        recipe, bag = TableEncoder.fit(
-            content, ends, table.ids, options, table.not_features, notes, progress
-        )
-        x, _ = recipe.transform(content, ends, table.ids, bag, progress)
-    else:
+    if recipe is not None:
         check_vectors_match(text_vectors, recipe.vectors, source)
-        if extend:
-            table.check_features(recipe.column_names)
-            fresh, _ = TableEncoder.fit(
-                content, ends, table.ids, recipe.same_columns(options), table.not_features, []
-            )
-            recipe = recipe.extended(fresh)
-        x, unmatched = recipe.transform(content, ends, table.ids, None, progress)
-        notes += unmatched
+    recipe, x = _encode(table, content, ends, options, recipe, extend, notes, progress)
     vectors = None
     if text_vectors is not None:
         texts = partial(join_texts, content, recipe.text_columns) if recipe.text_columns else None
@@ -275,6 +263,30 @@ def _read_tables(
     labelled = LabelledGraph(graph, table.y, table.class_names, name=title or source)
     new = table.merge_new(new_node_mask(options.new_nodes, graph.node_ids, source))
     return mark_new_nodes(labelled, new, notes, recipe)
+
+
+def _encode(
+    table: Nodes,
+    content: Table,
+    ends: np.ndarray,
+    options: TableOptions,
+    recipe: TableEncoder | None,
+    extend: bool,
+    notes: list[str],
+    progress: Progress,
+) -> tuple[TableEncoder, sp.csr_array | np.ndarray]:
+    """Return the recipe, fitted or extended if it has to be, and the features of the nodes."""
+    fit = partial(TableEncoder.fit, content, ends, table.ids)
+    if recipe is None:
+        table.check_features(options.columns)
+        recipe, bag = fit(options, table.not_features, notes, progress)
+        return recipe, recipe.transform(content, ends, table.ids, bag, progress)[0]
+    if extend:
+        table.check_features(recipe.column_names)
+        recipe = recipe.extended(fit(recipe.same_columns(options), table.not_features, [])[0])
+    x, unmatched = recipe.transform(content, ends, table.ids, None, progress)
+    notes += unmatched
+    return recipe, x
 
 
 def new_node_mask(new_nodes: Any, ids: np.ndarray, source: str) -> np.ndarray | None:
