@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: setup demo test test-slow test-all check bench docs dist clean
+.PHONY: setup demo test test-slow test-all check bench attack docs dist clean
 
 setup: $(VENV)/.dev
 
@@ -47,6 +47,11 @@ check: setup
 # `python tools/performance.py` writes docs/performance.md from the rows.
 bench: setup
 	$(BIN)/python benchmarks/run.py $(ONLY)
+
+# Mutated inputs, killed commands, races, relations, a long run, mutants: about two hours.
+# ONLY=fuzz, killer, races, metamorphic, long_run, mutants or report runs one part.
+attack: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.attack $(ONLY)
 
 # The reference is read from the source, so this needs neither torch nor the package.
 # Two builders make the site; tools/compare_sites.py checks that both have the same pages and words.

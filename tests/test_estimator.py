@@ -383,7 +383,7 @@ def test_few_nodes_later_are_read_as_words_or_measurements_as_all_were(
         (
             {"method": nova.Prism},
             lambda y: y,
-            r"method is a name or a method like nova.Prism\(\), not <class",
+            r"method is a name or a method like nova.Prism\(\), not the class",
         ),
         ({"method": 3}, lambda y: y, r"method is a name or a method like nova.Prism\(\), not 3"),
         ({"encoder": "gnc"}, lambda y: y, "unknown encoder 'gnc'"),

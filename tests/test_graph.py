@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodenova.errors import GraphError, NodenovaError, SettingError
-from nodenova.graph import Graph, NewTask
+from nodenova.graph import Graph, NewTask, canonical_order, invert
 
 X = np.arange(12, dtype=float).reshape(4, 3)
 
@@ -139,8 +143,59 @@ def test_a_graph_has_no_field_for_a_label() -> None:
         "edge_weight",
         "vectors",
         "recipe",
+        "given_order",
     ]
     assert not {"y", "labels", "train", "test", "classes"} & set(dir(Graph))
+
+
+IDS = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=4), unique=True)
+NUMBERS = st.lists(st.integers(0, 10**20).map(str), unique=True)
+
+
+@given(ids=st.one_of(IDS, NUMBERS, st.permutations(["1", "01", "10", "9", "a", "B", "9a", "²"])))
+def test_the_canonical_order_has_numbers_by_value_then_texts_by_code_point(ids: list[str]) -> None:
+    ids = sorted({str(np.array([text])[0]) for text in ids} - {""})  # as NumPy holds them
+
+    def key(text: str) -> tuple[bool, int, str]:
+        is_number = text.isascii() and text.isdecimal()
+        return not is_number, int(text) if is_number else 0, text
+
+    if ids:
+        assert [ids[i] for i in canonical_order(ids)] == sorted(ids, key=key)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_canonical_graph_is_the_same_graph_and_leads_back(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    ids = rng.permutation([f"n{i}" for i in range(12)])
+    ends, weight = rng.integers(0, 12, (2, 30)), rng.random(30) + 0.5 if weighted else None
+    x = rng.random((12, 3)) * (rng.random((12, 3)) < 0.3)
+    graph = Graph.of(x, ends, node_ids=ids, edge_weight=weight, vectors=x, dense=False)
+    other = graph.canonical()
+    place = graph.numbers_of(other.node_ids)
+    assert other.node_ids.tolist() == sorted(ids)
+    expected = Graph.of(
+        graph.x[place],
+        invert(place)[graph.edge_index],
+        edge_weight=graph.edge_weight,
+        dense=False,
+    )
+    assert np.array_equal(other.edge_index, expected.edge_index)
+    assert (other.x != expected.x).nnz == 0
+    if weighted:
+        assert np.array_equal(other.edge_weight, expected.edge_weight)
+    back = other.as_given()
+    for name in ("edge_index", "node_ids", "edge_weight", "vectors", "given_order"):
+        assert np.array_equal(getattr(back, name), getattr(graph, name)), name
+    assert (back.x != graph.x).nnz == 0
+    assert np.array_equal(other.in_given_order(other.node_ids), graph.node_ids)
+    assert np.array_equal(other.from_given_order(graph.node_ids), other.node_ids)
+    assert other.canonical() is other
+
+
+def test_a_graph_in_canonical_order_stays_as_it_is() -> None:
+    graph = Graph.of(X, [[0], [1]], node_ids=[f"{i}" for i in range(len(X))])
+    assert graph.canonical() is graph
 
 
 def test_a_graph_is_frozen() -> None:
@@ -194,6 +249,48 @@ def test_a_number_too_large_for_float32_is_an_error_not_a_warning() -> None:
         Graph.of(np.full((2, 2), 1e300), [[0], [1]])
 
 
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_features_are_neither_too_large_nor_all_too_small(store) -> None:
+    fine = np.array([[1e15, 1e-30], [-1e15, 0.0], [0.0, 1e-15]])
+    assert Graph.of(store(fine), [[0], [1]]).num_nodes == 3
+    large = fine.copy()
+    large[1, 0], large[2, 1] = -2e15, 1e30
+    sentence = (
+        "mine: x has 2 entries beyond 1e+15, first: node 1, feature 0 (size) is -2e+15; "
+        "divide this feature by its maximum"
+    )
+    with pytest.raises(GraphError) as caught:
+        Graph.of(store(large), [[0], [1]], source="mine", feature_names=["size", "age"])
+    assert str(caught.value) == sentence
+    with pytest.raises(GraphError, match="all entries of x are below 1e-15, the largest is 1e-20"):
+        Graph.of(store(fine * 1e-35), [[0], [1]])
+    assert Graph.of(store(np.zeros((3, 2))), [[0], [1]]).num_nodes == 3
+
+
+@pytest.mark.parametrize(("value", "problem"), [(np.nan, "is not finite"), (1e16, "is too large")])
+def test_vectors_are_finite_and_not_too_large(value: float, problem: str) -> None:
+    vectors = np.ones((4, 2))
+    assert Graph.of(X, [[0], [1]], vectors=1e15 * vectors).vectors is not None
+    vectors[2, 1] = value
+    with pytest.raises(GraphError, match=f"the vector of node 2 has a number that {problem}"):
+        Graph.of(X, [[0], [1]], vectors=vectors)
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e30])
+def test_extreme_weights_that_are_accepted_are_accepted_again(weight: float) -> None:
+    graph = Graph.of(X, [[0, 1], [1, 2]], edge_weight=[weight, 1.0])
+    again = Graph.of(graph.x, graph.edge_index, edge_weight=graph.edge_weight)
+    assert again.edge_weight is not None
+    assert again.edge_weight.tolist() == graph.edge_weight.tolist()  # type: ignore[union-attr]
+
+
+def test_weights_that_add_up_to_too_much_are_refused() -> None:
+    with pytest.raises(GraphError, match=r"weights of the edge 0 -> 1 add up to 2e\+30, at most"):
+        Graph.of(X, [[0, 0], [1, 1]], edge_weight=[1e30, 1e30])
+    with pytest.raises(GraphError, match=r"from 1e-30 to 1e\+30, that of edge 0 \(0 -> 1\) is 2e"):
+        Graph.of(X, [[0], [1]], edge_weight=[2e30])
+
+
 GRAPH = Graph.of(np.ones((6, 2)), [[0, 1], [1, 2]])
 
 
@@ -235,3 +332,37 @@ def test_ids_become_int64() -> None:
 def test_bad_tasks(ids: list[int], num_new: int, error: type[NodenovaError], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         NewTask(GRAPH, np.array(ids), num_new)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.eye(3) * 1j,
+        sp.csr_array(np.eye(3) * 1j),
+        torch.eye(3, dtype=torch.complex64),
+        pd.DataFrame(np.eye(3) * 1j),
+    ],
+    ids=["array", "sparse", "tensor", "frame"],
+)
+def test_complex_numbers_are_refused_and_not_cut(x: object) -> None:
+    with pytest.raises(GraphError, match="graph: x has complex numbers; give real ones"):
+        Graph.of(x, [[0], [1]])
+    with pytest.raises(GraphError, match="vectors has complex numbers"):
+        Graph.of(np.eye(3), [[0], [1]], vectors=x)
+    with pytest.raises(GraphError, match="edge_weight has complex numbers"):
+        Graph.of(np.eye(3), [[0], [1]], edge_weight=np.array([1j]))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({"node_ids": ["a", "b", "\ud800"]}, "the node id .* cannot be written as UTF-8"),
+        ({"feature_names": ["a", "b", "\udfff"]}, "the feature .* cannot be written as UTF-8"),
+        ({"node_ids": [1.0, 2.0, float("inf")]}, "that of node 2 is not"),
+        ({"node_ids": [1j, 2j, 3j]}, "node_ids must be texts or numbers"),
+    ],
+)
+def test_names_that_cannot_be_written(names: dict[str, list[object]], expected: str) -> None:
+    with pytest.raises(GraphError, match=expected) as caught:
+        Graph.of(np.eye(3), [[0], [1]], **names)  # type: ignore[arg-type]
+    str(caught.value).encode()

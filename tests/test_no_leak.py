@@ -137,7 +137,7 @@ def test_scrambling_moves_new_labels_only() -> None:
 def test_the_types_that_reach_phase_2_have_no_field_for_a_label() -> None:
     assert {f.name for f in fields(nova.NewTask)} == {"graph", "ids", "num_new", "mixed"}
     parts = {"x", "edge_index", "node_ids", "feature_names", "edge_weight", "vectors"}
-    parts |= {"recipe"}  # how columns of a table became x
+    parts |= {"recipe", "given_order"}  # how columns of a table became x, and the order of its rows
     assert {f.name for f in fields(nova.Graph)} == parts
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 import pytest
 
 import nodenova as nova
-from nodenova import files
 from nodenova.bench import rowfile
 from nodenova.errors import StorageError
+from nodenova.files import atomic, folders
 
 SRC = Path(nova.__file__).parent
 POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
@@ -78,30 +77,38 @@ def test_text_is_utf_8_on_every_system() -> None:
 
 
 @pytest.fixture
-def without_fcntl(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of row files as it is where there is no fcntl."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    spec = importlib.util.spec_from_file_location("rowfile_without_fcntl", rowfile.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.fcntl is None
-    return module
+def without_fcntl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are locked as they are where there is no fcntl: a byte of the file, by msvcrt."""
+    locked: dict[tuple[int, int], int] = {}
+
+    def locking(handle: int, mode: int, count: int) -> None:
+        assert (mode, count) == (2, 1)
+        assert os.lseek(handle, 0, os.SEEK_CUR) == 1 << 30
+        found = os.fstat(handle)
+        holder = locked.setdefault((found.st_dev, found.st_ino), handle)
+        if holder != handle and _is_open(holder):
+            raise OSError(13, "Permission denied")
+
+    module = ModuleType("msvcrt")
+    module.locking, module.LK_NBLCK = locking, 2  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "msvcrt", module)
+    monkeypatch.setattr(atomic, "fcntl", None)
 
 
-def test_without_posix_locks_a_second_writer_is_refused_too(
-    without_fcntl: ModuleType, tmp_path: Path
-) -> None:
+def _is_open(handle: int) -> bool:
+    try:
+        os.fstat(handle)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.usefixtures("without_fcntl")
+def test_without_posix_locks_a_second_writer_is_refused_too(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    first, second = without_fcntl.RowFile(path), without_fcntl.RowFile(path)
-    with first.writing():
-        with pytest.raises(
-            StorageError,
-            match=r"another bench is writing there.*If none is running.*rows\.jsonl\.lock",
-        ):
-            second.writing().__enter__()
-        assert {found.name for found in tmp_path.iterdir()} == {"rows.jsonl", "rows.jsonl.lock"}
+    first, second = rowfile.RowFile(path), rowfile.RowFile(path)
+    with first.writing(), pytest.raises(StorageError, match=r"process \d+ .* is writing there"):
+        second.writing().__enter__()
     with pytest.raises(KeyError), second.writing():
         raise KeyError
     # The lock went with the block, however it ended.
@@ -124,17 +131,15 @@ class Windows:
         return os.open(path, *arguments)
 
 
+@pytest.mark.usefixtures("without_fcntl")
 def test_models_and_rows_are_saved_where_folders_cannot_be_opened(
-    monkeypatch: pytest.MonkeyPatch,
-    without_fcntl: ModuleType,
-    discovered: nova.Model,
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, discovered: nova.Model, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(files, "os", Windows())
-    monkeypatch.setattr(without_fcntl, "os", Windows())
+    for module in (atomic, folders, rowfile):
+        monkeypatch.setattr(module, "os", Windows())
     discovered.save(tmp_path / "m")
     assert nova.load_model(tmp_path / "m").classes == discovered.classes
     path = tmp_path / "rows.jsonl"
     path.write_text("torn")
-    with without_fcntl.RowFile(path).writing():
+    with rowfile.RowFile(path).writing():
         assert path.read_bytes() == b""

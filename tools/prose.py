@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "argument without a noun": 9,
     "raises without if": 0,
-    "speech": 34,
+    "speech": 35,  # one of them is a key of model.json
     "people": 1,
     "one a line": 0,
     "so many": 0,

@@ -6,7 +6,7 @@ from dataclasses import asdict, is_dataclass, replace
 
 import torch
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, brief
 from nodenova.graph import Graph, NewTask
 from nodenova.growth import is_met, refit_if_changed
 from nodenova.methods import METHODS, Method
@@ -21,6 +21,7 @@ from nodenova.open_world.count import (
     estimate_count,
 )
 from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
+from nodenova.settings import check_arguments
 
 SEES = ("graph", "new_ids")
 
@@ -67,6 +68,7 @@ def discover(
             classes, or the model cannot count or be refitted.
         GraphError: If the graph has no feature that the model knows, or features without names
             whose number differs.
+        NumericsError: If a number became NaN or infinite; it names the term and the epoch.
 
     Examples:
         >>> import nodenova as nova
@@ -74,11 +76,12 @@ def discover(
         >>> nova.discover(nova.fit(old), new)
         Model(prism, 4 classes, 2 of them discovered)
     """
+    check_arguments(discover, {**locals(), "method": None})  # a method is looked at below
     method = Prism() if method is None else method
     if not isinstance(method, Method) or not is_dataclass(method) or isinstance(method, type):
         raise SettingError(
             "a method is a dataclass instance with a discover function, like Sword(); "
-            f"got {method!r}"
+            f"got {brief(method)}"
         )
     name = method_name(method)
     if task.mixed:
@@ -102,6 +105,7 @@ def discover(
             task = replace(task, num_new=count.number or None)
         with repeatable(seed, f"discover-{len(model.stages)}", threads):
             grown = _add_stage(model) if task.num_new is None else method.discover(model, task)
+            grown.check_numbers()
     found, known, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != known + wanted:
         raise SettingError(f"{method!r} returned {found} classes for {known} + {wanted}")
@@ -126,6 +130,7 @@ def count_new(
 
     Raises:
         SettingError: If the model does not have what is needed.
+        NumericsError: If a number became NaN or infinite.
 
     Examples:
         >>> import nodenova as nova
@@ -134,6 +139,7 @@ def count_new(
         >>> len(count.probabilities), round(sum(count.probabilities), 6)
         (16, 1.0)
     """
+    check_arguments(count_new, locals())
     graph = model.aligned(task.graph)
     g, cells = model.frozen_encoder(), model.cells
     check_countable(g.spec.name, g.spec.trainable)

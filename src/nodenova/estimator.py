@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -14,10 +15,16 @@ from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nodenova.data.labels import UNKNOWN, UserGraph
-from nodenova.data.tasks import drop_empty_classes, number_labels, tasks_from_labels
+from nodenova.data.tasks import (
+    drop_empty_classes,
+    number_labels,
+    small_classes,
+    tasks_from_labels,
+    unlabel_small_classes,
+)
 from nodenova.discovery import check_countable, check_mixed, discover, method_name
 from nodenova.encoders.registry import encoder_kind, unused_edge_weights
-from nodenova.errors import SettingError, StorageError
+from nodenova.errors import SettingError, StorageError, brief
 from nodenova.evaluation.grade import grade
 from nodenova.fitting import fit
 from nodenova.graph import Graph
@@ -34,6 +41,13 @@ from nodenova.review.suggestions import Suggestions
 from nodenova.runs.folder import RunFolder
 from nodenova.runs.new_graph import as_known
 from nodenova.runs.run import DiscoveryRun
+from nodenova.settings import check_arguments
+
+DISCLOSING = 3  # nodes of a class below which its mean and variance show each of them
+FEW_NODES = (
+    "fewer than {number} training nodes, which a saved model discloses "
+    "(min_class_size treats them as unlabelled): {names}"
+)
 
 
 class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
@@ -43,7 +57,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         num_new: Number of new classes; None to estimate it, and maybe find none.
         method: A name of `nova.METHODS`, or a method such as `nova.Prism(n_resamples=0)`.
         encoder: `prism`, `gcn`, `gat` or `sage`; the method's own by default.
-        fit_settings: Settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`.
+        fit_settings: Settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`. With
+            `{"min_class_size": 5}`, classes with fewer training nodes are treated as unlabelled.
         random_state: A whole number for the same result each time, a NumPy RandomState, or None
             for a new draw.
         min_confidence: Probability below which a node is unsure.
@@ -120,7 +135,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             NodenovaError: If a setting, the graph or its labels cannot be used.
         """
         method, encoder, seed = self._checked()
-        loaded, labels = self._loaded(graph, y)
+        loaded, labels = self._large_classes(*self._loaded(graph, y))
+        loaded = loaded.canonical()
         mixed, notes = self._mixed(method, loaded)
         notes = (*notes, *unused_edge_weights(encoder, loaded.graph))
         old, new, exam = tasks_from_labels(loaded, self.num_new, mixed=mixed, seed=seed)
@@ -169,15 +185,17 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         """Return (N, C) probabilities of the classes `classes_` for every node."""
         check_is_fitted(self, "model_")
         if graph is None:
-            return self.run_.probabilities.copy()
-        return self.model_.predict_proba(self._known(graph))
+            return self._as_given(self.run_.probabilities)
+        known = self._known(graph)
+        return known.in_given_order(self.model_.predict_proba(known))
 
     def transform(self, graph: Any = None) -> np.ndarray:
         """Return (N, hidden) the embedding of every node."""
         check_is_fitted(self, "model_")
         if graph is None:
-            return self.run_.embeddings.copy()
-        return self.model_.embed(self._known(graph))
+            return self._as_given(self.run_.embeddings)
+        known = self._known(graph)
+        return known.in_given_order(self.model_.embed(known))
 
     def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the class of every node."""
@@ -205,16 +223,22 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         overwrite: bool = False,
         title: str | None = None,
         shown: Mapping[str, Sequence[str]] | None = None,
+        safe_csv: bool = False,
         progress: Progress = no_progress,
     ) -> Path:
         """Write a run folder as `nodenova discover` does: model, tables and a page for a review.
 
+        The folder holds the graph, its ids and the labels; `model_.save` writes the model alone.
+
         Args:
             folder: Path of the folder.
-            keep_graph: Whether the graph, without labels, is stored for later commands.
+            keep_graph: Whether the graph and the labels of phase 1 are stored for later commands.
+                Tables and page have ids and labels all the same.
             overwrite: Whether an earlier run there may be replaced.
             title: Title of the page; the name of the folder by default.
             shown: (N,) texts of the nodes that the page shows, by column; their words by default.
+            safe_csv: Whether CSV cells that look like formulas get an apostrophe; see
+                `RunFolder.write`.
             progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Returns:
@@ -226,22 +250,31 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         run = self.run_.with_page(title or Path(folder).resolve().name, shown or {})
         written = RunFolder.write(
-            Path(folder), run, keep_graph=keep_graph, overwrite=overwrite, progress=progress
+            Path(folder),
+            run,
+            keep_graph=keep_graph,
+            overwrite=overwrite,
+            safe_csv=safe_csv,
+            progress=progress,
         )
         return written.path / "report.html"
 
     def _checked(self) -> tuple[Method, str, int]:
         """Method, encoder and seed, validated before anything is computed."""
+        others = self.get_params(deep=False).keys() - {"num_new", "method", "mixed"}
+        check_arguments(NodeDiscoverer.__init__, {name: getattr(self, name) for name in others})
         method = self.method
         if isinstance(method, str):
             method = get_method(method, {})
         if not isinstance(method, Method) or isinstance(method, type):
-            raise SettingError(f"method is a name or a method like nova.Prism(), not {method!r}")
+            raise SettingError(
+                f"method is a name or a method like nova.Prism(), not {brief(method)}"
+            )
         num, low = self.num_new, self.min_confidence
         if num is not None and (isinstance(num, bool) or not isinstance(num, Integral) or num < 1):
-            raise SettingError(f"num_new must be a whole number from 1 on, it is {num!r}")
-        if self.mixed not in (None, True, False):
-            raise SettingError(f"mixed is True, False or None, not {self.mixed!r}")
+            raise SettingError(f"num_new must be a whole number from 1 on, it is {brief(num)}")
+        if not isinstance(self.mixed, bool | np.bool_ | None):
+            raise SettingError(f"mixed is True, False or None, not {brief(self.mixed)}")
         if self.mixed:
             check_mixed(method)
         if not 0 <= low <= 1:
@@ -278,11 +311,29 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         as_given = dict(zip(names, labels, strict=True))
         return marked, tuple(as_given[name] for name in marked.class_names)
 
+    def _large_classes(
+        self, user_graph: UserGraph, labels: tuple[Any, ...]
+    ) -> tuple[UserGraph, tuple[Any, ...]]:
+        """The graph and its labels without classes that are too small, or with a note on them."""
+        as_given = dict(zip(user_graph.class_names, labels, strict=True))
+        user_graph = unlabel_small_classes(
+            user_graph, (self.fit_settings or {}).get("min_class_size", 1)
+        )
+        small = [user_graph.class_names[c] for c in small_classes(user_graph, DISCLOSING)]
+        if small:
+            note = FEW_NODES.format(number=DISCLOSING, names=", ".join(map(repr, small)))
+            user_graph = replace(user_graph, notes=(*user_graph.notes, note))
+        return user_graph, tuple(as_given[name] for name in user_graph.class_names)
+
+    def _as_given(self, values: np.ndarray) -> np.ndarray:
+        """A copy of (N, ...) values of the nodes of the run, in the order that was given."""
+        return np.array(self.run_.graph.in_given_order(values))
+
     def _known(self, source: Any) -> Graph:
-        """A later graph with the features that the model knows."""
+        """A later graph, in canonical order, with the features that the model knows."""
         source = to_source(self, source, reset=False, labels=False)
-        graph = load_graph(source, recipe=self.run_.recipe if is_table(source) else None).graph
-        return as_known(graph, self.run_.graph)
+        loaded = load_graph(source, recipe=self.run_.recipe if is_table(source) else None)
+        return as_known(loaded.canonical().graph, self.run_.graph)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,9 +1,10 @@
-"""Phase 1: learn the labelled classes. The model keeps no node and no label."""
+"""Phase 1: learn the labelled classes. The model keeps sums over the nodes of a class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import OldTask
+from nodenova.data.tasks import check_min_class_size
+from nodenova.display import plural
 from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.encoders.prism.calibration import calibrate_temperature, learn_view_scale
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings, lda_head
 from nodenova.encoders.registry import encoder_kind
-from nodenova.errors import SettingError, one_of
+from nodenova.errors import SettingError, brief, one_of
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass
 from nodenova.model.model import FitSignature, Model, Stage
@@ -28,7 +31,7 @@ from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import freeze, minimize
 from nodenova.open_world.novelty import MAX_NODES, Partition
 from nodenova.progress import FIT, Progress, no_progress, reporting_to
-from nodenova.settings import from_text
+from nodenova.settings import check_arguments, from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
 # Settings of trained encoders: of their shape, and of training with defaults.
@@ -57,6 +60,7 @@ def fit(
     device: str = "auto",
     threads: Threads = "auto",
     progress: Progress = no_progress,
+    min_class_size: int = 1,
     **settings: Any,
 ) -> Model:
     """Learn the old classes: an encoder, a head, and statistics of each class (Eq. 9).
@@ -74,6 +78,9 @@ def fit(
         device: "auto", "cpu", "cuda", ….
         threads: Number of threads, "auto" for all cores; the result does not depend on it.
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
+        min_class_size: Number of training nodes that every class must have. The model keeps mean
+            and variance of each class: those of one node are the node's embedding, those of two
+            nodes show both up to signs.
         **settings: For every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
             compared (see `Prism`). For trained ones: hidden=16, layers=2, dropout=0.5,
             input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
@@ -85,7 +92,9 @@ def fit(
         A model of the old classes, for `discover`.
 
     Raises:
-        SettingError: If an encoder or setting is unknown or impossible.
+        SettingError: If an encoder or setting is unknown or impossible, or a class is smaller
+            than `min_class_size`.
+        NumericsError: If a number became NaN or infinite; it names the term and the epoch.
 
     Examples:
         >>> import nodenova as nova
@@ -93,14 +102,34 @@ def fit(
         >>> nova.fit(old)
         Model(prism, 3 classes, 0 of them discovered)
     """
+    check_arguments(fit, locals())
     check_fit_settings(encoder, settings)
+    _check_class_sizes(old, min_class_size)
     place = pick_device(device)
     closed_form = encoder_kind(encoder).closed_form
     lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     with repeatable(seed, "fit", threads), reporting_to(progress, FIT):
         if closed_form is not None:
-            return _compute(old, closed_form, seed, place, lda)
-        return _train(old, encoder, seed, place, settings, lda)
+            model = _compute(old, closed_form, seed, place, lda).check_numbers()
+        else:
+            model = _train(old, encoder, seed, place, settings, lda).check_numbers()
+    if min_class_size == 1:
+        return model
+    stage = model.stages[0]
+    limit = {"min_class_size": min_class_size}
+    return replace(model, stages=(replace(stage, settings={**stage.settings, **limit}),))
+
+
+def _check_class_sizes(old: OldTask, min_class_size: int) -> None:
+    """Raise if a class has fewer training nodes than `min_class_size`."""
+    check_min_class_size(min_class_size)
+    sizes = np.bincount(old.train_y, minlength=len(old.class_names))
+    for name, size in zip(old.class_names, sizes.tolist(), strict=True):
+        if size < min_class_size:
+            raise SettingError(
+                f"class {name!r} has {plural(size, 'training node')}, fewer than "
+                f"min_class_size={min_class_size}: label more of its nodes, or leave it out"
+            )
 
 
 def _compute(
@@ -207,6 +236,12 @@ def check_fit_settings(encoder: str, settings: Mapping[str, Any]) -> None:
                 "use gcn, gat or sage"
             )
         return
+    defaults = {each.name: each.default for each in fields(GNNSpec)} | TRAINING
+    for key, value in own.items():
+        kind_of = type(defaults[key])
+        wanted = {int: Integral, float: Real}.get(kind_of, kind_of)
+        if key != "head" and not isinstance(value, wanted):
+            raise SettingError(f"{key} must be {kind_of.__name__}, it is {brief(value)}")
     GNNSpec(encoder, **{key: value for key, value in own.items() if key in SHAPE})
     if settings.get("epochs", 1) < 1:
         raise SettingError(f"epochs must be at least 1, it is {settings['epochs']}")
@@ -214,7 +249,7 @@ def check_fit_settings(encoder: str, settings: Mapping[str, Any]) -> None:
         raise SettingError(
             f"prototype_passes must not be negative, it is {settings['prototype_passes']}"
         )
-    if settings.get("head", "linear") not in HEADS:
+    if str(settings.get("head", "linear")) not in HEADS:
         raise one_of("head", str(settings["head"]), HEADS)
 
 

@@ -14,16 +14,25 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.errors import GraphError, SettingError
+from nodenova.errors import GraphError, SettingError, brief
+from nodenova.files.arrays import are_texts
+from nodenova.files.documents import check_encodable
+from nodenova.settings import check_arguments
 
 Features: TypeAlias = "sp.csr_array | np.ndarray"
 
 DENSE_FROM = 0.25  # share of non-zero entries above which dense products are faster
 MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of an edge: safe in float32
+# Sizes of features whose squares can be added up in float32. Smaller ones count as 0.
+MIN_SIZE, MAX_SIZE = 1e-15, 1e15
+NOT_FINITE, TOO_LARGE = "that are not finite numbers", f"beyond {MAX_SIZE:g}"
 
 
-def check_features(x: object, dense: bool | None, source: str) -> Features:
+def check_features(
+    x: object, dense: bool | None, source: str, feature_names: Sequence[str] | None = None
+) -> Features:
     """(N, d) float32 copy of x, dense or sparse."""
+    _check_real(x, "x", source)
     if sp.issparse(x):
         matrix = _numbers(lambda: sp.csr_array(x, dtype=np.float32, copy=True), source)
         matrix.sum_duplicates()
@@ -37,8 +46,9 @@ def check_features(x: object, dense: bool | None, source: str) -> Features:
         values = matrix
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise GraphError(f"{source}: x is empty, shape {matrix.shape}")
-    if not np.isfinite(values).all():
-        raise GraphError(f"{source}: {_first_not_finite(matrix)}")
+    check = EntryCheck()
+    check.add(matrix)
+    check.finish(source, feature_names)
     share = np.count_nonzero(values) / (matrix.shape[0] * matrix.shape[1])
     if not (share >= DENSE_FROM if dense is None else dense):
         sparse = sp.csr_array(matrix)
@@ -46,6 +56,13 @@ def check_features(x: object, dense: bool | None, source: str) -> Features:
         sparse.sort_indices()
         return sparse
     return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def _check_real(values: object, name: str, source: str) -> None:
+    """Raise if an array, a tensor or a data frame has complex numbers: NumPy would cut them."""
+    types = [values.dtype] if hasattr(values, "dtype") else getattr(values, "dtypes", ())
+    if any(getattr(t, "kind", "") == "c" or getattr(t, "is_complex", False) for t in types):
+        raise GraphError(f"{source}: {name} has complex numbers; give real ones")
 
 
 def _numbers(convert: Callable[[], Any], source: str) -> Any:
@@ -58,45 +75,91 @@ def _numbers(convert: Callable[[], Any], source: str) -> Any:
         raise GraphError(f"{source}: x is not a table of numbers ({error})") from error
 
 
-def _first_not_finite(matrix: Features) -> str:
-    coo = sp.coo_array(matrix) if sp.issparse(matrix) else None
-    if coo is not None:
-        bad = np.flatnonzero(~np.isfinite(coo.data))
-        row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
-    else:
-        rows, columns = np.nonzero(~np.isfinite(matrix))
-        bad, row, column = rows, rows[0], columns[0]
-        value = matrix[row, column]
-    first = f"node {row}, feature {column} is {value}"
-    return f"x has {len(bad)} entries that are not finite numbers, first: {first}"
+class EntryCheck:
+    """Search for entries of x that are not finite, too large, or all too small, block by block."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.largest = 0.0
+        # {problem: (number of entries; row, column and value of the first)}
+        self.bad: dict[str, tuple[int, tuple[int, int, float]]] = {}
+
+    def add(self, rows: Features) -> None:
+        """Look at the next rows of x."""
+        values = rows if isinstance(rows, np.ndarray) else rows.data
+        largest = max(-values.min(), values.max()) if values.size else 0.0  # NaN if there is one
+        if largest <= MAX_SIZE:
+            self.largest = max(self.largest, float(largest))
+        else:
+            entries = sp.coo_array(rows)
+            finite = np.isfinite(entries.data)
+            self._count(NOT_FINITE, entries, ~finite)
+            self._count(TOO_LARGE, entries, finite & (np.abs(entries.data) > MAX_SIZE))
+        self.rows += rows.shape[0]
+
+    def _count(self, problem: str, entries: sp.coo_array, is_bad: np.ndarray) -> None:
+        if is_bad.any():
+            at = is_bad.argmax()
+            row, column = (place[at] for place in entries.coords)
+            here = (self.rows + int(row), int(column), entries.data[at])
+            count, first = self.bad.get(problem, (0, here))
+            self.bad[problem] = (count + int(is_bad.sum()), first)
+
+    def finish(self, source: str, names: Sequence[str] | None = None) -> None:
+        """Raise a GraphError that names the first bad entry, if there is one."""
+        for problem, fix in ((NOT_FINITE, ""), (TOO_LARGE, "; divide this feature by its maximum")):
+            if problem in self.bad:
+                count, (row, column, value) = self.bad[problem]
+                name = f" ({names[column]})" if names and column < len(names) else ""
+                first = f"node {row}, feature {column}{name} is {value:g}"
+                raise GraphError(f"{source}: x has {count} entries {problem}, first: {first}{fix}")
+        if 0 < self.largest < MIN_SIZE:
+            raise GraphError(
+                f"{source}: all entries of x are below {MIN_SIZE:g}, the largest is "
+                f"{self.largest:g}; divide x by it"
+            )
+
+
+def _as_array(values: object, name: str, source: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):  # lists of different lengths, odd objects
+        raise GraphError(f"{source}: {name} must be an array, it is {brief(values)}") from None
 
 
 def check_node_ids(node_ids: object, n: int, source: str) -> np.ndarray:
     """(N,) unique names; 0..N-1 if None."""
     if node_ids is None:
         return np.arange(n)
-    names = np.asarray(node_ids)
-    if names.dtype == object:
-        names = names.astype(str)
+    names = _as_array(node_ids, "node_ids", source)
     if names.shape != (n,):
         raise GraphError(f"{source}: node_ids has shape {names.shape}, but x has {n} nodes")
+    if names.dtype == object:
+        names = names.astype(str)
+    if names.dtype.kind not in "biufUSMm":
+        raise GraphError(f"{source}: node_ids must be texts or numbers, they are {names.dtype}")
+    if names.dtype.kind == "f" and not np.isfinite(names).all():
+        node = int((~np.isfinite(names)).argmax())
+        raise GraphError(f"{source}: node_ids must be finite numbers, that of node {node} is not")
+    if names.dtype.kind == "U" and not are_texts(names):
+        check_encodable(names.tolist(), f"{source}: the node id", GraphError)
     values, counts = np.unique(names, return_counts=True)
     if len(values) < n:
         twice = values[counts.argmax()].item()
         raise GraphError(
-            f"{source}: node_ids must be unique, {twice!r} appears {counts.max()} times"
+            f"{source}: node_ids must be unique, {brief(twice)} appears {counts.max()} times"
         )
     return names
 
 
 def check_edges(edge_index: object, n: int, source: str) -> np.ndarray:
     """(2, edges) int64 node indices."""
-    edges = np.asarray(edge_index)
+    edges = _as_array(edge_index, "edge_index", source)
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise GraphError(f"{source}: edge_index must have shape (2, edges), it has {edges.shape}")
-    if edges.size and not np.issubdtype(edges.dtype, np.integer):
+    if edges.size and edges.dtype.kind not in "iu":
         raise GraphError(f"{source}: edge_index must hold whole numbers, it holds {edges.dtype}")
-    edges = edges.astype(np.int64)
+    edges = edges.astype(np.int64)  # numbers above 2**63 become negative, and are refused as such
     outside = ((edges < 0) | (edges >= n)).any(axis=0)
     if outside.any():
         a, b = edges[:, outside.argmax()]
@@ -138,6 +201,7 @@ def check_edge_weights(edge_weight: object, edges: np.ndarray, source: str) -> n
     """(edges,) positive numbers, or None."""
     if edge_weight is None:
         return None
+    _check_real(edge_weight, "edge_weight", source)
     try:
         weight = np.array(edge_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -146,21 +210,36 @@ def check_edge_weights(edge_weight: object, edges: np.ndarray, source: str) -> n
         raise GraphError(
             f"{source}: edge_weight has shape {weight.shape}, but there are {edges.shape[1]} edges"
         )
-    bad = ~((weight >= MIN_WEIGHT) & (weight <= MAX_WEIGHT))
+    # Rounded as it will be stored, so that a graph that was saved can be loaded.
+    with np.errstate(over="ignore"):
+        stored = weight.astype(np.float32)
+    bad = ~((stored >= np.float32(MIN_WEIGHT)) & (stored <= np.float32(MAX_WEIGHT)))
     if bad.any():
         first = int(bad.argmax())
         a, b = edges[:, first]
         raise GraphError(
-            f"{source}: edge_weight must be positive numbers, "
-            f"that of edge {first} ({a} -> {b}) is {weight[first]:g}"
+            f"{source}: edge_weight must be positive numbers from {MIN_WEIGHT:g} to "
+            f"{MAX_WEIGHT:g}, that of edge {first} ({a} -> {b}) is {weight[first]:g}"
         )
     return weight
+
+
+def check_total_weights(weight: np.ndarray | None, edges: np.ndarray, source: str) -> None:
+    """Raise a GraphError if the weights of the same edge add up to too much."""
+    if weight is not None and weight.size and weight.max() > np.float32(MAX_WEIGHT):
+        first = int(weight.argmax())
+        a, b = edges[:, first]
+        raise GraphError(
+            f"{source}: the weights of the edge {a} -> {b} add up to {weight[first]:g}, "
+            f"at most {MAX_WEIGHT:g} is possible"
+        )
 
 
 def check_vectors(vectors: object, n: int, source: str) -> np.ndarray | None:
     """(N, k) float32 finite numbers, or None."""
     if vectors is None:
         return None
+    _check_real(vectors, "vectors", source)
     try:
         with np.errstate(over="ignore"):
             found = np.array(vectors, dtype=np.float32, order="C")
@@ -170,11 +249,51 @@ def check_vectors(vectors: object, n: int, source: str) -> np.ndarray | None:
         raise GraphError(
             f"{source}: vectors have shape {found.shape}, but {n} nodes need one row each"
         )
-    bad = ~np.isfinite(found).all(axis=1)
+    bad = ~(np.abs(found).max(axis=1) <= MAX_SIZE)  # also NaN
     if bad.any():
         row = int(bad.argmax())
-        raise GraphError(f"{source}: the vector of node {row} has a number that is not finite")
+        problem = "is not finite" if not np.isfinite(found[row]).all() else "is too large"
+        raise GraphError(f"{source}: the vector of node {row} has a number that {problem}")
     return found
+
+
+def canonical_order(node_ids: object) -> np.ndarray:
+    """(N,) numbers of the nodes in canonical order: whole numbers by value, then texts.
+
+    An id of the digits 0 to 9 is a whole number. Texts are ordered by code point, and so are two
+    ids of the same value. The order depends on the set of ids alone.
+
+    >>> canonical_order(["oak", "10", "9", "Oak", "09"]).tolist()
+    [4, 2, 1, 3, 0]
+    """
+    names = np.asarray(node_ids)
+    if names.dtype.kind in "iu":
+        return np.argsort(names, kind="stable")
+    names = np.ascontiguousarray(names.astype(str))
+    if not names.size or not names.dtype.itemsize:
+        return np.arange(len(names))
+    signs = names.view(np.uint32).reshape(len(names), -1)
+    is_digit = (signs >= ord("0")) & (signs <= ord("9")) | (signs == 0)
+    numeric = np.flatnonzero(is_digit.all(axis=1))
+    digits = np.char.lstrip(names[numeric], "0")
+    by_value = np.lexsort((names[numeric], digits, np.char.str_len(digits)))
+    others = np.flatnonzero(~is_digit.all(axis=1))
+    return np.concatenate([numeric[by_value], others[np.argsort(names[others], kind="stable")]])
+
+
+def check_order(order: np.ndarray, n: int, source: str) -> np.ndarray:
+    """(N,) int64 numbers 0..N-1, each once."""
+    is_whole = order.shape == (n,) and order.dtype.kind in "iu"
+    if not is_whole or not (np.sort(order) == np.arange(n)).all():
+        raise GraphError(f"{source}: given_order must hold each of the numbers 0..{n - 1} once")
+    return order.astype(np.int64)
+
+
+def invert(order: np.ndarray) -> np.ndarray:
+    """(N,) the inverse of a permutation."""
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.arange(len(order))
+    return inverse
 
 
 Built = TypeVar("Built")
@@ -197,6 +316,8 @@ class Graph:
             words in x; None without them.
         recipe: Encoding of the columns of a table as x, as JSON values, for models to keep; None
             where x did not come from a table, or was changed since.
+        given_order: (N,) number in this graph of the node of each row of the user's table, for a
+            graph in canonical order; None where nodes are in the order that was given.
 
     Examples:
         >>> import nodenova as nova
@@ -211,6 +332,7 @@ class Graph:
     edge_weight: np.ndarray | None = None
     vectors: np.ndarray | None = None
     recipe: Mapping[str, Any] | None = None
+    given_order: np.ndarray | None = None
     is_mapped: ClassVar[bool] = False  # arrays are on disk, as in a graph folder
 
     @classmethod
@@ -232,7 +354,9 @@ class Graph:
         dropped.
 
         Args:
-            x: (N, d) numbers, an array or a SciPy sparse matrix. It is copied.
+            x: (N, d) numbers, an array or a SciPy sparse matrix. It is copied. Numbers beyond 1e15
+                are refused, and so is x if all of it is below 1e-15: products would overflow or
+                vanish.
             edge_index: (2, edges) whole numbers 0..N-1.
             node_ids: (N,) unique names; 0..N-1 by default.
             feature_names: d names.
@@ -251,14 +375,17 @@ class Graph:
             >>> graph.edge_index.tolist()
             [[0, 1], [1, 0]]
         """
-        features = check_features(x, dense, source)
+        check_arguments(Graph.of, locals())
+        features = check_features(x, dense, source, feature_names)
         n, d = features.shape
         names = check_node_ids(node_ids, n, source)
         words = None if feature_names is None else tuple(str(name) for name in feature_names)
         if words is not None and len(words) != d:
             raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
+        check_encodable(words or (), f"{source}: the feature", GraphError)
         ends = check_edges(edge_index, n, source)
         edges, weight = make_undirected(ends, n, check_edge_weights(edge_weight, ends, source))
+        check_total_weights(weight, edges, source)
         return cls(features, edges, names, words, weight, check_vectors(vectors, n, source))
 
     @property
@@ -347,6 +474,64 @@ class Graph:
     def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
         """Return an uninitialized (size,) array for derived values: on disk if the graph is."""
         return np.empty(size, dtype=dtype)
+
+    def canonical(self) -> Graph:
+        """Return the graph with its nodes in canonical order, and the way back in `given_order`.
+
+        Returns:
+            The graph itself if it is in that order already.
+
+        Examples:
+            >>> graph = Graph.of([[1], [2], [3]], [[0], [1]], node_ids=["b", "a", "10"])
+            >>> graph.canonical().node_ids.tolist(), graph.canonical().given_order.tolist()
+            (['10', 'a', 'b'], [2, 1, 0])
+        """
+        if self.given_order is not None:
+            return self
+        order = canonical_order(self.node_ids)
+        if (order == np.arange(len(order))).all():
+            return self
+        return replace(self.renumber(order), given_order=invert(order))
+
+    def as_given(self) -> Graph:
+        """Return the graph with its nodes in the order of the user's table."""
+        if self.given_order is None:
+            return self
+        return self.renumber(self.given_order)
+
+    def with_order_given(self) -> Graph:
+        """Return the same graph without a way back: its own order is the one that was given."""
+        return self if self.given_order is None else self._with(given_order=None)
+
+    def in_given_order(self, values: Any) -> Any:
+        """Return (N, ...) values of the nodes of this graph in the order of the user's table."""
+        return values if self.given_order is None else values[self.given_order]
+
+    def from_given_order(self, values: Any) -> Any:
+        """Return (N, ...) values in the order of the user's table in that of this graph."""
+        return values if self.given_order is None else values[invert(self.given_order)]
+
+    def renumber(self, order: np.ndarray) -> Graph:
+        """Return the same graph with its nodes in another order, a permutation of 0..N-1."""
+        rank = invert(order)
+        weight = np.ones(self.num_edges, np.float32) if self.edge_weight is None else None
+        data = self.edge_weight if weight is None else weight
+        starts = np.searchsorted(self.edge_index[0], np.arange(self.num_nodes + 1))
+        parts = (data, self.edge_index[1], starts)
+        links = sp.csr_array(parts, shape=(self.num_nodes,) * 2)[order]
+        links.indices = rank[links.indices]
+        links.has_sorted_indices = False
+        links.sort_indices()
+        source = np.repeat(np.arange(self.num_nodes), np.diff(links.indptr))
+        return replace(
+            self,
+            x=self.x[order],
+            edge_index=np.stack([source, links.indices.astype(np.int64)]),
+            node_ids=self.node_ids[order],
+            edge_weight=None if self.edge_weight is None else links.data,
+            vectors=None if self.vectors is None else self.vectors[order],
+            given_order=None,
+        )
 
     def subgraph(self, ids: np.ndarray) -> Graph:
         """Return the induced subgraph of some nodes, renumbered 0..len(ids)-1.
@@ -463,7 +648,12 @@ class NewTask:
         return f"NewTask({len(self.ids):,} unlabelled nodes{among}, {wanted}, {self.graph!r})"
 
     def __post_init__(self) -> None:
-        ids = np.asarray(self.ids, dtype=np.int64)
+        check_arguments(NewTask, vars(self))
+        try:
+            ids = np.asarray(self.ids, dtype=np.int64)
+        except (TypeError, ValueError, OverflowError):
+            what = f"the ids of the new nodes must be whole numbers, they are {brief(self.ids)}"
+            raise GraphError(what) from None
         object.__setattr__(self, "ids", ids)
         if self.num_new is not None and self.num_new < 1:
             raise SettingError(f"num_new must be at least 1, it is {self.num_new}")

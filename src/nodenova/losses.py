@@ -126,7 +126,7 @@ class _Pairs(torch.autograd.Function):
         # Floating-point numbers are compared several at a time; there are at most n of them.
         key = key.to(p.dtype)
         total = torch.zeros((), dtype=torch.float64, device=p.device)
-        learns = any(ctx.needs_input_grad[:2])
+        learns = any(ctx.needs_input_grad)
         d_p, d_q_t = (torch.zeros_like(side) for side in (p, q_t)) if learns else (p, q_t)
         other = p.new_empty(max(1, BLOCK // n), n)
         for start in range(0, n, len(other)):
@@ -354,7 +354,11 @@ def l_distill_global(z_old: Tensor, z: Tensor) -> Tensor:
         z_old: (n, hidden) embeddings before phase 2, without gradient.
         z: (n, hidden) embeddings in training.
     """
-    return ((z_old / z_old.norm() - z / z.norm()).square().sum() + 1e-12).sqrt()
+    return ((z_old / _length(z_old) - z / _length(z)).square().sum() + 1e-12).sqrt()
+
+
+def _length(z: Tensor) -> Tensor:
+    return z.norm().clamp_min(1e-12)  # z may be 0 everywhere, as after a ReLU
 
 
 def l_soft_targets(logits: Tensor, logits_old: Tensor, temperature: float) -> Tensor:

@@ -57,6 +57,11 @@ def reporting_to(progress: Progress, phase: str) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
+def current_phase() -> str:
+    """Return "phase 1" or "phase 2" within `fit` or `discover`, for errors; else an empty text."""
+    return {FIT: "phase 1", DISCOVER: "phase 2"}.get(_CURRENT.get()[1], "")
+
+
 def report(done: float, total: float, step: str = "", /, **losses: float) -> None:
     """Report progress within the current phase; `step` names a part of the phase: "grouping"."""
     progress, phase = _CURRENT.get()

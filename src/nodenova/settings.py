@@ -7,13 +7,19 @@ and settings as strings, before any class is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import os
+import sys
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
+from functools import cache
 from importlib import import_module
-from numbers import Integral
-from typing import Any
+from numbers import Integral, Real
+from os import PathLike
+from types import SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from nodenova.errors import SettingError, one_of
+from nodenova.errors import SettingError, brief, one_of
 
 
 def setting(default: Any, *, at_least: float | None = None, above: float | None = None) -> Any:
@@ -62,7 +68,10 @@ def check_settings(method: object) -> None:
         name, value = each.name, getattr(method, each.name)
         at_least, above, known = (each.metadata.get(key) for key in ("at_least", "above", "one_of"))
         if each.type == "int" and (isinstance(value, bool) or not isinstance(value, Integral)):
-            raise SettingError(f"{name} must be a whole number, it is {value!r}")
+            raise SettingError(f"{name} must be a whole number, it is {brief(value)}")
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if (above is not None or at_least is not None) and not is_number:
+            raise SettingError(f"{name} must be a number, it is {brief(value)}")
         if above is not None and not above < value < math.inf:
             bound = "positive" if above == 0 else f"above {above:g}"
             raise SettingError(f"{name} must be {bound}, it is {value}")
@@ -166,3 +175,99 @@ class Registry(Mapping[str, type[Any]]):
             if key not in known:
                 raise one_of(f"setting of {name}", key, known)
             from_text(key, text, known[key])
+
+
+def check_arguments(function: Callable[..., Any] | type, values: Mapping[str, Any]) -> None:
+    """Raise a SettingError unless arguments of a function, or fields of a class, fit their types.
+
+    A whole number is fine for a float, numbers of NumPy are fine, and any iterable is fine for a
+    list, a tuple or a sequence. Arrays are not compared: what they hold is checked where it is
+    used.
+
+    Args:
+        function: Function whose annotations are compared; its first line passes `locals()`.
+        values: Arguments by name; those without an annotation are skipped.
+
+    Raises:
+        SettingError: If an argument has another type.
+
+    Examples:
+        >>> def draw(count: int, name: str | None = None) -> None: ...
+        >>> check_arguments(draw, {"count": 3, "name": "oak"})
+        >>> check_arguments(draw, {"count": "oak"})
+        Traceback (most recent call last):
+        ...
+        nodenova.errors.SettingError: count must be int, it is 'oak'
+    """
+    for name, (text, hint) in _hints(function).items():
+        if name in values and not _fits(values[name], hint):
+            raise SettingError(f"{name} must be {text}, it is {brief(values[name])}")
+        if name in values and "PathLike" in text:
+            check_path(values[name], name)
+
+
+def check_path(value: object, name: str) -> None:
+    """Raise a SettingError for a path that the file system cannot have; other values are skipped.
+
+    Examples:
+        >>> check_path("nowhere.csv", "nodes")
+        >>> try:
+        ...     check_path("a" * 9999, "nodes")
+        ... except SettingError as error:
+        ...     print(error)
+        nodes: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...' is no path
+    """
+    if not isinstance(value, str | PathLike):
+        return
+    try:
+        os.lstat(value)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError):  # too long, a NUL byte, half of a surrogate pair
+        raise SettingError(f"{name}: {brief(str(value))} is no path") from None
+
+
+@cache
+def _hints(function: Callable[..., Any] | type) -> dict[str, tuple[str, Any]]:
+    """Annotations by name, as text and evaluated."""
+    known = vars(typing) | vars(sys.modules[function.__module__])
+    notes = {name: text for name, text in function.__annotations__.items() if type(text) is str}
+    return {name: (text, _evaluate(text, known)) for name, text in notes.items()}
+
+
+def _evaluate(text: str, known: dict[str, Any]) -> Any:
+    """An annotation; a name that is not imported stays text, several are a tuple."""
+    if "[" not in text and " | " in text:
+        return tuple(_evaluate(part, known) for part in text.split(" | "))
+    try:
+        hint = get_type_hints(SimpleNamespace(__annotations__={"it": text}), known)["it"]
+    except (NameError, TypeError):  # a TypeError for an alias that is text, in a union
+        return text if text.isidentifier() else Any
+    return _evaluate(hint, known) if isinstance(hint, str) else hint
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value fits an evaluated annotation."""
+    origin = get_origin(hint)
+    if isinstance(hint, tuple) or origin in (Union, UnionType):
+        options = hint if isinstance(hint, tuple) else get_args(hint)
+        return any(_fits(value, option) for option in options)
+    if origin is Literal:
+        return isinstance(value, str)  # which word it is, is checked where it is used
+    if isinstance(hint, str):
+        return hint in {kind.__name__ for kind in type(value).__mro__}
+    kind = hint if origin is None else origin
+    if kind is None:
+        return value is None
+    if kind in (int, bool):
+        return isinstance(value, Integral) or type(value).__name__ in ("bool", "bool_")
+    if kind is float:
+        return isinstance(value, Real)
+    if not isinstance(kind, type) or kind.__name__ == "ndarray":
+        return True
+    try:
+        if issubclass(kind, Iterable) and not issubclass(kind, str | Mapping):
+            return isinstance(value, Iterable)
+        return isinstance(value, kind)
+    except TypeError:  # a protocol
+        return True

@@ -113,12 +113,29 @@ def test_embeddings_that_do_not_differ_have_no_layout(folder: Path) -> None:
     assert layout_of(folder / "sword.npz", np.zeros((40, 4)), "z") is None
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"", "not readable as npz"), (None, "z is miss")])
+@pytest.mark.parametrize(("content", "said"), [(b"", "not a readable npz"), (None, "z is miss")])
 def test_a_damaged_map_is_named(folder: Path, content: bytes | None, said: str) -> None:
     path = folder / "sword.npz"
     if content is None:
         np.savez(path, y=np.arange(3))
     else:
         path.write_bytes(content)
-    with pytest.raises(StorageError, match=rf"sword\.npz: damaged, .*{said}"):
+    with pytest.raises(StorageError, match=rf"sword\.npz: .*{said}"):
         read_map(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("predicted", np.zeros((2, 1), dtype=int)),
+        ("predicted", np.array(["a", "b"])),
+        ("node_ids", np.array([[1], [2]])),
+    ],
+)
+def test_arrays_of_a_map_that_do_not_fit_are_named(
+    tmp_path: Path, name: str, array: np.ndarray
+) -> None:
+    fine = {"z": np.eye(2), "y": np.array([0, 1])}
+    np.savez(tmp_path / "map.npz", **(fine | {name: array}))
+    with pytest.raises(StorageError, match=f"damaged, {name} is"):
+        read_map(tmp_path / "map.npz")

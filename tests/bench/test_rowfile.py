@@ -72,20 +72,20 @@ def test_a_torn_last_line_is_a_run_under_way_and_is_cut_off_before_writing_goes_
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (b"{broken\n", "line 2 is damaged, not readable as JSON"),
+        (b"{broken\n", "line 2: damaged, not readable as JSON"),
         (b"[1]\n", "line 2 is not a result row, it has no key"),
-        (b'{"key": "a"}\n', "line 2 is not a result row, it has no dataset"),
+        (b'{"key": "a"}\n', "line 2: not a result row, it has no dataset"),
         (
             lines(document(confusion=[[1, 2]])),
-            "line 2 is a damaged result row: its confusion is not 3 × 3",
+            "line 2: a damaged result row: its confusion is not 3 × 3",
         ),
         (
             lines(document() | {"seed": "first"}),
-            r"line 2 is a damaged result row \(invalid literal for int",
+            r"line 2: a result row: damaged, seed must be a whole number, it is",
         ),
         (
             lines(document(schema=3)),
-            "line 2 is a row of schema 3, but this version of nodenova reads schemas up to 2",
+            "line 2: a row of schema 3, but this version of nodenova reads schemas up to 2",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_second_writer_is_refused_and_the_lock_ends_with_the_first(tmp_path: P
     first, second = RowFile(tmp_path / "rows.jsonl"), RowFile(tmp_path / "rows.jsonl")
     with (
         first.writing(),
-        pytest.raises(StorageError, match="another bench is writing there"),
+        pytest.raises(StorageError, match=rf"process {os.getpid()} \(.*\) is writing there"),
         second.writing(),
     ):
         pass

@@ -146,7 +146,7 @@ def test_count_says_how_many_there_seem_to_be_and_writes_no_model(tmp_path: Path
         label_column="topic",
         text_columns=["text"],
     )
-    old, new, _ = nova.tasks_from_labels(loaded)
+    old, new, _ = nova.tasks_from_labels(loaded.canonical())
     expected = nova.count_new(nova.fit(old), new)
     assert found["number"] == expected.number
     assert found["probabilities"] == pytest.approx(expected.probabilities)
@@ -365,9 +365,8 @@ def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) 
     nodenova("export", run, "--to", "csv", "--out", tmp_path / "tables")
     assert (tmp_path / "tables" / "edges.csv").is_file()
     nodenova("export", run, "--to", "embeddings", "--out", tmp_path / "z.npz")
-    with pytest.raises(
-        NodenovaError, match="--to is one of table, networkx, pyg, csv, embeddings, not 'xml'"
-    ):
+    forms = "table, networkx, pyg, csv, embeddings, model"
+    with pytest.raises(NodenovaError, match=f"--to is one of {forms}, not 'xml'"):
         nodenova("export", run, "--to", "xml", "--out", tmp_path / "x")
 
 

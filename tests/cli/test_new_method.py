@@ -124,3 +124,12 @@ def test_the_help_of_run_names_every_method() -> None:
 def test_every_method_has_a_title() -> None:
     assert set(METHODS) | set(LABELLED) == set(TITLES)
     assert TITLES["frozen_kmeans"] == "frozen k-means"
+
+
+@pytest.mark.parametrize("command", ["check-method", "run", "bench"])
+def test_help_and_docs_name_a_method_from_a_file_as_code(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    words = " ".join(shown.replace("│", " ").split())
+    assert "path/to/mine.py:Mine" in words
+    assert "file is run" in words
+    assert "The file is code" in (ROOT / "docs" / "own-method.md").read_text(encoding="utf-8")

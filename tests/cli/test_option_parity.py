@@ -133,14 +133,17 @@ WRITES: dict[str, Any] = {
     "--title": Changes("My graph", run_json("title")),
     "--show": Changes("topic", content("run/shown.csv")),
     "--report": Changes("--no-report", there("run/report.html")),
+    "--safe-csv": Changes(None, run_json("safe_csv")),
     "--threads": THREADS,
     "--quiet": QUIET,
 }
 BENCH = "cli/test_bench_options.py"
+SAFE_CSV = "cli/test_safe_csv.py"
 OBSERVED: dict[str, dict[str, Any]] = {
     "discover": READING | WRITES | {
         "--method": Changes("never_new", stage("method"), drop=("--set", "n_resamples=0")),
         "--encoder": Changes("gcn", run_json("facts")),
+        "--min-class-size": Refused(100, "min_class_size=100 leaves 0 of 2 known classes"),
         "--from": Elsewhere("cli/test_discover_from.py"),
         "--refresh": Refused("never", "--refresh is only for a run that continues another one"),
         "--ray": Elsewhere("cluster/test_session.py"),
@@ -151,6 +154,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--method": Refused("never_new", "never_new"),
         "--text-vectors": Elsewhere("cli/test_edges_and_vectors.py"),
         "--encoder": Refused("gcn", "--encoder cannot be changed with --from"),
+        "--min-class-size": Refused(2, "--min-class-size cannot be changed with --from"),
         "--from": Changes(None, run_json("lineage"), drop=()),
         "--refresh": Changes("never", stage("refresh")),
         "--ray": Elsewhere("cli/test_option_parity.py"),
@@ -171,6 +175,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--json": Changes("p.json", there("p.json")),
         "--threads": THREADS,
         "--ray": Elsewhere("cluster/test_session.py"),
+        "--safe-csv": Elsewhere(SAFE_CSV),
         "--quiet": QUIET,
     },
     "export": {
@@ -188,6 +193,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--seed": Refused(3, "--seed is for a folder of `nodenova run`"),
         "--relabel": Changes(None, content("e.csv")),
         "--none-share": Changes(0.3, content("e.csv"), more=("--settled", 0.01)),
+        "--safe-csv": Elsewhere(SAFE_CSV),
         "--quiet": QUIET,
     },
     "inspect": READING | {"--json": Changes("i.json", there("i.json")), "--quiet": QUIET},
@@ -233,6 +239,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "after": Elsewhere("cli/test_discover_from.py", "diff"),
         "--json": Changes("d.json", there("d.json")),
         "--out": Changes("moved.csv", there("moved.csv")),
+        "--safe-csv": Elsewhere(SAFE_CSV),
         "--quiet": QUIET,
     },
     "run": {
@@ -292,6 +299,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
     "datasets": {"--data-root": Elsewhere("cli/test_cli.py")},
     "report": {
         "run_path": Elsewhere("cli/test_cli.py", "report"),
+        "--safe-csv": Elsewhere(SAFE_CSV),
         "--quiet": Elsewhere("cli/test_cli.py", "-q"),
     },
     "check-method": {

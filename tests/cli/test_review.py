@@ -80,7 +80,7 @@ def test_a_title_and_columns_to_show_are_kept_and_the_page_can_wait(
     assert "<h1>My nodes</h1>" in (tmp_path / "run" / "report.html").read_text()
     told = story(tmp_path / "run")
     assert told["columns"] == ["url", "topic"]
-    assert told["texts"][0][3] == "https://example.org/3"  # type: ignore[index]
+    assert "https://example.org/3" in told["texts"][0]  # type: ignore[index]
 
 
 def test_columns_that_are_not_there_are_refused_before_anything_is_computed(
@@ -141,9 +141,8 @@ def test_a_review_opens_without_loading_pytorch(run: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from nodenova.cli.review import ReviewSession\n"
-        "from nodenova.review.review_file import cached_page\n"
         "from nodenova.runs.server import ReviewServer\n"
-        "desk = ReviewSession(Path(sys.argv[1]), cached_page(Path(sys.argv[1])), True)\n"
+        "desk = ReviewSession(Path(sys.argv[1]), True)\n"
         "print(len(desk.page()) > 1000, 'torch' in sys.modules)\n"
     )
     done = subprocess.run(

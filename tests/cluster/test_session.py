@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 import pickle
 import socket
+import stat
 import sys
+import time
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import pytest
+import ray
 from ray import cloudpickle
 from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.cli import app
 from nodenova.cluster import probe
-from nodenova.cluster.session import connect
+from nodenova.cluster.session import connect, remote
 from nodenova.errors import SettingError
 from nodenova.io.graph_folder.prepare import prepare_graph
 from tests.cluster.machines import a_cluster
@@ -86,6 +91,50 @@ def test_the_probe_runs_where_nodenova_is_not_installed(monkeypatch: pytest.Monk
     for name in [name for name in sys.modules if name.split(".")[0] == "nodenova"]:
         monkeypatch.setitem(sys.modules, name, None)
     assert pickle.loads(content)() == (None, None)
+
+
+def is_loopback(address: str) -> bool:
+    place = ipaddress.ip_address(address)
+    return (getattr(place, "ipv4_mapped", None) or place).is_loopback
+
+
+def listening() -> list[tuple[str, str]]:
+    """Name and address of every listening socket of this process and of those it started."""
+    me = psutil.Process()
+    return [
+        (process.name(), each.laddr.ip)
+        for process in (me, *me.children(recursive=True))
+        for each in process.net_connections("inet")
+        if each.status == psutil.CONN_LISTEN
+    ]
+
+
+@pytest.mark.slow
+def test_a_ray_of_our_own_listens_on_loopback_only_and_its_sockets_are_private() -> None:
+    with connect("auto", num_cpus=1):
+        running = remote(lambda: time.sleep(3)).remote()
+        ray.wait([running], timeout=1.5)  # its process has started by then
+        found = listening()
+        assert len(found) >= 4, f"too few sockets to judge: {found}"
+        assert [one for one in found if not is_loopback(one[1])] == []
+        node = ray.nodes()[0]
+        for name in ("RayletSocketName", "ObjectStoreSocketName"):
+            mode = Path(node[name]).stat().st_mode
+            assert stat.S_ISSOCK(mode)
+            assert stat.S_IMODE(mode) & 0o077 == 0, (name, oct(mode))
+        ray.get(running)
+
+
+def test_a_ray_that_would_listen_elsewhere_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = []
+    monkeypatch.setattr(ray, "init", lambda **options: None)
+    monkeypatch.setattr(ray, "nodes", lambda: [{"NodeManagerAddress": "10.0.0.7"}])
+    monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
+    with pytest.raises(SettingError) as refused, connect("auto"):
+        pytest.fail("a Ray on 10.0.0.7 was used")
+    assert str(refused.value).startswith("--ray auto: Ray ")
+    assert "10.0.0.7" in str(refused.value)
+    assert stopped == [True]
 
 
 @pytest.mark.slow

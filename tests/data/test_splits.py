@@ -61,6 +61,7 @@ def test_what_phase_2_is_given_holds_no_label(tasks) -> None:
         "edge_weight",
         "vectors",
         "recipe",
+        "given_order",
         "adjacency",
         "cache",
     }

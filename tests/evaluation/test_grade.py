@@ -239,3 +239,28 @@ def test_a_model_with_edited_classes_is_graded_where_its_classes_came_from(
     all_rejected = grade(discovered.reject(2).reject(3), exam)
     assert all_rejected.confusion_new is None
     assert all_rejected.scores()["new"] == 0.0
+
+
+def test_phases_of_different_sizes_are_counted_by_their_own_classes() -> None:
+    """Three labelled classes, then two new ones, then one: every phase has a size of its own."""
+    labelled = nova.synthetic(nodes=240, classes=6, words=80, words_per_node=8)
+    old, stages, (*_, exam) = nova.split_stages(labelled, [0, 1, 2], [[3, 4], [5]])
+    model = nova.fit(old)
+    for stage in stages:
+        model = nova.discover(model, stage, nova.Prism(n_resamples=0))
+    graded, predicted = grade(model, exam), model.predict(exam.graph)[exam.ids]
+    assert graded.sizes == graded.predicted == (3, 2, 1)
+    assert graded.confusion.tolist() == [
+        [int(((exam.y == true) & (predicted == p)).sum()) for p in range(6)] for true in range(6)
+    ]
+    assert graded.confusion_new.tolist() == [[int((exam.y == 5).sum())]]
+    assert graded.confusion_old.shape == (5, 5)
+    among_old = model.predict_proba(exam.graph)[exam.ids][:, :5].argmax(axis=1)
+    assert graded.confusion_old.tolist() == [
+        [int(((exam.y == true) & (among_old == p)).sum()) for p in range(5)] for true in range(5)
+    ]
+    right = [graded.confusion[t, graded.matched().tolist().index(t)] for t in range(6)]
+    assert graded.scores()["old"] == pytest.approx(100 * sum(right[:5]) / (exam.y < 5).sum())
+    first = grade(nova.fit(old), exam)
+    assert first.predicted == (3, 2, 1)
+    assert first.confusion.shape == (6, 6)

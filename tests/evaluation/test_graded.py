@@ -45,7 +45,7 @@ def test_it_comes_back_from_its_document() -> None:
     [
         ({"seed": None}, "not a result row, it has no seed"),
         ({"schema": 9}, "a row of schema 9, but this version of nodenova reads schemas up to 2"),
-        ({"sizes": "two"}, "a damaged result row"),
+        ({"sizes": "two"}, "a result row: damaged, sizes must be a list of whole numbers"),
         ({"confusion": None}, "its confusion is not 3 × 3"),
         ({"confusion_new": [[1], [2]]}, "its confusion_new is not 1 × 1"),
     ],

@@ -302,6 +302,38 @@ def test_expected_calibration_error_by_hand() -> None:
     assert metrics.expected_calibration_error(np.ones(3), np.ones(3, dtype=bool)) == 0.0
 
 
+@pytest.mark.parametrize("n", [9, 300])
+def test_expected_calibration_error_is_the_loop_over_bins(n: int) -> None:
+    """With nine nodes most bins hold a single one; the highest confidence is 1."""
+    rng = np.random.default_rng(n)
+    confidence, right = rng.random(n), rng.random(n) < 0.7
+    confidence[:3], right[:3] = (1.0, 0.95, 0.96), (False, True, True)
+    total = 0.0
+    for low in range(15):
+        last = low == 14
+        inside = (confidence >= low / 15) & ((confidence < (low + 1) / 15) | last)
+        if inside.any():
+            total += inside.sum() * abs(confidence[inside].mean() - right[inside].mean())
+    found = metrics.expected_calibration_error(confidence, right)
+    assert found == pytest.approx(100 * total / n)
+
+
+def test_the_harmonic_mean_of_small_numbers() -> None:
+    assert harmonic_mean(0.25, 0.25) == 0.25
+    assert harmonic_mean(0.0, 0.0) == 0.0
+
+
+def test_one_class_that_is_predicted_as_one_class_agrees_fully() -> None:
+    assert nmi(np.array([[7]])) == 100.0
+    assert ari(np.array([[7]])) == 100.0
+
+
+def test_stages_that_the_model_has_not_reached_are_not_matched() -> None:
+    confusion = np.array([[5, 0, 0], [0, 1, 4], [0, 3, 2], [1, 1, 1]])
+    assert match_identity(confusion, (1, 2, 1), (1, 2)).tolist() == [0, 1, 2]
+    assert match_block(confusion, (1, 2, 1), (1, 2)).tolist() == [0, 2, 1]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("outputs", [3, 5, 6])
 def test_new_classes_alone_are_matched_to_any_output_as_well_as_possible(

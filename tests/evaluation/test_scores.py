@@ -9,6 +9,7 @@ import pytest
 from nodenova.evaluation.metrics import MATCHINGS
 from nodenova.evaluation.scores import (
     MATCHING_MEANINGS,
+    ONCE,
     Spread,
     mean_std,
     number,
@@ -47,3 +48,12 @@ def test_scores_of_all_kinds_have_titles() -> None:
     assert titles == ["H", "AF", "Full"]
     with pytest.raises(KeyError):
         score_title("fit")
+
+
+def test_a_spread_of_nothing_counts_nothing() -> None:
+    assert Spread() == mean_std([])
+
+
+def test_the_longer_title_is_the_name_if_there_is_one() -> None:
+    assert ONCE["new_used"].long == "New classes used"
+    assert ONCE["aa"].long == "AA"

@@ -62,6 +62,21 @@ def test_either_share_alone_is_a_reason(change: Change, much: bool) -> None:
     assert change.why().startswith("it was requested") == (not much)
 
 
+@pytest.mark.parametrize(
+    ("change", "much"),
+    [
+        (Change(0.04, 0.32, 0.32, True), False),
+        (Change(0.06, 0, 0, True), True),
+        (Change(0, 0.35, 0, True), True),
+        (Change(0, 0, 0.35, True), True),
+    ],
+)
+def test_a_third_of_the_nodes_or_edges_or_a_twentieth_of_the_features_is_much(
+    change: Change, much: bool
+) -> None:
+    assert change.is_much == much
+
+
 def test_refresh_is_one_of_three() -> None:
     for right in ("auto", True, False):
         check_refresh(right)

@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.growth import change_of, find_anchor_nodes, refit_encoder
+from nodenova.growth import change_of, find_anchor_nodes, refit_encoder, refit_if_changed
 from nodenova.model.loading import load_model
 from nodenova.model.saving import read_document, weights_digest
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
@@ -179,6 +179,13 @@ def test_a_graph_of_other_things_carries_nothing_over(grown: Seasons, model: nov
         refit_encoder(
             model, grown.autumn, "asked", met=np.zeros(grown.autumn.num_nodes, dtype=bool)
         )
+
+
+def test_an_unknown_refresh_is_refused_before_anything_is_done(
+    grown: Seasons, model: nova.Model
+) -> None:
+    with pytest.raises(SettingError, match="refresh is \"auto\", True or False, not 'always'"):
+        refit_if_changed(model, grown.autumn, "always")
 
 
 def test_trained_encoders_stay_as_they_are_and_refuse_to_be_refreshed(grown: Seasons) -> None:

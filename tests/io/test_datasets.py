@@ -255,3 +255,15 @@ def test_published_counts_of_the_raw_files(name: str) -> None:
 @pytest.mark.skipif(not ROOT, reason="NODENOVA_DATA is not set")
 def test_the_shipped_citeseer_is_the_published_one() -> None:
     assert load_dataset("citeseer").fingerprint() == load_dataset("citeseer", ROOT).fingerprint()
+
+
+def test_a_raw_file_that_would_run_code_is_refused(planetoid: Path) -> None:
+    before = load_dataset("tiny", planetoid).fingerprint()
+    path = planetoid / "Planetoid/Tiny/raw/ind.tiny.graph"
+    content = path.read_bytes()
+    path.write_bytes(b"cos\nmkdir\n(V" + str(planetoid / "made").encode() + b"\ntR.")
+    with pytest.raises(DatasetError, match=r"a pickle that would use os\.mkdir"):
+        load_dataset("tiny", planetoid)
+    assert not (planetoid / "made").exists()
+    path.write_bytes(content)
+    assert load_dataset("tiny", planetoid).fingerprint() == before

@@ -14,8 +14,9 @@ from torch_geometric.data import Data
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
 from nodenova.io.describe import describe, lines_of
-from nodenova.io.edges import EdgeType, combine_types
+from nodenova.io.edges import EdgeType, combine_types, named_nodes
 from nodenova.io.graph_folder.prepare import convert
+from nodenova.io.nodes import LONGEST_ID
 from nodenova.io.npz import graph_npz
 from nodenova.io.table_options import parse_edge_types
 from nodenova.nn.sparse import weighted_links
@@ -263,3 +264,121 @@ def test_many_edges_that_say_nothing_do_not_drown_few_that_do() -> None:
     chosen = score(*combine_types(types, 500, {"good": 1.0}, "edges", []))
     assert typed > untyped + 5
     assert chosen > typed + 3
+
+
+def test_nodes_that_edges_name_are_numbered_from_one() -> None:
+    notes: list[str] = []
+    nodes = named_nodes("edges.csv", ["x", "y"], notes)
+    assert list(nodes.table.lines) == [1, 2]
+    assert (nodes.ids, nodes.y.tolist(), nodes.class_names) == (["x", "y"], [-1, -1], ())
+    assert notes == ["edges.csv: no table of nodes; the 2 nodes that edges name have no labels"]
+    with pytest.raises(GraphError, match=r"edges\.csv: a header and no edges"):
+        named_nodes("edges.csv", [], notes)
+
+
+def test_an_edge_of_the_least_weight_is_kept(tmp_path: Path) -> None:
+    loaded = load(tmp_path, min_weight=2)
+    assert weights(loaded.graph) == {"ab": 2, "cd": 3}
+    assert any(
+        "1 edge without a positive weight, or with one below 2, was" in n for n in loaded.notes
+    )
+
+
+def test_a_first_line_with_one_known_id_is_a_header(tmp_path: Path) -> None:
+    for header in ("a,zzz", "zzz,a"):
+        loaded = load(tmp_path, f"{header}\na,b\nb,c\n", weight_column=None)
+        assert loaded.graph.num_edges == 4
+        assert not any("there is no header" in note for note in loaded.notes)
+    loaded = load(tmp_path, "a,d\na,b\nb,c\n", weight_column=None)
+    assert loaded.graph.num_edges == 6
+    assert "edges.csv: there is no header, the first line is an edge" in loaded.notes
+
+
+def test_another_column_that_has_the_ids_is_named(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,key,label\n1,a,x\n2,b,x\n3,c,y\n")
+    for ends, hint in (
+        ("a,b", "column 'key' has these ids: give it as id_column"),
+        ("a,zzz", "give drop_unknown_edges"),
+    ):
+        (tmp_path / "edges.csv").write_text(f"source,target\n1,2\n{ends}\n")
+        with pytest.raises(GraphError) as caught:
+            nova.load_graph(tmp_path)
+        assert hint in str(caught.value)
+        assert "1 edge names nodes that nodes.csv does not have, first: " in str(caught.value)
+        assert "(line 3)" in str(caught.value)
+
+
+def test_the_first_unknown_edge_is_the_one_that_is_named(tmp_path: Path) -> None:
+    edges = "source,target\na,b\na,x\ny,b\n"
+    with pytest.raises(GraphError, match=r"2 edges name .* first: 'a' -> 'x' \(line 3\)"):
+        load(tmp_path, edges, weight_column=None)
+    loaded = load(tmp_path, edges, weight_column=None, drop_unknown_edges=True)
+    assert loaded.graph.num_edges == 2
+    assert any("; dropped, first: 'a' -> 'x'" in note for note in loaded.notes)
+
+
+def test_repeated_edges_are_counted_by_kind(tmp_path: Path) -> None:
+    edges = "source,target\na,b\na,b\na,b\nb,a\nc,c\nd,d\nc,d\n"
+    notes = load(tmp_path, edges, weight_column=None).notes
+    assert "edges.csv: 2 self-loops were dropped" in notes
+    assert "edges.csv: 2 edges repeat an earlier one; each is kept once" in notes
+    assert "edges.csv: 1 edge occurs in both directions; edges have no direction here" in notes
+
+
+def test_ids_that_a_spreadsheet_made_numbers_are_found_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,label\n1,x\n2,x\n3.0,y\n")
+    (tmp_path / "edges.csv").write_text("source,target\n1.0,2\n2,3\n")
+    loaded = nova.load_graph(tmp_path)
+    assert loaded.graph.num_edges == 4
+    assert "edges.csv: 2 ids like '12.0' read as '12'" in loaded.notes
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("a,,1", "line 3: an edge with only one end"),
+        (",b,1", "line 3: an edge with only one end"),
+        ("a,b,x", "line 3: the weight of an edge must be a number, it is 'x'"),
+        ("a,b,inf", "line 3: the weight of an edge must be a number, it is 'inf'"),
+        ("a,b,", "line 3: the weight of an edge must be a number, it is ''"),
+        ("a,b,-1", "line 3: the weight of an edge cannot be below zero, it is '-1'"),
+    ],
+)
+def test_a_wrong_edge_is_named_by_its_line(tmp_path: Path, line: str, error: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        load(tmp_path, f"source,target,w\na,b,1\n{line}\n")
+    assert error in str(caught.value)
+
+
+def test_an_id_that_is_a_paragraph_is_no_id(tmp_path: Path) -> None:
+    for length in (LONGEST_ID, LONGEST_ID + 1):
+        (tmp_path / "edges.csv").write_text(f"source,target\na,{'b' * length}\n")
+        if length == LONGEST_ID:
+            assert nova.load_graph(edges=tmp_path / "edges.csv").graph.num_nodes == 2
+        else:
+            with pytest.raises(GraphError, match=r"line 2: an id of .* characters; is this"):
+                nova.load_graph(edges=tmp_path / "edges.csv")
+
+
+def test_columns_that_are_left_for_the_ends_must_be_enough(tmp_path: Path) -> None:
+    with pytest.raises(GraphError, match=r"no columns are left for .* of an edge beside 'w';"):
+        load(tmp_path, "a1,w\na,1\n")
+
+
+def test_one_type_alone_shares_no_weight_with_others(tmp_path: Path) -> None:
+    one = load(tmp_path, "source,target,t\na,b,x\n", weight_column=None, edge_type_column="t")
+    assert "edges.csv: edge types are x 1" in one.notes
+    edges = "source,target,t\na,b,x\nb,c,y\n"
+    two = load(tmp_path, edges, weight_column=None, edge_type_column="t")
+    assert (
+        "edges.csv: edge types are x 1, y 1; at each node, all edge types carry equal total weight"
+        in two.notes
+    )
+
+
+def test_weights_of_both_directions_are_noted(tmp_path: Path) -> None:
+    notes = load(tmp_path, EDGES + "b,a,7\n").notes
+    assert (
+        "edges.csv: 1 edge occurs in both directions; edges have no direction here, weights are "
+        "added unless all edges weigh the same both ways" in notes
+    )

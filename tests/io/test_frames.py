@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,11 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from hypothesis import strategies as st
 
 import nodenova as nova
 from nodenova.errors import GraphError
+from nodenova.files import arrays
 from nodenova.io import frames
 from nodenova.io.describe import describe
+from tests.refusals import one_sentence
 
 BIG = 2**53  # BIG + 1 is no float
 WORDS = ["graph", "cell", "paper", "theory", "biology", "model", "query", "plan", "protein", "join"]
@@ -458,3 +462,102 @@ def test_a_parquet_file_with_a_column_twice_or_without_rows(tmp_path: Path) -> N
     pq.write_table(pa.table({"id": pa.array([], pa.string())}), path)
     with pytest.raises(GraphError, match=r"nodes\.parquet: a header and no rows"):
         nova.load_graph(nodes=path)
+
+
+NOT_UTF8 = pa.Array.from_buffers(pa.string(), 3, pa.array([b"\xff", b"a", b"b"]).buffers())
+ODD_COLUMNS: dict[str, tuple[pa.Array, str]] = {
+    "texts that are not UTF-8": (NOT_UTF8, "n.parquet: damaged after row 0"),
+    "dates beyond the calendar": (pa.array([2**30] * 3, pa.date32()), "column 'c' has values"),
+    "times beyond the calendar": (pa.array([2**62] * 3, pa.timestamp("us")), "column 'c' has"),
+    "durations": (pa.array([1, 2**60, 3], pa.duration("s")), "column 'c' has values"),
+    "infinity": (pa.array([1.0, np.inf, 2.0]), "column 'c', row 2: 'inf' is not a finite"),
+    "a huge number": (pa.array([1.0, 1e300, 2.0]), "column 'c', row 2: '1e+300' is too large"),
+}
+
+
+def write_column(path: Path, c: pa.Array) -> Path:
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "c": c}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ODD_COLUMNS)
+def test_columns_of_parquet_that_cannot_be_read(tmp_path: Path, kind: str) -> None:
+    column, expected = ODD_COLUMNS[kind]
+    with pytest.raises(GraphError) as caught:
+        nova.load_graph(nodes=write_column(tmp_path / "n.parquet", column))
+    assert expected in one_sentence(caught.value)
+
+
+READ_ANYWAY: list[pa.Array] = [
+    pa.array([b"\xff", b"a", None]),
+    pa.array([Decimal("1.5"), None, Decimal("2.5")]),
+    pa.array([1, 2, 3], pa.timestamp("ns", tz="UTC")),
+    pa.array([[("k", 1)]] * 3, pa.map_(pa.string(), pa.int64())),
+    pa.array([{"a": 1}] * 3),
+    pa.array([[[1]]] * 3),
+    pa.array(["x", None, "y"]).dictionary_encode(),
+    pa.array([7, None, 9]).dictionary_encode(),
+    pa.nulls(3),
+    pa.array([1, 2, 3], pa.time64("us")),
+    pa.array([2**64 - 1, 1, 2], pa.uint64()),
+    pa.array([[1.0, 2.0], [1.0, 2.0], None], pa.list_(pa.float64(), 2)),
+]
+
+
+@pytest.mark.parametrize("column", READ_ANYWAY, ids=lambda column: str(column.type)[:20])
+def test_odd_types_of_parquet_are_read_or_left_out(tmp_path: Path, column: pa.Array) -> None:
+    found = nova.load_graph(nodes=write_column(tmp_path / "n.parquet", column))
+    assert found.graph.num_nodes == 3
+
+
+def test_texts_of_arrow_that_are_not_utf8_name_the_column() -> None:
+    with pytest.raises(GraphError, match="nodes: column 'c' has values that cannot be read"):
+        nova.load_graph(nodes=pa.table({"id": ["a", "b", "c"], "c": NOT_UTF8}))
+
+
+def test_a_column_of_complex_numbers_is_named() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "c": [1j, 2j]})
+    with pytest.raises(GraphError, match="nodes: column 'c' has complex numbers"):
+        nova.load_graph(nodes=frame)
+
+
+def test_parquet_names_that_are_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "n.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"], "zzzz": [1, 2]}), path)
+    path.write_bytes(path.read_bytes().replace(b"zzzz", b"z\xff\xfez"))
+    with pytest.raises(GraphError, match=r"n\.parquet: not a readable Parquet file"):
+        nova.load_graph(nodes=path)
+
+
+def test_parquet_whose_equal_cells_would_take_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "n.parquet"
+    pq.write_table(pa.table({"id": ["a"] * 1_000_000}), path)
+    monkeypatch.setattr(frames, "MAX_CELLS", 1000)
+    with pytest.raises(GraphError, match="far more memory than the file"):
+        nova.load_graph(nodes=path)
+    monkeypatch.undo()
+    monkeypatch.setattr(arrays, "SPARE", 1000)
+    with pytest.raises(GraphError, match="unpacks to more than 100 times its size"):
+        nova.load_graph(nodes=path)
+
+
+@hypothesis.settings(max_examples=100, derandomize=True, deadline=None)
+@hypothesis.given(
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=5)
+)
+def test_changed_bytes_of_parquet(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed.parquet"
+    table = {"id": ["a", "b", "c"], "label": ["x", None, "y"], "n": [1.5, 2.0, None]}
+    pq.write_table(pa.table(table), path, store_schema=False)
+    content = bytearray(path.read_bytes())
+    for place, value in changes:
+        content[place % len(content)] = value
+    path.write_bytes(bytes(content))
+    try:
+        nova.load_graph(nodes=path)
+    except GraphError as error:
+        one_sentence(error)

@@ -239,9 +239,11 @@ def test_a_grown_file_gives_old_nodes_the_very_same_features(tmp_path: Path) -> 
     )
     (tmp_path / "nodes.csv").write_text("id,title\nz,biology graph\n")
     lacking = nova.load_graph(nodes=tmp_path / "nodes.csv", recipe=recipe)
-    assert any("4 columns are missing (venue, year, open, cites)" in note for note in lacking.notes)
+    assert any("4 columns are missing (cites, open, venue, year)" in note for note in lacking.notes)
     assert lacking.graph.x.sum() == 2
-    with pytest.raises(GraphError, match="not a recipe"):
+    with pytest.raises(
+        GraphError, match="the recipe for features: damaged, text_columns is missing"
+    ):
         TableEncoder.from_json({"columns": []})
 
 

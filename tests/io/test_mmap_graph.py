@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from hypothesis import strategies as st
 
 import nodenova as nova
 from nodenova.encoders.prism import encoder
@@ -19,6 +22,7 @@ from nodenova.errors import GraphError, StorageError
 from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.mmap_graph import new_folder, read_graph_folder
 from nodenova.nn import sparse
+from tests.refusals import one_sentence
 
 
 @pytest.fixture
@@ -256,3 +260,107 @@ def test_a_folder_without_links_or_features_is_read(tmp_path: Path) -> None:
     convert(nova.LabelledGraph(graph, np.array([0, -1, -1]), ("a",)), tmp_path / "graph")
     found, prepared = read_graph_folder(tmp_path / "graph")
     assert (found.graph.num_edges, found.graph.x.nnz, prepared.new) == (0, 0, None)
+
+
+def change(folder: Path, name: str, array: np.ndarray) -> None:
+    """Replace an array of a graph folder, and its entry in graph.json."""
+    np.save(folder / f"{name}.npy", array)
+    document = json.loads((folder / "graph.json").read_text())
+    size = (folder / f"{name}.npy").stat().st_size
+    form = {"type": array.dtype.str, "shape": list(array.shape), "bytes": size}
+    document["arrays"][name] = form
+    (folder / "graph.json").write_text(json.dumps(document))
+
+
+def with_value(array: np.ndarray, place: int, value: float) -> np.ndarray:
+    array = array.copy()
+    array.reshape(-1)[place] = value
+    return array
+
+
+# name of the array, its change, the message
+CHANGES: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
+    # These were accepted, and `describe` then ended the interpreter or read beyond the array.
+    ("links_indices", lambda a: with_value(a, 3, 1_000_000), "links: an index is 1000000"),
+    ("links_indptr", lambda a: with_value(a, 5, 2**30), "links: the row starts (indptr) fall"),
+    ("x_indices", lambda a: with_value(a, 3, -5), "x: an index is -5"),
+    ("x_indptr", lambda a: with_value(a, 5, 2**30), "x: the row starts (indptr) fall"),
+    ("x_indices", lambda a: a[::-1], "x: the columns of a row do not ascend"),
+    ("links_indices", lambda a: a.astype(np.float32), "links_indices.npy is float32"),
+    ("x_data", lambda a: with_value(a, 0, np.nan), "x_data.npy has numbers that are not finite"),
+    ("x_data", lambda a: a[:-1], "x: indptr goes from 0"),
+    ("x_data", lambda a: a.astype(">f4"), "x_data.npy is >f4"),
+    ("y", lambda a: a[:-1], "y.npy is int64 of shape (119,)"),
+    ("y", lambda a: with_value(a, 0, 2**40), "y holds 1099511627776"),
+    ("node_ids", lambda a: a.reshape(2, -1), "node_ids.npy is"),
+    ("new", lambda a: np.zeros(120, np.int64), "new.npy is int64"),
+    ("edge_weight", lambda a: np.full(3, 1.0), "edge_weight.npy is float64 of shape (3,)"),
+    ("vectors", lambda a: np.full((120, 2), np.inf), "vectors.npy has numbers that are not"),
+    ("anything", lambda a: np.zeros(3), "anything.npy is float64"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "expected"), CHANGES)
+def test_changed_arrays_are_refused_before_they_are_used(
+    folder: Path, name: str, make: Callable[[np.ndarray], np.ndarray], expected: str
+) -> None:
+    path = folder / f"{name}.npy"
+    change(folder, name, make(np.load(path) if path.exists() else np.zeros(1)))
+    with pytest.raises(GraphError) as caught:
+        nova.load_graph(folder)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_edge_weights_of_a_folder_are_positive(folder: Path) -> None:
+    links = len(np.load(folder / "links_indices.npy"))
+    change(folder, "edge_weight", np.zeros(links, np.float32))
+    with pytest.raises(GraphError, match="a weight that is not positive"):
+        nova.load_graph(folder)
+
+
+@hypothesis.settings(
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+@hypothesis.given(
+    name=st.sampled_from(["links_indptr", "links_indices", "x_indptr", "x_indices", "x_data", "y"]),
+    place=st.integers(0, 4000),
+    value=st.integers(0, 255),
+)
+def test_changed_bytes_of_a_folder(folder: Path, name: str, place: int, value: int) -> None:
+    path = folder / f"{name}.npy"
+    before = path.read_bytes()
+    content = bytearray(before)
+    content[place % len(content)] = value
+    path.write_bytes(bytes(content))
+    try:
+        graph = nova.load_graph(folder).graph
+        assert np.isfinite((graph.adjacency @ graph.x).sum())
+    except GraphError as error:
+        one_sentence(error, 300 + len(str(folder)))
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_follow_the_umask(
+    tmp_path: Path, labelled: nova.LabelledGraph, mask: int
+) -> None:
+    before = os.umask(mask)
+    try:
+        convert(labelled, tmp_path / "graph")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "graph").stat().st_mode & 0o777 == 0o777 & ~mask
+    for path in (tmp_path / "graph").iterdir():
+        assert path.stat().st_mode & 0o777 == 0o666 & ~mask, path.name
+
+
+def test_a_link_in_a_folder_is_followed_like_any_file(folder: Path) -> None:
+    (folder / "y.npy").rename(folder.parent / "elsewhere.npy")
+    (folder / "y.npy").symlink_to(folder.parent / "elsewhere.npy")
+    assert nova.load_graph(folder).graph.num_nodes == 120

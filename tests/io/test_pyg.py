@@ -200,3 +200,56 @@ def test_the_estimator_takes_one() -> None:
         whole.graph, np.where(whole.y < 2, whole.y, -1)
     )
     assert np.array_equal(found.predict_proba(), plain.predict_proba())
+
+
+@pytest.mark.parametrize("key", ["x", "edge_index", "y", "train_mask", "edge_weight"])
+@pytest.mark.parametrize("odd", [b"bytes", (), 3, torch.eye(3).to_sparse()])
+def test_what_is_no_tensor_is_named(key: str, odd: object) -> None:
+    data = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    data[key] = odd
+    with pytest.raises(GraphError, match=f"{key} must be a dense tensor of numbers"):
+        nova.load_graph(data)
+
+
+def two_types(**changes: object) -> HeteroData:
+    data = HeteroData()
+    data["paper"].x, data["paper"].y = torch.eye(3), torch.tensor([0, 1, -1])
+    data["paper", "cites", "paper"].edge_index = torch.tensor([[0, 1], [1, 2]])
+    data["author", "writes", "paper"].edge_index = torch.tensor([[0, 0], [1, 2]])
+    for key, value in changes.items():
+        store = data["paper"] if key == "x" else data["author", "writes", "paper"]
+        store[key] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": torch.zeros(0, 3)}, "need x"),
+        ({"x": torch.zeros(3)}, "need x"),
+        ({"edge_index": torch.tensor([0, 1])}, "must have shape"),
+        ({"edge_index": torch.tensor([[0.5], [1.0]])}, "whole numbers"),
+        ({"edge_index": torch.tensor([[0], [-1]])}, "not there"),
+        ({"edge_index": torch.tensor([[0], [3]])}, r"name node 3, nodes are 0\.\.2"),
+        ({"edge_weight": torch.tensor([1.0, float("nan")])}, "positive numbers"),
+        ({"edge_weight": torch.tensor([1.0])}, "edge_weight has shape"),
+    ],
+)
+def test_a_relation_that_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    nova.load_graph(two_types())
+    with pytest.raises(GraphError, match=message):
+        nova.load_graph(two_types(**changes))
+
+
+def test_numbers_of_other_nodes_may_be_far_apart() -> None:
+    far = two_types(edge_index=torch.tensor([[2**30, 2**30], [1, 2]]))
+    assert (
+        nova.load_graph(far).graph.edge_index.tolist()
+        == nova.load_graph(two_types()).graph.edge_index.tolist()
+    )
+
+
+def test_a_relation_without_edges_has_no_weight() -> None:
+    none = torch.zeros((2, 0), dtype=torch.long)
+    graph = nova.load_graph(two_types(edge_index=none, edge_weight=torch.zeros(0))).graph
+    assert graph.num_edges > 0

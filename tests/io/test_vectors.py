@@ -119,7 +119,7 @@ def test_ids_without_a_vector_and_files_without_ids_are_named(tmp_path: Path) ->
     with pytest.raises(GraphError, match=r"v.npz: has no arrays ids and vectors"):
         nova.load_graph(**files, text_vectors=tmp_path / "v.npz")
     (tmp_path / "v.npy").write_bytes(b"none")
-    with pytest.raises(GraphError, match=r"v.npy: not a readable file of arrays"):
+    with pytest.raises(GraphError, match=r"v.npy: not an array as NumPy writes it"):
         nova.load_graph(**files, text_vectors=tmp_path / "v.npy")
     with pytest.raises(SettingError, match="has no texts to read: name a text column"):
         nova.load_graph(edges=files["edges"], text_vectors=lengths)
@@ -265,3 +265,25 @@ def test_padding_makes_no_difference(folder: Path, monkeypatch: pytest.MonkeyPat
     whole = LanguageModel(folder).encode(SENTENCES, no_progress)
     monkeypatch.setattr(vectors, "BATCH_TEXTS", 1)
     assert np.allclose(LanguageModel(folder).encode(SENTENCES, no_progress), whole, atol=1e-5)
+
+
+def test_files_of_vectors_that_are_damaged_or_hold_something_else(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    path = tmp_path / "v.npz"
+    cases: list[tuple[dict[str, Any] | bytes, str]] = [
+        (b"PK\x03\x04 and no archive", "v.npz: not a readable npz file"),
+        (b"neither", "v.npz: not an array as NumPy writes it"),
+        ({"ids": np.array([IDS]), "vectors": np.zeros((1, 5))}, "ids must be a list"),
+        ({"ids": np.array(IDS), "vectors": np.zeros(5)}, "vectors a table"),
+        ({"ids": np.array(IDS), "vectors": np.full((5, 2), "1")}, "not a table of numbers"),
+        ({"ids": np.array(IDS), "vectors": np.full((5, 2), 1j)}, "holds complex numbers"),
+        ({"ids": np.array(IDS), "vectors": np.full((5, 2), np.nan)}, "is not finite"),
+    ]
+    for content, expected in cases:
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            np.savez(path, **content)
+        with pytest.raises(GraphError) as caught:
+            nova.load_graph(**files, text_vectors=path)
+        assert expected in str(caught.value)

@@ -51,6 +51,12 @@ def test_student_t_is_the_naive_twin(alpha: float) -> None:
     assert torch.allclose(student_t(z, mu, alpha), naive_student_t(z, mu, alpha))
 
 
+def test_student_t_of_near_nodes_has_one_degree_of_freedom() -> None:
+    z, mu = random(9, 5), random(3, 5, seed=1)
+    found = student_t(z / 10, mu / 10)
+    assert torch.allclose(found, naive_student_t(z / 10, mu / 10, 1.0))
+
+
 def test_student_t_gradient_also_where_a_node_lies_on_a_centre() -> None:
     z, mu = random(4, 3), random(2, 3, seed=1)
     assert torch.autograd.gradcheck(

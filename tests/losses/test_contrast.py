@@ -76,6 +76,10 @@ def test_same_direction_is_the_naive_twin(threshold: float) -> None:
     assert torch.equal(same_direction(z, threshold), naive_same_direction(z, threshold))
 
 
+def test_same_direction_is_above_the_threshold_and_not_at_it() -> None:
+    assert same_direction(torch.eye(3), 0.0).tolist() == torch.eye(3).tolist()
+
+
 def test_same_direction_has_a_diagonal_of_ones_even_for_a_zero_row_and_no_gradient() -> None:
     y = same_direction(torch.zeros(3, 2).requires_grad_(), 0.9)
     assert torch.equal(y, torch.eye(3))

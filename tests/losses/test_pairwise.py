@@ -165,6 +165,41 @@ def test_by_blocks_of_rows_value_and_gradient_are_those_of_all_pairs(similarity:
 
 
 @pytest.mark.usefixtures("few_at_a_time")
+def test_by_blocks_of_rows_one_side_may_be_fixed() -> None:
+    a, b, z = sides(23)
+    for one, other, side in ((a, b.detach(), a), (a.detach(), b, b)):
+        whole = l_pseudo(similarity_sigmoid(one, other), same_top_k(z, 2))
+        ours = l_pairs(one, other, top_k_sets(z, 2), "sigmoid")
+        gradients = [torch.autograd.grad(loss, side)[0] for loss in (ours, whole)]
+        assert torch.allclose(*gradients, rtol=1e-9)
+
+
+def test_a_block_has_at_least_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "MAX_PAIRS", 0)
+    monkeypatch.setattr(losses, "BLOCK", 2)
+    a, b, z = sides(5)
+    whole = l_pseudo(similarity_softmax(a, b), same_top_k(z, 2))
+    assert torch.allclose(l_pairs(a, b, top_k_sets(z, 2)), whole, rtol=1e-12)
+
+
+def test_blocks_are_for_more_pairs_than_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "MAX_PAIRS", 9)
+    monkeypatch.setattr(losses._Pairs, "apply", lambda *parts: "blocks")
+    for n, by_blocks in ((2, False), (3, False), (4, True)):
+        a, b, z = sides(n)
+        assert (l_pairs(a, b, top_k_sets(z, 2)) == "blocks") is by_blocks
+
+
+def test_4096_nodes_are_the_most_whose_pairs_are_held_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(losses._Pairs, "apply", lambda *parts: "blocks")
+    monkeypatch.setattr(losses, "l_pseudo", lambda s, y: "at once")
+    ways = [l_pairs(torch.zeros(n, 1), torch.zeros(n, 1), torch.zeros(n)) for n in (4096, 4097)]
+    assert ways == ["at once", "blocks"]
+
+
+@pytest.mark.usefixtures("few_at_a_time")
 def test_by_blocks_of_rows_both_sides_may_be_one_tensor() -> None:
     a, _, z = sides(23)
     whole = l_pseudo(similarity_sigmoid(a, a), same_top_k(z, 2))

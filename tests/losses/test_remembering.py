@@ -121,6 +121,16 @@ def test_eq_11_as_a_whole_has_a_finite_gradient_where_training_starts() -> None:
     assert torch.isfinite(z.grad).all()
 
 
+def test_eq_11_as_a_whole_where_all_of_z_is_zero() -> None:
+    for z_old, z in ((random(5, 3), torch.zeros(5, 3)), (torch.zeros(5, 3), random(5, 3))):
+        z.requires_grad_()
+        loss = l_distill_global(z_old, z)
+        loss.backward()
+        assert float(loss.detach()) == pytest.approx(1.0)
+        assert z.grad is not None
+        assert z.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 def test_l_soft_targets_is_the_naive_twin(temperature: float) -> None:
     new, old = random(6, 4), random(6, 4, seed=1)

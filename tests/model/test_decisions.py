@@ -43,6 +43,10 @@ def test_a_decision_names_all_ids_that_are_given_out_by_it() -> None:
     assert [decision.ids for decision, _ in DONE] == [(2,), (0, 3), (3,), (3, 4, 5, 6)]
 
 
+def test_a_split_has_two_parts_unless_another_number_is_given() -> None:
+    assert from_json({"do": "split", "class": 3}) == Split(3, 2)
+
+
 def test_what_is_asked_is_not_what_is_done() -> None:
     with pytest.raises(SettingError, match=r"^edit \(rename\): was is missing$"):
         from_json({"do": "rename", "class": 2, "name": "x"}, done=True, where="edit")

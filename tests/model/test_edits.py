@@ -10,8 +10,10 @@ import torch
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Rename
+from nodenova.model.edits import _metric, _part_rows, _shift
 from nodenova.model.model import Model
 from nodenova.nn.heads import LinearHead
+from nodenova.nn.training import freeze
 from nodenova.runs.predictions import Predictions
 
 
@@ -142,6 +144,44 @@ def test_a_plain_linear_head_is_split_on_z_as_long_as_it_is(cases) -> None:
     merged = parted.merge([3, 4])
     p = columns_by_hand(parted, graph)
     assert np.allclose(merged.predict_proba(graph)[:, -1], p[:, 2] + p[:, 3], atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [[1], [2, 3]])
+def test_parts_that_are_the_nodes_of_one_column_have_its_row(case, columns: list[int]) -> None:
+    head, z = case.model.head(), torch.from_numpy(case.model.embed(case.graph))
+    with torch.no_grad():
+        nearest = head(z)[:, columns].argmax(dim=1)
+        weight, bias = _part_rows(case.model, z, nearest, columns, len(columns))
+        swapped = _part_rows(case.model, z, len(columns) - 1 - nearest, columns, len(columns))
+    largest = float(head.linear.weight.detach().abs().max())
+    assert torch.allclose(weight, head.linear.weight[columns], atol=1e-5 * largest)
+    assert torch.allclose(bias, head.linear.bias[columns], atol=1e-5 * largest)
+    assert torch.allclose(swapped[0], weight.flip(0), atol=1e-5 * largest)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
+def test_the_metric_has_the_scale_of_the_head(classes: list[int]) -> None:
+    labelled = nova.synthetic(nodes=300, classes=5, words=100, words_per_node=10)
+    model = nova.fit(nova.split(labelled, classes)[0])
+    loud = model.head()
+    with torch.no_grad():
+        loud.linear.weight *= 2
+        loud.linear.bias *= 2
+        rows = torch.randn(3, loud.linear.weight.shape[1])
+        plain = _metric(model)(rows)
+        twice = _metric(dataclasses.replace(model, _head=freeze(loud)))(rows)
+    assert torch.allclose(twice, 2 * plain, rtol=1e-3, atol=1e-3 * float(plain.abs().max()))
+
+
+def test_parts_win_for_as_many_nodes_as_the_class_had() -> None:
+    parts = torch.tensor([[3.0, 1.0], [0.0, 2.0], [1.0, 0.0], [5.0, 0.0]])
+    others = torch.tensor([[0.0], [1.0], [4.0], [1.0]])
+    for size in (1, 2, 3, 4):
+        won = (parts + _shift(parts, others, size)).max(dim=1).values > others[:, 0]
+        assert int(won.sum()) == size
+    # Leads are 3, 1, -3 and 4: between the second and the third the border is 2.
+    assert _shift(parts, others, 2) == -2.0
+    assert _shift(parts, others[:, :0], 2) == 0.0
 
 
 def test_split_is_a_pure_function_of_its_seed(case) -> None:

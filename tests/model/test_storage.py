@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load as load_tensors
 from safetensors.torch import load_file, save_file
+from safetensors.torch import save as save_tensors
 
 import nodenova as nova
 from nodenova.errors import SettingError, StorageError
-from nodenova.files import write_atomically
+from nodenova.files.atomic import write_atomically
 from nodenova.model import saving
 from nodenova.model.loading import load_model
 from nodenova.model.saving import save_model
@@ -216,11 +218,20 @@ def test_an_entry_of_model_json_that_is_missing_or_wrong(
 
 
 @pytest.mark.parametrize(
-    "spec", [{"hidden": 17}, {"name": "gnc"}, {"num_features": 1}, {"surprise": 1}, {"layers": "2"}]
+    "spec", [{"hidden": 17}, {"num_features": 1}, {"num_features": 2**31 - 1}, {"layers": 3}]
 )
 def test_an_encoder_that_does_not_fit_the_weights(saved: Path, spec: dict[str, object]) -> None:
     edit(saved, encoder={**json.loads((saved / "model.json").read_text())["encoder"], **spec})
     refuses(saved, "do not belong together")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"name": "gnc"}, {"surprise": 1}, {"layers": "2"}, {"hidden": 2**40}, {"hidden": True}],
+)
+def test_an_encoder_that_no_model_has(saved: Path, spec: dict[str, object]) -> None:
+    edit(saved, encoder={**json.loads((saved / "model.json").read_text())["encoder"], **spec})
+    refuses(saved, "damaged, encoder")
 
 
 def test_one_class_too_few(saved: Path) -> None:
@@ -400,3 +411,69 @@ def test_a_stage_keeps_how_many_classes_were_counted(tmp_path: Path, tasks) -> N
     assert stage.count is not None
     assert loaded.count == stage.count
     assert loaded.mixed
+
+
+def change_weights(folder: Path, **changes: torch.Tensor) -> None:
+    """Replace tensors, with a hash that is right; `__` stands for a dot."""
+    path = weights_of(folder)
+    named = {name.replace("__", "."): tensor for name, tensor in changes.items()}
+    content = save_tensors(load_tensors(path.read_bytes()) | named)
+    path.write_bytes(content)
+    edit(folder, sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def prism(tmp_path: Path, tasks) -> Path:
+    old, new, _ = tasks
+    nova.discover(nova.fit(old), new).save(tmp_path / "prism")
+    return tmp_path / "prism"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        ("encoder.basis", lambda t: t * float("nan"), "numbers that cannot be used"),
+        ("encoder.basis", lambda t: t + float("inf"), "numbers that cannot be used"),
+        ("prototypes.dof", lambda t: t * 0, "numbers that cannot be used"),
+        ("prototypes.rest", lambda t: t - 9, "numbers that cannot be used"),
+        ("encoder.counts.spread", lambda t: -t, "numbers that cannot be used"),
+        ("encoder.basis", lambda t: t[:, :-1].contiguous(), "encoder.basis has the shape"),
+        ("encoder.shift", lambda t: t[:-1].contiguous(), r"encoder.shift has the shape \(6, "),
+        ("prototypes.mean", lambda t: t[:-1].contiguous(), "prototypes.mean has the shape"),
+        ("prototypes.factor", lambda t: t.double(), "factor has numbers of the type torch.float64"),
+        ("cells.ranks", lambda t: t + 1000, "cells.ranks are not ranks of the encoder"),
+        ("cells.table", lambda t: t[:, :1].contiguous(), "cells.table has the shape"),
+        ("surprise.x" * 20, lambda t: torch.ones(1), None),
+    ],
+)
+def test_weights_that_cannot_work_are_refused_by_one_sentence(
+    prism: Path, name: str, change, sentence: str | None
+) -> None:
+    """The hash is right: somebody computed it again."""
+    stored = load_tensors(weights_of(prism).read_bytes())
+    change_weights(prism, **{name: change(stored.get(name))})
+    if sentence is None:
+        load_model(prism)  # tensors of no part are not read
+        return
+    refuses(prism, sentence)
+    with pytest.raises(StorageError) as raised:
+        load_model(prism)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_model_of_nodes_that_all_have_the_same_counts_is_loaded(tmp_path: Path) -> None:
+    """The spread of these counts is infinite."""
+    rng = np.random.default_rng(0)
+    x = np.zeros((40, 12), dtype=np.float32)
+    for i in range(40):
+        x[i, rng.choice(6, 3, replace=False) + 6 * (i % 2)] = 1
+    ring = np.stack([np.arange(40), (np.arange(40) + 2) % 40])
+    graph = nova.Graph.of(x, ring, dense=False)
+    labelled = nova.LabelledGraph(graph, np.arange(40) % 2, ("a", "b"))
+    model = nova.fit(nova.split(labelled, [0], num_new=1, per_class=5)[0])
+    model.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert (again.predict_proba(graph) == model.predict_proba(graph)).all()
+    stored = load_tensors(weights_of(tmp_path / "model").read_bytes())
+    assert stored["encoder.counts.spread"].isinf().any()

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, build_head, grow
+from nodenova.nn.heads import (
+    Head,
+    LinearHead,
+    UnitLinearHead,
+    as_nearest_mean,
+    build_head,
+    grow,
+)
 from nodenova.nn.multirank import MultiRank
 
 
@@ -124,3 +131,14 @@ def test_a_head_says_the_same_of_views_that_come_one_by_one(
     with torch.no_grad():
         assert torch.allclose(head.from_views(cut), head(z), atol=1e-5)
         assert torch.equal(head.from_views(cut), head.from_views(z.split(8, dim=1)))
+
+
+def test_a_head_over_means_that_do_not_differ_is_read_by_the_length_of_its_rows() -> None:
+    w, b = torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
+    for m in (torch.ones(2, 2), torch.zeros(2, 2), torch.ones(2, 2) + 1e-9):
+        kappa, v, beta = as_nearest_mean(w, b, m)
+        assert float(kappa) == 3.0  # the mean of 5 and 1
+        assert torch.isfinite(torch.stack([*v, beta])).all()
+    far = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    kappa = as_nearest_mean(2 * far + 1, b, far)[0]
+    assert float(kappa) == pytest.approx(2.0)

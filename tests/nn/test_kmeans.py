@@ -60,3 +60,11 @@ def test_directions_of_few_kinds_do_not_do() -> None:
     rows = torch.tensor([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
     assert adjusted_rand_score([0, 0, 1, 1, 2, 2], spherical_kmeans(rows, 3)) == 1.0
     assert spherical_kmeans(rows, 1).tolist() == [0] * 6
+
+
+def test_equal_rows_are_one_group_without_a_warning() -> None:
+    for group in (cluster, spherical_kmeans):
+        assert group(torch.ones(9, 4), 3).unique().tolist() == [0]
+        two = group(torch.eye(2).repeat_interleave(5, dim=0), 3)
+        assert len(two.unique()) == 2
+        assert len(two[:5].unique()) == len(two[5:].unique()) == 1

@@ -76,6 +76,14 @@ def test_features(make_graph, sparse: bool, row_normalize: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_rows_whose_sum_is_next_to_nothing_are_zero(store) -> None:
+    graph = Graph.of(store(np.array([[2.0, 2.0], [1e-40, 0.0], [0.0, 0.0]])), [[0], [1]])
+    x = sparse.features(graph, torch.device("cpu"), row_normalize=True)
+    x = dense(x) if isinstance(x, SparseMatrix) else x.numpy()
+    assert x.tolist() == [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]]
+
+
 def test_row_normalising_does_not_change_the_graph(make_graph) -> None:
     graph = make_graph()
     before = graph.x.toarray()

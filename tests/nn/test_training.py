@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nodenova.errors import SettingError
+from nodenova.errors import NumericsError, SettingError
 from nodenova.nn.training import minimize, rampup
-from nodenova.progress import reporting_to
+from nodenova.progress import DISCOVER, no_progress, reporting_to
 
 
 class Point(nn.Module):
@@ -132,7 +132,10 @@ def test_training_that_breaks_down_says_when_and_by_which_term() -> None:
     def broken(epoch: int) -> dict[str, torch.Tensor]:
         return {"good": point.at**2} if epoch < 3 else {"bad": point.at * float("inf")}
 
-    with pytest.raises(SettingError, match="epoch 3 of 5: bad is not a finite number"):
+    sentence = "^the term bad became NaN or infinite in epoch 3 of 5 with lr=0.02; .*smaller lr$"
+    with pytest.raises(NumericsError, match=sentence):
+        minimize(broken, [point], epochs=5, lr=0.02)
+    with reporting_to(no_progress, DISCOVER), pytest.raises(NumericsError, match="phase 2: the"):
         minimize(broken, [point], epochs=5)
 
 
@@ -144,5 +147,36 @@ def test_training_that_breaks_down_after_its_best_epoch_ends_in_that() -> None:
         return {"a": -point.at if epoch < 3 else point.at * float("inf")}
 
     history = minimize(terms, [point], epochs=5, lr=0.1, validate=lambda: next(scores))
-    assert len(history["a"]) == 3
+    assert len(history["a"]) == 2  # without the epoch that broke
     assert torch.isfinite(point.at)
+
+
+def root_of_nothing(point: Point) -> Tensor:
+    """A finite loss with a gradient that is not."""
+    return (point.at * 0).sqrt()
+
+
+def test_a_gradient_that_breaks_the_weights_in_the_last_epoch_is_an_error() -> None:
+    point = Point(1.0)
+    with pytest.raises(NumericsError, match="a weight became NaN or infinite in epoch 1 of 1"):
+        minimize(lambda epoch: {"root": root_of_nothing(point)}, [point], epochs=1)
+
+
+def test_a_state_whose_score_is_not_finite_is_never_the_best_one() -> None:
+    point = Point(1.0)
+
+    def validate() -> tuple[float, float]:
+        return 0.5, float(point.at)
+
+    with pytest.raises(NumericsError, match="the score of the validation nodes became NaN"):
+        minimize(
+            lambda epoch: {"root": root_of_nothing(point)}, [point], epochs=3, validate=validate
+        )
+
+
+@pytest.mark.parametrize("rate", ["lr", "weight_decay"])
+@pytest.mark.parametrize("value", [1e38, math.inf, math.nan])
+def test_a_rate_that_float32_cannot_hold_is_a_wrong_setting(rate: str, value: float) -> None:
+    point = Point(1.0)
+    with pytest.raises(SettingError, match=rf"{rate} must be from 0 to 1e\+30, it is"):
+        minimize(lambda epoch: {"a": point.at**2}, [point], epochs=1, **{rate: value})

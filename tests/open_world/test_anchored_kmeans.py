@@ -10,6 +10,7 @@ from nodenova.open_world.anchored_kmeans import (
     anchored_kmeans,
     assign_new,
     group_sums,
+    kmeans_pp,
     lloyd,
     match_numbers,
     squared_distances,
@@ -104,3 +105,57 @@ def test_sums_and_distances_are_the_loops() -> None:
     centers = rng.random((2, 3))
     expected = [[((row - c) ** 2).sum() for c in centers] for row in rows]
     assert np.allclose(squared_distances(rows, centers), expected)
+
+
+def test_an_empty_center_takes_the_nearest_point_that_leaves_no_other_center_empty() -> None:
+    points, anchors = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([[9.0]])
+    # The third center is empty. The point at 2 is nearest to it, but alone with the second one.
+    groups = assign_new(points, anchors, np.array([[0.4], [2.2], [4.5]]))
+    assert groups.tolist() == [0, 2, 1, -1]
+    groups = assign_new(points, anchors, np.array([[2.2], [0.4], [4.5]]))
+    assert groups.tolist() == [1, 2, 0, -1]
+    # A point of an anchor is free; each point is taken once.
+    groups = assign_new(points, anchors, np.array([[0.5], [40.0], [41.0]]))
+    assert groups.tolist() == [0, 0, 2, 1]
+
+
+def test_seeds_are_far_from_the_anchors_and_heavy_points_come_first() -> None:
+    points, rng = np.array([[0.0], [1.0], [2.0]]), np.random.default_rng(0)
+    anchors = np.array([[0.0], [1.0]])
+    assert kmeans_pp(points, anchors, 1, rng, np.ones(3)).tolist() == [[2.0]]
+    weight = np.array([0.0, 1.0, 0.0])
+    assert kmeans_pp(points, points[:0], 1, rng, weight).tolist() == [[1.0]]
+    # Where all points lie on anchors, any may be drawn.
+    assert kmeans_pp(points, points, 2, rng, np.ones(3)).shape == (2, 1)
+
+
+def test_seeds_are_drawn_as_before() -> None:
+    """The draws decide every grouping: another number of tries changes all results."""
+    points = np.random.default_rng(1).standard_normal((50, 2))
+    seeds = kmeans_pp(points, points[:0], 4, np.random.default_rng(0), np.ones(50))
+    place = [int(np.flatnonzero((points == seed).all(axis=1))[0]) for seed in seeds]
+    assert place == [13, 40, 29, 0]
+
+
+def test_the_best_of_several_starts_is_kept() -> None:
+    points = np.random.default_rng(3).random((60, 2))
+    even, none = np.ones(len(points)), points[:0]
+    rng = np.random.default_rng(0)
+    starts = [lloyd(points, none, kmeans_pp(points, none, 7, rng, even), even) for _ in range(6)]
+    best = min(starts, key=lambda start: start[1])
+    found = anchored_kmeans(points, none, 7, 6, np.random.default_rng(0))
+    assert len({round(inertia, 6) for _, inertia in starts}) > 1
+    assert np.array_equal(found, best[0])
+
+
+def test_few_rows_have_fewer_directions() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(4, 10)
+    directions = Directions.of(rows, torch.eye(10, dtype=torch.float64), 6)
+    assert directions.basis.shape == (10, 4)
+    centered = rows - rows.mean(0)
+    expected = torch.nn.functional.normalize(centered, dim=1)
+    # Four centered rows have three directions, which hold all of them.
+    found = directions(rows)
+    assert torch.allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+    assert found[:, 3].abs().max() < 1e-5

@@ -7,12 +7,14 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.files import to_json
-from nodenova.model.decisions import Merge, Reject, Rename, Split
+from nodenova.files.content import to_json
+from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
-from nodenova.review.review_file import Review
-from nodenova.runs.apply import apply_review, apply_to_folder
+from nodenova.review.review_file import Review, sentence
+from nodenova.runs.apply import apply_review
+from nodenova.runs.folder import RunFolder
+from nodenova.runs.run import DiscoveryRun
 
 
 def review(model: nova.Model, /, *decisions: object, **other: object) -> dict:
@@ -85,18 +87,18 @@ def test_a_review_of_the_previous_version_is_written_as_it_was() -> None:
     assert to_json(Review.from_json(json.loads(path.read_text())).to_json()) == path.read_bytes()
 
 
-def test_a_review_becomes_part_of_a_saved_model_or_nothing_is_written(cases, tmp_path) -> None:
-    model, kept = cases["prism"].model, tmp_path / "review.json"
-    model.save(tmp_path / "model")
-    before = (tmp_path / "model" / "model.json").read_bytes()
+def test_a_review_becomes_part_of_a_run_or_nothing_is_written(cases, tmp_path) -> None:
+    model, graph = cases["prism"].model, cases["prism"].graph
+    run = RunFolder.write(tmp_path / "run", DiscoveryRun("mine", model, graph), report=False)
+    before = (run.path / "model" / "model.json").read_bytes()
     with pytest.raises(SettingError, match="there is no class 9"):
-        apply_to_folder(tmp_path, review(model, RENAME, {"do": "reject", "class": 9}), None)
-    assert (tmp_path / "model" / "model.json").read_bytes() == before
-    assert not kept.exists()
+        run.apply(review(model, RENAME, {"do": "reject", "class": 9}))
+    assert (run.path / "model" / "model.json").read_bytes() == before
+    assert not (run.path / "review.json").exists()
     document = review(model, RENAME)
-    assert apply_to_folder(tmp_path, document, None).class_of(2).name == "x"
-    assert load_model(tmp_path / "model").edits == (Rename(2, "x", was="new-2", after=2),)
-    assert json.loads(kept.read_text()) == document
+    assert run.apply(document).class_of(2).name == "x"
+    assert load_model(run.path / "model").edits == (Rename(2, "x", was="new-2", after=2),)
+    assert json.loads((run.path / "review.json").read_text()) == document
 
 
 def test_a_review_without_decisions_changes_nothing(case) -> None:
@@ -121,9 +123,9 @@ BAD = [
     ("classes is missing", [{"do": "merge", "class": 2}], 1),
     ("unknown key 'why'", [RENAME | {"why": "because"}], 1),
     ("class must be the id of a class, not '2'", [{"do": "reject", "class": "2"}], 1),
-    ("class must be the id of a class, not True", [{"do": "reject", "class": True}], 1),
+    ("class must be the id of a class, not true", [{"do": "reject", "class": True}], 1),
     ("classes must be a list of ids of classes, not 3", [{"do": "merge", "classes": 3}], 1),
-    ("name must be a text, not None", [{"do": "merge", "classes": [2, 3], "name": None}], 1),
+    ("name must be a text, not null", [{"do": "merge", "classes": [2, 3], "name": None}], 1),
     ("into must be a whole number, not 'two'", [{"do": "split", "class": 2, "into": "two"}], 1),
     ("different classes", [{"do": "merge", "classes": [2, 2]}], 1),
     ("unknown key 'was'", [RENAME | {"was": "y"}], 1),  # what comes of a decision is not asked for
@@ -148,9 +150,9 @@ def test_a_wrong_decision_is_named_and_none_is_taken(
     [
         ("not a review", {"format": "nodenova model"}),
         ("review of version 2", {"version": 2}),
-        ("unknown keys: extra", {"extra": 1}),
+        ("unknown key 'extra'", {"extra": 1}),
         ("list of decisions", {"decisions": {"do": "rename"}}),
-        ("needs a model", {"model": None}),
+        ("model must be a text", {"model": None}),
         ("another model", {"model": "0" * 64}),
     ],
 )
@@ -164,3 +166,22 @@ def test_a_wrong_document_is_refused(cases, message: str, change: dict) -> None:
 def test_what_is_no_document_is_refused(cases, document: object) -> None:
     with pytest.raises(SettingError, match="not a review"):
         apply_review(cases["prism"].model, document)
+
+
+def test_decisions_in_words() -> None:
+    decisions = (
+        Rename(4, "plants"),
+        Merge((0, 1)),
+        Merge((5, 6), "places"),
+        Reject(3),
+        Split(2, 3),
+        Relabel(("n1", 7), 4),
+    )
+    assert [sentence(decision) for decision in decisions] == [
+        "Renamed class 4 to “plants”.",
+        "Merged classes 0 and 1.",
+        "Merged classes 5 and 6 as “places”.",
+        "Rejected class 3.",
+        "Split class 2 into 3.",
+        "Moved “n1”, “7” to class 4.",
+    ]

@@ -12,15 +12,18 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError, StorageError
-from nodenova.files import to_json
+from nodenova.files.content import to_json
 from nodenova.model.decisions import Merge, Relabel, Split
 from nodenova.review.cross_validation import cross_validate
+from nodenova.review.suggest import build_suggestions
 from nodenova.review.suggestions import (
     LabelSuggestion,
     MergeSuggestion,
     SplitSuggestion,
     Suggestions,
+    likely,
 )
+from nodenova.review.user_labels import UserLabels
 from nodenova.runs.run import DiscoveryRun
 
 
@@ -178,7 +181,70 @@ def test_suggestions_come_back_from_json_and_name_their_decisions(tmp_path: Path
     assert said[3].startswith("2 nodes fit none of the classes (so would 10% of")
     assert told.sentences(names, 1) == said[:1]
     (tmp_path / "suggestions.json").write_text(json.dumps({"format": "else"}))
-    with pytest.raises(StorageError, match="not suggestions"):
+    with pytest.raises(StorageError, match='expected "format": "nodenova suggestions"'):
         Suggestions.load(tmp_path)
     with pytest.raises(StorageError, match="does not exist"):
         Suggestions.load(tmp_path / "nowhere")
+
+
+class Rows(NamedTuple):
+    together: np.ndarray
+    two: np.ndarray
+
+
+class Held(NamedTuple):
+    ids: np.ndarray
+    p: np.ndarray
+
+
+def test_suggestions_have_their_least_probability_and_the_likeliest_comes_first(made: Made) -> None:
+    together = np.zeros((5, 5))
+    for (a, b), p in {(0, 3): 0.5, (1, 4): 0.8, (2, 3): 0.499, (3, 4): np.nan}.items():
+        together[a, b] = together[b, a] = p
+    two = np.array([0.3, np.nan, 0.29, 0.9, 0.0])
+    found = build_suggestions(made.model, Rows(together, two), None, None, np.arange(9))  # type: ignore[arg-type]
+    assert found.merges == (MergeSuggestion((1, 4), 0.8), MergeSuggestion((0, 3), 0.5))
+    assert found.splits == (SplitSuggestion(3, 0.9), SplitSuggestion(0, 0.3))
+    assert found == replace(Suggestions(), merges=found.merges, splits=found.splits)
+    assert build_suggestions(made.model, None, None, None, np.arange(9)) == Suggestions()
+
+
+def test_a_label_looks_wrong_if_another_class_is_nine_tenths_likely(made: Made) -> None:
+    ids, classes = np.array([1, 2, 4, 6]), np.array([-1, 0, 0, -1, 1, -1, 2])
+    p = np.array(
+        [
+            [0.05, 0.0, 0.0, 0.95, 0.0],  # labelled 0
+            [0.95, 0.05, 0.0, 0.0, 0.0],  # labelled 0: right
+            [0.0, 0.0, 0.97, 0.03, 0.0],  # labelled 1
+            [0.0, 0.89, 0.11, 0.0, 0.0],  # labelled 2: not likely enough
+        ]
+    )
+    labels = UserLabels(classes, ("oak", "elm", "ash"))
+    nodes = np.array([f"n{i}" for i in range(7)])
+    found = build_suggestions(made.model, None, Held(ids, p), labels, nodes)  # type: ignore[arg-type]
+    assert found.labels == (
+        LabelSuggestion("n4", "elm", 2, 0.97),
+        LabelSuggestion("n1", "oak", 3, 0.95),
+    )
+    p[3] = [0.0, 0.9, 0.1, 0.0, 0.0]
+    assert len(build_suggestions(made.model, None, Held(ids, p), labels, nodes).labels) == 3  # type: ignore[arg-type]
+
+
+def test_nodes_that_fit_none_are_unlabelled_and_the_farthest_comes_first(made: Made) -> None:
+    fit, nodes = np.array([-1.0, 0.0, -3.0, 2.0, -2.0]), np.array(list("abcde"))
+    labels = UserLabels(np.array([-1, -1, -1, 0, 0]), ("oak",))
+    found = build_suggestions(made.model, None, None, labels, nodes, fit, 0.1)
+    assert (found.none, found.none_share) == (("c", "a"), 0.1)
+    assert build_suggestions(made.model, None, None, None, nodes, fit).none == ("c", "e", "a")
+
+
+def test_a_probability_is_never_certain_and_one_wrong_label_is_the_only_one() -> None:
+    assert [likely(p) for p in (0.99, 0.991, 0.5)] == ["99%", ">99%", "50%"]
+    one = Suggestions(labels=(LabelSuggestion("n7", "oak", 4, 0.95),), none=("a",), none_share=0.2)
+    assert one.sentences({4: "yew"}) == [
+        "1 label looks wrong: 'n7' is labelled 'oak' but looks like 'yew' (95%)",
+        "1 node fits none of the classes (so would 20% of known-class nodes by mistake)",
+    ]
+    for wrong, why in (({"version": 2}, "has version 2"), ({"format": "else"}, "suggestions")):
+        with pytest.raises(StorageError, match=why):
+            Suggestions.from_json(one.to_json() | wrong)

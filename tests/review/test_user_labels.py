@@ -9,7 +9,12 @@ import pytest
 
 import nodenova as nova
 from nodenova.model.info import ClassInfo
-from nodenova.review.user_labels import UserLabels, labels_in_new_classes
+from nodenova.review.user_labels import (
+    UserLabels,
+    labels_against,
+    labels_for_graph,
+    labels_in_new_classes,
+)
 from nodenova.runs.predictions import Predictions
 
 
@@ -100,3 +105,67 @@ def test_class_info_counts_labelled_nodes(data: nova.LabelledGraph, model: nova.
     infos = model.class_info(data.graph, labelled=labelled)
     assert [each.labelled for each in infos] == np.bincount(rows[:50], minlength=4).tolist()
     assert [each.labelled for each in model.class_info(data.graph)] == [None] * 4
+
+
+def test_labels_as_texts_have_the_names_of_the_user_then_of_the_model(model: nova.Model) -> None:
+    labels = UserLabels(np.array([0, -1, 2, 3, 1]), ("oak", "", "", "yew"))
+    assert labels.texts() == ["oak", "", "", "yew", ""]
+    assert labels.texts(model) == ["oak", "", "new-2", "yew", "class-1"]
+    assert labels.texts(model, ["a", "b", "c", "d"]) == ["oak", "", "c", "yew", "b"]
+    gone = model.reject(2)
+    assert labels.texts(gone) == ["oak", "", "", "yew", "class-1"]
+    assert labels.of_nodes(np.array([4, 0])).texts(model) == ["class-1", "oak"]
+
+
+def test_the_row_of_a_label_is_that_of_its_likeliest_class(model: nova.Model) -> None:
+    labels = UserLabels(np.array([0, 2, -1, 2]), ("a", "b", "c"))
+    p = np.array([[0.1, 0.2, 0.3, 0.4]] * 4)
+    assert labels.label_rows(model, p).tolist() == [0, 2, -1, 2]
+    assert labels.rows(model, p).tolist() == [0, 2, 3, 2]
+    gone = model.reject(2)
+    three = np.array([[0.1, 0.2, 0.3]] * 4)
+    assert labels.label_rows(gone, three).tolist() == [0, -1, -1, -1]
+    assert labels.rows(gone, three).tolist() == [0, 2, 2, 2]
+    merged = model.merge([1, 2])
+    assert labels.label_rows(merged, three).tolist() == [0, 1, -1, 1]
+
+
+def test_labels_of_a_later_graph_are_its_own_or_those_of_the_same_nodes(model: nova.Model) -> None:
+    earlier = UserLabels(np.array([1, -1, 0]), ("oak", "elm"))
+    nodes, texts = ["n1", "n2", 3, "n4", "n5"], ["", "shown-2", "oak", "new-3", "what"]
+    shown = ["shown-0", "shown-1", "shown-2", "shown-3"]
+    labels, notes = labels_for_graph(
+        model, shown, nodes, texts, (["n1", "n2", "3"], earlier), keep=False
+    )
+    assert labels is not None
+    assert labels.class_ids.tolist() == [1, 2, 0, 3, -1]
+    assert list(labels.names) == ["oak", "elm", "", ""]
+    assert not labels.keep
+    assert notes == ["1 label is not a class of the model and is ignored: 'what'"]
+    none, notes = labels_for_graph(model, shown, nodes, ["", "f", "e", "d", "c"])
+    assert none is None
+    assert notes == [
+        "4 labels are not classes of the model and are ignored: 'c', 'd', 'e' and 1 more"
+    ]
+    assert labels_for_graph(model, shown, nodes[:1], [""])[1] == []
+    three = labels_for_graph(model, shown, nodes[:3], ["c", "d", "e"])[1]
+    assert three == ["3 labels are not classes of the model and are ignored: 'c', 'd', 'e'"]
+    kept, _ = labels_for_graph(model, shown, nodes[:1], ["class-1"])
+    assert kept is not None
+    assert kept.keep
+    assert kept.class_ids.tolist() == [1]
+
+
+def test_a_tenth_of_the_labels_of_a_known_class_is_against_a_new_one() -> None:
+    known = ClassInfo(0, "a", "a", "known", 0, size=100, labelled=50)
+    for labelled, against in ((0, False), (4, False), (5, True), (6, True)):
+        new = ClassInfo(1, "b", "b", "discovered", 1, size=100, labelled=labelled)
+        assert bool(labels_against(new, [known, new])) == against
+    assert labels_against(known, [known]) == ""
+    alone = ClassInfo(1, "b", "b", "discovered", 1, size=100, labelled=3)
+    assert labels_against(alone, [alone]).endswith("has about 0.")
+
+
+def test_three_classes_are_listed_at_most() -> None:
+    many = [info(0, "known", 0), *(info(c, "discovered", c) for c in (1, 2, 3, 4))]
+    assert "most into 'c4' (4), 'c3' (3), 'c2' (2). Either" in labels_in_new_classes(many)

@@ -6,6 +6,8 @@ import csv
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError, SplitError, StorageError
 from nodenova.model.saving import weights_digest
+from nodenova.runs.continue_run import _nodes_to_search
 from nodenova.runs.folder import ContinuedRun, RunFolder
 from nodenova.runs.run import MIN_STAY, DiscoveryRun
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
@@ -207,3 +210,19 @@ def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None
     run = folder.continue_with(loaded, num_new=1, method=ONE).run
     assert [c.id for c in run.model.classes[:-1]] == [c.id for c in folder.model.classes]
     assert run.graph.num_features == graph.num_features + 1
+
+
+def test_nodes_to_search_are_those_that_came_without_a_label_and_may_be_known() -> None:
+    plain: Any = SimpleNamespace(new_named=False, name="autumn")
+    labels, earlier = np.array([-1, 0, -1, -1]), np.array([2, -1, -1, -1])
+    for mixed, expected in ((None, True), (True, True), (False, False)):
+        ids, is_mixed = _nodes_to_search(plain, labels, earlier, mixed)
+        assert (ids.tolist(), is_mixed) == ([2, 3], expected)
+    nothing_came = np.zeros(4, dtype=int)
+    assert _nodes_to_search(plain, labels, nothing_came, None)[0].tolist() == [0, 2, 3]
+    with pytest.raises(SplitError, match="autumn: every node has a label and none was named"):
+        _nodes_to_search(plain, np.zeros(4, dtype=int), earlier, None)
+    named: Any = SimpleNamespace(new_named=True, new_ids=np.array([1]))
+    for mixed, expected in ((None, False), (True, True), (False, False)):
+        ids, is_mixed = _nodes_to_search(named, labels, earlier, mixed)
+        assert (ids.tolist(), is_mixed) == ([1], expected)

@@ -121,12 +121,11 @@ def test_a_run_without_its_labels_cannot_correct_them(found: DiscoveryRun, tmp_p
 def test_the_page_of_a_served_run_shows_the_corrected_label(
     found: DiscoveryRun, folder: RunFolder
 ) -> None:
-    session = ReviewSession(folder.path, None, quiet=True)
+    session = ReviewSession(folder.path, quiet=True)
     session.page()
     node = int(np.flatnonzero(found.label_ids == 0)[0])
-    session.save(Review(weights_digest(found.model), (Relabel((f"p{node}",), 1),)))
     before = rows(folder)[f"p{node}"]["label"]
-    session.close()
+    session.save(Review(weights_digest(found.model), (Relabel((f"p{node}",), 1),)))
     assert (before, rows(folder)[f"p{node}"]["label"]) == ("oak", "elm")
     assert RunFolder(folder.path).run.label_ids[node] == 1
 

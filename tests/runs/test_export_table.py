@@ -352,7 +352,7 @@ def test_the_command_line_writes_it_and_discovers_in_it_again(
     path = tmp_path / "settled.parquet"
     export = ("export", run, "--to", "table", "--table", table, "--out", path)
     code, shown = nodenova(*export, "--settled", limit)
-    assert code == 0
+    assert code == 0, shown
     assert f"Written: {path}" in shown.replace("\n", "")
     back = nova.load_graph(nodes=path, edges=edges)
     assert back.num_classes == 3

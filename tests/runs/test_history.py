@@ -141,10 +141,11 @@ def test_the_page_of_a_run_is_served_as_it_is_until_the_run_changes(
 ) -> None:
     page = cached_page(folder.path)
     assert page == folder.page()
-    folder.apply(review(folder, Rename(3, "fish")), report=False)
+    outdated = (folder.path / "report.html").read_bytes()
+    folder.apply(review(folder, Rename(3, "fish")))
+    assert cached_page(folder.path) == folder.page() != page
+    (folder.path / "report.html").write_bytes(outdated)
     assert cached_page(folder.path) is None  # of the model before
-    folder.report()
-    assert cached_page(folder.path) == folder.page()
     (folder.path / "report.html").unlink()
     assert cached_page(folder.path) is None
 
@@ -178,3 +179,13 @@ def test_without_a_page_everything_else_is_there_and_it_can_be_made_later(
     again = RunFolder.write(tmp_path / "again", found)
     for name in ("report.html", "predictions.csv"):
         assert (folder.path / name).read_bytes() == (again.path / name).read_bytes()
+
+
+def test_a_list_of_decisions_is_a_review_of_the_run_as_it_is(folder: RunFolder) -> None:
+    model = folder.apply([{"do": "rename", "class": 3, "name": "fish"}])
+    assert model.class_of(3).name == "fish"
+    assert folder.apply([{"do": "reject", "class": 4}]).edits == RunFolder(folder.path).model.edits
+    assert [decision.do for decision in RunFolder(folder.path).history.decisions] == [
+        "rename",
+        "reject",
+    ]

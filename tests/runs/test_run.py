@@ -26,11 +26,12 @@ from nodenova.errors import SettingError, StorageError
 from nodenova.graph import Graph
 from nodenova.model.saving import weights_digest
 from nodenova.runs.export import EXPORTS
-from nodenova.runs.folder import RunFolder
+from nodenova.runs.folder import RunFolder, stored_layout
 from nodenova.runs.new_graph import PredictInput
 from nodenova.runs.predictions import Predictions
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.run_dir import is_discovery
+from tests.refusals import one_sentence
 
 
 @pytest.fixture(scope="module")
@@ -454,3 +455,60 @@ def test_predictions_as_parquet_are_those_as_csv(found: DiscoveryRun, tmp_path: 
         predictions.unsure.tolist()
         == (found.model.predict_proba(found.graph).max(axis=1) < 0.9).tolist()
     )
+
+
+Y = np.zeros(150, np.int64)
+BROKEN_ARRAYS: list[tuple[str, dict[str, Any] | bytes, str]] = [
+    ("labels.npz", b"no zip", "not a readable npz file"),
+    ("answers.npz", b"PK\x03\x04 cut", "not a readable npz file"),
+    ("labels.npz", {"x": Y}, "the array y is missing"),
+    ("answers.npz", {"y": Y[:5], "names": ["a"]}, "y must be 150 whole numbers"),
+    ("answers.npz", {"y": Y}, "the array names is missing"),
+    ("before.npz", {"y": Y * 1.5}, "y must be 150 whole numbers"),
+    ("before.npz", {"y": Y + 10**6}, "y has class ids from 1000000"),
+    ("labels.npz", {"y": Y + 2**40}, "y has class ids from"),
+    ("labels.npz", {"y": Y - 2, "names": ["a"]}, "y has class ids from -2"),
+    ("labels.npz", {"y": Y + 1, "names": ["a"]}, "but 1 classes"),
+    ("labels.npz", {"y": Y, "names": [["a"]]}, "names must be a list of texts"),
+    ("labels.npz", {"y": Y, "names": [1, 2]}, "names must be a list of texts"),
+    ("labels.npz", {"y": Y, "told": Y[:3], "names": ["a"]}, "told must be 150"),
+    ("answers.npz", {"y": np.array([None] * 150), "names": ["a"]}, "holds Python objects"),
+]
+
+
+@pytest.fixture(scope="module")
+def run_path(found: DiscoveryRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return RunFolder.write(tmp_path_factory.mktemp("arrays") / "run", found).path
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), BROKEN_ARRAYS)
+def test_arrays_of_a_run_that_do_not_fit_its_graph(
+    run_path: Path, name: str, content: dict[str, Any] | bytes, expected: str
+) -> None:
+    path = run_path / name
+    before = path.read_bytes() if path.exists() else None
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        np.savez(path, **content)
+    with pytest.raises(StorageError) as caught:
+        _ = nova.open_run(run_path).run
+    assert expected in one_sentence(caught.value, 300 + len(str(path)))
+    if before is None:
+        path.unlink()
+    else:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"other"])
+def test_a_damaged_map_of_a_run_is_made_anew(run_path: Path, content: bytes) -> None:
+    z = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+    layout = stored_layout(run_path.parent, run_path.parent)
+    first = layout(z)
+    path = run_path.parent / "map.npz"
+    path.write_bytes(content)
+    assert np.array_equal(layout(z), first)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **{**arrays, "xy": np.full((12, 2), np.nan)})
+    assert np.array_equal(layout(z), first)

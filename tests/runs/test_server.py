@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from nodenova.errors import SettingError
 from nodenova.model.decisions import Merge, Rename
 from nodenova.review.review_file import Review
-from nodenova.runs.server import MAX_BYTES, MAX_THREADS, ReviewServer
+from nodenova.runs.server import MAX_BYTES, ReviewServer
 
 FINE = Review("fine")
 PAGE = "<!DOCTYPE html><title>page</title>äöü"
@@ -41,12 +42,20 @@ def desk() -> ReviewSession:
 
 @pytest.fixture
 def server(desk: ReviewSession) -> Iterator[ReviewServer]:
-    with ReviewServer(lambda: PAGE, desk.save) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running_server(ReviewServer(lambda: PAGE, desk.save)) as running:
         yield running
-        running.shutdown()
-        thread.join()
+
+
+@contextmanager
+def running_server(server: ReviewServer) -> Iterator[ReviewServer]:
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def ask(
@@ -248,23 +257,86 @@ def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: ReviewS
     assert desk.saved == [FINE]
 
 
-def test_silent_connections_do_not_stop_it(server: ReviewServer) -> None:
-    """Browsers open connections ahead of need.
+def connect(server: ReviewServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
 
-    More than there are threads are turned away, not waited for.
-    """
-    idle = [
-        socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS - 2)
-    ]
-    enter(server)
-    idle += [
-        socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(MAX_THREADS)
-    ]
-    assert any(_is_closed(connection) for connection in idle[-2:])
-    for connection in idle:
+
+def test_silent_connections_do_not_stop_it(server: ReviewServer) -> None:
+    """Browsers open connections ahead of need; the oldest silent ones are closed first."""
+    silent = [connect(server) for _ in range(40)]
+    cookie = enter(server)
+    assert ask(server, "GET", "/", Cookie=cookie)[:2] == (200, PAGE)
+    assert post(server, cookie) == (200, "saved\n")
+    # The newest are still served.
+    silent[-1].sendall(b"GET / HTTP/1.0\r\n\r\n")
+    assert silent[-1].recv(12) == b"HTTP/1.0 421"
+    assert silent[0].recv(1) == b""
+    for connection in silent:
         connection.close()
 
 
-def _is_closed(connection: socket.socket) -> bool:
-    connection.settimeout(5)
-    return connection.recv(1) == b""
+def test_a_request_that_is_being_answered_is_not_closed_for_another(desk: ReviewSession) -> None:
+    making, go = threading.Event(), threading.Event()
+
+    def page() -> str:
+        making.set()
+        assert go.wait(20)
+        return PAGE
+
+    with running_server(ReviewServer(page, desk.save, max_connections=1)) as server:
+        cookie = enter(server)
+        answers: list[Any] = []
+
+        def read() -> None:
+            while not answers:  # the one connection may still be that of the link
+                with suppress(OSError, http.client.HTTPException):
+                    answers.append(ask(server, "GET", "/", Cookie=cookie))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert making.wait(20)
+        with connect(server) as other:
+            assert other.recv(1) == b""  # turned away: nothing silent could be closed for it
+        go.set()
+        reader.join()
+    assert answers[0][:2] == (200, PAGE)
+
+
+@pytest.mark.parametrize("start", [b"", b"POST /review HTTP/1.1\r\nContent-Length: 99\r\nX: "])
+def test_a_whole_request_has_a_time_limit(desk: ReviewSession, start: bytes) -> None:
+    """A byte now and then does not hold a connection."""
+    with (
+        running_server(ReviewServer(lambda: PAGE, desk.save, time_limit=0.1)) as server,
+        connect(server) as slow,
+    ):
+        slow.sendall(start)
+        assert is_closed_while_sending(slow), "a slow request was held for seconds"
+
+
+def is_closed_while_sending(connection: socket.socket) -> bool:
+    """Send a byte every 20 ms for at most 5 s; whether the other side closed the connection."""
+    connection.settimeout(0.02)
+    for _ in range(250):
+        try:
+            connection.sendall(b"a")
+            if connection.recv(1) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def test_a_review_that_ends_early_is_not_saved(server: ReviewServer, desk: ReviewSession) -> None:
+    cookie, content = enter(server), json.dumps(FINE.to_json())
+    host = f"127.0.0.1:{server.server_port}"
+    head = (
+        f"POST /review HTTP/1.0\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content) + 1}\r\n\r\n"
+    )
+    with connect(server) as connection:
+        connection.sendall((head + content).encode())
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(12) == b"HTTP/1.0 400"
+    assert not desk.saved

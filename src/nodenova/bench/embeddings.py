@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,15 +13,16 @@ from sklearn.preprocessing import normalize
 
 from nodenova.bench.run import Outcome
 from nodenova.errors import StorageError
-from nodenova.files import write_atomically
+from nodenova.files.arrays import PLAIN, are_finite, read_npz
+from nodenova.files.atomic import write_atomically
 from nodenova.graph import Graph
 from nodenova.report.tsne import differ, positions
 
 MAP_NODES = 2000
 FEATURE_DIRECTIONS = 50
 LAYOUT_VERSION = 1  # raise it when `report.tsne` places nodes differently
-# Errors of NumPy for a file that is not npz, or is damaged.
-UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+LAID_OUT = ("z", "features")  # arrays that get places on a map
+MAP_ARRAYS = (*LAID_OUT, "y", "predicted", "node_ids", "seed")
 
 
 def write_map(outcome: Outcome, path: Path) -> None:
@@ -60,14 +59,22 @@ def _features(graph: Graph, ids: np.ndarray) -> np.ndarray:
 
 def read_map(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of a map file."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = dict(arrays)
-    except UNREADABLE as error:
-        raise StorageError(f"{path}: damaged, not readable as npz ({error})") from error
+    found = read_npz(path, MAP_ARRAYS, error=StorageError)
     for name in ("z", "y"):
         if name not in found:
             raise StorageError(f"{path}: damaged, the array {name} is missing")
+    n = found["y"].size
+    forms = {"y": ("iu", 1), "predicted": ("iu", 1), "node_ids": (PLAIN, 1)}
+    forms |= {"z": ("f", 2), "features": ("f", 2)}
+    for name, (kinds, ndim) in forms.items():
+        array = found.get(name)
+        if array is None:
+            continue
+        if array.dtype.kind not in kinds or array.ndim != ndim or len(array) != n:
+            what = f"{name} is {array.dtype} of shape {array.shape} for {n} nodes"
+            raise StorageError(f"{path}: damaged, {what}")
+        if kinds == "f" and not are_finite(array):
+            raise StorageError(f"{path}: damaged, {name} has numbers that are not finite")
     return found
 
 
@@ -99,7 +106,10 @@ def _layout_key(path: Path) -> str:
 
 def _read_layouts(path: Path, key: str) -> dict[str, np.ndarray]:
     """Return layouts by array; {} if the file is missing, damaged, or has another key."""
-    with suppress(KeyError, *UNREADABLE), path.open("rb") as file, np.load(file) as stored:
-        if str(stored["key"]) == key:
-            return {name: stored[name] for name in stored.files if name != "key"}
+    with suppress(StorageError):
+        stored = read_npz(path, ("key", *LAID_OUT), error=StorageError)
+        if "key" in stored and str(stored.pop("key")) == key:
+            shapes = [array.ndim == 2 and array.shape[1] == 2 for array in stored.values()]
+            if all(shapes) and all(map(are_finite, stored.values())):
+                return stored
     return {}

@@ -10,7 +10,6 @@ runs/cora/report.html
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,16 +22,23 @@ from nodenova.bench.plan import Plan, current_form
 from nodenova.bench.row import Row
 from nodenova.bench.run import Outcome, run_one
 from nodenova.data.labels import LabelledGraph
-from nodenova.errors import NodenovaError, StorageError
-from nodenova.files import read_json, to_json, write_atomically
+from nodenova.errors import NodenovaError, StorageError, brief
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import to_json
+from nodenova.files.documents import check, map_of, nullable, plain, read_json, record, text, whole
+from nodenova.files.folders import change_folder, is_empty, lock_folder, recover
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
-from nodenova.model.saving import save_model
+from nodenova.model.saving import write_model
 from nodenova.progress import Progress, add_prefix, no_progress
 
 FORMAT = "nodenova run"
 MAP = "map.npz"
 VERSION = 2  # settings are resolved values; in 1 they were text, and only the given ones
+RUN = record(
+    {"version": whole(1, VERSION), "plan": map_of(plain), "data": text},
+    {"phase_1": nullable(map_of(plain))},
+)
 
 
 class GradedFolder:
@@ -56,6 +62,8 @@ class GradedFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # run.json of a run that replaces the one here as soon as its first seed is finished
+        self._replacing: dict[str, Any] | None = None
 
     @classmethod
     def create(cls, path: Path, plan: Plan, data: str, overwrite: bool = False) -> GradedFolder:
@@ -65,7 +73,8 @@ class GradedFolder:
             path: Path of the folder.
             plan: What to run.
             data: Fingerprint of the graph.
-            overwrite: Whether to delete another run in the folder.
+            overwrite: Whether another run in the folder may be replaced, which happens when the
+                first seed of this one is finished.
 
         Raises:
             StorageError: If `path` holds something else, or a run of another plan or other data.
@@ -76,7 +85,10 @@ class GradedFolder:
         wanted = {"plan": plan.to_json(), "data": data, "phase_1": phase_1}
         if path.exists() and not path.is_dir():
             raise StorageError(f"{path} is a file, not a folder for a run")
-        if path.is_dir() and any(path.iterdir()):
+        document = {"format": FORMAT, "version": VERSION, **wanted}
+        if path.is_dir():
+            recover(path)
+        if path.is_dir() and not is_empty(path):
             existing = folder._document()
             stored = {
                 "plan": _current_plan(existing.get("plan")),
@@ -84,17 +96,14 @@ class GradedFolder:
                 "phase_1": existing.get("phase_1"),
             }
             if overwrite:
-                shutil.rmtree(path)
+                folder._replacing = document
             elif stored != wanted:
                 raise StorageError(
                     f"{path} holds another run ({_difference(stored, wanted)}); "
                     "choose another --out, or replace it with --overwrite"
                 )
-            else:
-                return folder
-        write_atomically(
-            path / "run.json", to_json({"format": FORMAT, "version": VERSION, **wanted})
-        )
+            return folder
+        write_atomically(path / "run.json", to_json(document))
         return folder
 
     @classmethod
@@ -110,6 +119,8 @@ class GradedFolder:
 
     def rows(self) -> list[Row]:
         """Return the rows of the finished seeds, sorted by seed."""
+        if self._replacing is not None:
+            return []
         return sorted(map(_read_row, self.path.glob("seed-*/row.json")), key=lambda row: row.seed)
 
     def model(self, seed: int | None = None) -> Model:
@@ -142,20 +153,27 @@ class GradedFolder:
             progress: Called as each phase advances.
             done: Called with the row of each seed, also of those that existed.
         """
-        finished = {row.seed: row for row in self.rows()}
-        for seed in seeds:
-            if seed not in finished:
-                outcome = run_one(labelled, plan, seed, add_prefix(progress, f"seed {seed}: "))
-                self._write(outcome, seed)
-                finished[seed] = outcome.row
-            done(finished[seed])
+        with lock_folder(self.path):
+            finished = {row.seed: row for row in self.rows()}
+            for seed in seeds:
+                if seed not in finished:
+                    outcome = run_one(labelled, plan, seed, add_prefix(progress, f"seed {seed}: "))
+                    self._write(outcome, seed)
+                    finished[seed] = outcome.row
+                done(finished[seed])
         return [finished[seed] for seed in seeds]
 
     def _write(self, outcome: Outcome, seed: int) -> None:
-        if not (self.path / MAP).exists():
-            write_map(outcome, self.path / MAP)
-        save_model(outcome.model, self.path / f"seed-{seed}")
-        write_atomically(self.path / f"seed-{seed}" / "row.json", to_json(outcome.row.to_json()))
+        with change_folder(self.path) as change:
+            place = change.new / f"seed-{seed}"
+            write_model(outcome.model, place)
+            write_atomically(place / "row.json", to_json(outcome.row.to_json()))
+            if self._replacing is not None or not (self.path / MAP).exists():
+                write_map(outcome, change.new / MAP)
+            if self._replacing is not None:
+                write_atomically(change.new / "run.json", to_json(self._replacing))
+                change.remove("seed-*/*", "map.layout.npz", "report.html")
+        self._replacing = None
 
     def _seed(self, seed: int | None) -> int:
         seeds = [row.seed for row in self.rows()]
@@ -169,12 +187,15 @@ class GradedFolder:
 
     def _document(self) -> dict[str, Any]:
         path = self.path / "run.json"
+        if self.path.is_dir():
+            recover(self.path)
         if not path.is_file():
             what = "exists and is not a run" if self.path.is_dir() else "does not exist"
             raise StorageError(f"{self.path} {what} (it has no run.json); nothing was written")
-        document = read_json(path)
+        document: dict[str, Any] = read_json(path)
         if document.get("format") != FORMAT:
             raise StorageError(f"{path}: not a run of nodenova")
+        check(document, RUN, str(path))
         return document
 
 
@@ -188,7 +209,7 @@ def _read_row(path: Path) -> Row:
 
 def _current_plan(plan: Any) -> object:
     """Return a stored plan in today's form; one that cannot be read stays as it is."""
-    with suppress(NodenovaError, TypeError, KeyError, ValueError):
+    with suppress(NodenovaError, TypeError, KeyError, ValueError, AttributeError):
         return current_form(plan)
     return plan
 
@@ -202,4 +223,4 @@ def _difference(a: object, b: object) -> str:
             if a.get(key) != b.get(key):
                 inner = _difference(a.get(key), b.get(key))
                 return f"{key}: {inner}" if key != "plan" else inner
-    return f"{a!r} there, {b!r} now"
+    return f"{brief(a)} there, {brief(b)} now"

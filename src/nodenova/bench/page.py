@@ -33,7 +33,7 @@ from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, in_order
 from nodenova.bench.titles import TABLES as HEADINGS
 from nodenova.errors import one_of
 from nodenova.evaluation.scores import number
-from nodenova.files import write_atomically
+from nodenova.files.atomic import write_atomically
 from nodenova.report.html import render_page
 
 

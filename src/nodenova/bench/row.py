@@ -22,6 +22,17 @@ from nodenova.evaluation.graded import (
     read_names,
     versions,
 )
+from nodenova.files.documents import (
+    Schema,
+    list_of,
+    map_of,
+    number,
+    one_of,
+    plain,
+    record,
+    text,
+    whole,
+)
 
 if TYPE_CHECKING:
     from nodenova.bench.plan import Plan
@@ -60,7 +71,10 @@ OLD_VISIBILITIES = {"induced": "inductive"}
 def frozen_settings(settings: Mapping[str, Any]) -> Settings:
     """Return settings with tuples for lists, by the names they have now."""
     now = {RENAMED.get(name, name): frozen(value) for name, value in settings.items()}
-    return {name: OLD_VALUES.get(name, {}).get(value, value) for name, value in now.items()}
+    return {
+        name: OLD_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
+        for name, value in now.items()
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +180,24 @@ class Row(GradedRun):
         "data": str,
         "map": str,
     }
+
+    _FORMS: ClassVar[Mapping[str, Schema]] = {
+        **GradedRun._FORMS,
+        **dict.fromkeys(
+            ("dataset", "method", "encoder", "key", "error", "draw", "split", "visibility",
+             "protocol", "handed", "device", "commit", "data", "map"), text
+        ),
+        "status": one_of("done", "failed"),
+        "num_new": whole(0, 1_000_000),
+        "old_classes": list_of(whole()),
+        "class_split": whole(),
+        "nodes": record({}, {"unlabelled_new": whole(0), "test": whole(0)}, exact=True),
+        **dict.fromkeys(("settings", "changed", "fit_settings", "fit_changed"), map_of(plain)),
+        "sees": list_of(text),
+        "sessions": list_of(list_of(list_of(whole(0)))),
+        "measured": map_of(number()),
+        "versions": map_of(text),
+    }  # fmt: skip
 
     @classmethod
     def of(cls, plan: Plan, seed: int, data: str, **results: Any) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -13,14 +12,10 @@ from pathlib import Path
 from nodenova.bench.plan import key_of_row
 from nodenova.bench.row import Row
 from nodenova.errors import StorageError
-from nodenova.files import to_json
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-BINARY = getattr(os, "O_BINARY", 0)  # Windows would write another end of line
+from nodenova.files.atomic import BINARY, ENDING
+from nodenova.files.content import to_json
+from nodenova.files.documents import parse_json, read_lines
+from nodenova.files.folders import lock_file
 
 
 class RowFile:
@@ -82,46 +77,35 @@ class RowFile:
         """Yield rows as they are stored, each with the number of its line."""
         if not self.path.is_file():
             return
-        content = self.path.read_bytes()
-        try:
-            content = gzip.decompress(content) if self.path.suffix == ".gz" else content
-        except (OSError, EOFError) as error:
-            raise StorageError(f"{self.path}: damaged, not readable as gzip ({error})") from error
-        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
-            try:
-                document = json.loads(line)
-            except ValueError as error:
-                raise StorageError(
-                    f"{self.path}: line {number} is damaged, not readable as JSON ({error})"
-                ) from error
+        for number, line in enumerate(read_lines(self.path)[:-1], start=1):
+            document = parse_json(line, f"{self.path}: line {number}")
             if not isinstance(document, dict) or not document.get("key"):
                 raise StorageError(f"{self.path}: line {number} is not a result row, it has no key")
             try:
                 yield number, Row.from_json(document)
             except StorageError as error:
-                raise StorageError(f"{self.path}: line {number} is {error}") from error
+                raise StorageError(f"{self.path}: line {number}: {error}") from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Lock the file: within this block a second writer is refused.
 
-        The lock ends with the process. Where the system has no such lock (Windows), a file beside
-        it is used, which a killed process leaves behind.
+        The lock ends with the process.
 
         Raises:
             StorageError: If another process is writing, or the file is damaged.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-        try:
-            with _lock(handle, self.path):
+        with lock_file(self.path.with_name(f".{self.path.name}.lock{ENDING}"), str(self.path)):
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
+            try:
                 content = self.path.read_bytes()
                 os.ftruncate(handle, content.rfind(b"\n") + 1)
                 self._finished = self._finished_keys()
                 yield
-        finally:
-            self._finished = None
-            os.close(handle)
+            finally:
+                self._finished = None
+                os.close(handle)
 
     def append(self, row: Row) -> None:
         """Add one row; it is on the disk when this returns.
@@ -157,27 +141,6 @@ class RowFile:
                 raise
         finally:
             os.close(handle)
-
-
-@contextmanager
-def _lock(handle: int, path: Path) -> Iterator[None]:
-    busy = f"{path}: another bench is writing there; wait for it, or choose another --out"
-    if fcntl is not None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StorageError(busy) from None
-        yield  # closing the file ends the lock
-        return
-    lock = path.with_name(f"{path.name}.lock")
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except FileExistsError:
-        raise StorageError(f"{busy}. If none is running, one was killed: delete {lock}") from None
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
 
 
 def as_line(row: Row) -> bytes:

@@ -13,7 +13,7 @@ from nodenova.bench.row import Row
 from nodenova.display import plural
 from nodenova.errors import StorageError
 from nodenova.evaluation import metrics
-from nodenova.files import write_atomically
+from nodenova.files.atomic import write_atomically
 from nodenova.model.model import Stage
 from nodenova.report.charts import before_and_after_matching, loss_curves, predicted_names
 from nodenova.report.html import MAP_SCRIPTS, START, render_page
@@ -130,14 +130,22 @@ def _map(
     if not differ(node_map["z"]):
         return None, "There is no map: too few nodes, or their embeddings do not differ."
     first = rows[0]
-    y, predicted, seed = node_map["y"], node_map["predicted"], int(node_map["seed"])
+    y, predicted = node_map["y"], node_map["predicted"]
+    if node_map["seed"].size != 1 or not len(y) == len(predicted) == len(node_map["z"]):
+        raise StorageError("map.npz: damaged, its arrays do not fit together")
+    seed = int(node_map["seed"].item())
     names = first.class_names
     n_old, n_predicted = first.num_old, first.num_old + first.num_new
+    highest = max(y.max(initial=0) - len(names), predicted.max(initial=0) - n_predicted)
+    if highest >= 0 or min(y.min(initial=0), predicted.min(initial=0)) < 0:
+        raise StorageError("map.npz: damaged, it has other classes than the rows of the run")
     counts = metrics.confusion_matrix(y, predicted, len(names), n_predicted)
     # All test nodes of the row match classes better than the nodes of the map alone.
     for row in rows:
         if row.seed == seed:
             counts = np.array(row.confusion)
+    if counts.shape != (len(names), n_predicted):
+        raise StorageError("map.npz: damaged, the row of its seed has other classes")
     matched = metrics.match_block(counts, first.sizes, first.predicted_sizes)
     true_as = np.full(len(names), -1)
     true_as[matched[matched >= 0]] = np.flatnonzero(matched >= 0)

@@ -19,7 +19,7 @@ from nodenova.bench.row import Row
 from nodenova.bench.rowfile import RowFile
 from nodenova.bench.run import Phase1Result, fit_phase1, run_one
 from nodenova.data.labels import LabelledGraph
-from nodenova.files import write_atomically
+from nodenova.files.atomic import write_atomically
 from nodenova.io.datasets import load_dataset
 from nodenova.io.load import load_graph
 from nodenova.nn.seeding import fixed_threads

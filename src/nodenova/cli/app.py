@@ -266,7 +266,8 @@ RayAddress = Annotated[
         "--ray",
         metavar="auto|HOST:PORT",
         callback=_check_ray,
-        help="Use a Ray cluster: auto starts one on this machine, HOST:PORT is a cluster's head.",
+        help="Use a Ray cluster: auto starts one on this machine (on loopback only), HOST:PORT is a "
+        "cluster's head, which runs any code that it is sent.",
     ),
 ]
 

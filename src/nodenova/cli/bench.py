@@ -81,7 +81,7 @@ def bench(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Table of the paper: {PAPER_TABLES}; or open-world bench, old and new classes mixed: {OPEN_WORLD}.")],
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or your own files, separated by commas (default: those of the table that are on this machine).")] = None,
     encoders: Annotated[str, typer.Option(help="Encoders, separated by commas: gcn, gat, sage.")] = ENCODERS,
-    methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; your own as path/to/mine.py:Mine (default: all; in an open-world bench, those of the protocol).")] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; your own as path/to/mine.py:Mine, whose file is run, with --ray on the workers too (default: all; in an open-world bench, those of the protocol).")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the one method of --methods; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those (default: 10; in an open-world bench, as its protocol).")] = None,
     num_old: Annotated[int | None, typer.Option(help="Number of old classes, the first ones (default: as in the paper; half for other graphs).")] = None,
@@ -500,7 +500,7 @@ def _duration(seconds: float) -> str:
 
 @app.command("check-method", rich_help_panel=RESEARCH)
 def check_method(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, or the name of a method.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, whose file is run, or the name of a method.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the method. Repeatable.")] = None,
     encoders: Annotated[str | None, typer.Option(help="Encoders to check it on, separated by commas (default: gcn,gat,sage; prism for a method that prefers it).")] = None,
     quiet: Quiet = False,

@@ -14,7 +14,7 @@ from nodenova.cli.output import RunOutput
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import StorageError
-from nodenova.runs.run_dir import check_place
+from nodenova.runs.run_dir import check_place, reserve
 
 if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
@@ -50,13 +50,14 @@ def demo(
     if not quiet:
         _print_task(labelled, num_old, mixed)
     try:
-        discover = _discover_mixed if mixed else _discover_given
-        run, scores, nodes = discover(labelled, num_old, seed, quiet)
-        if mixed and not quiet:
-            from nodenova.review.trust import number_sentence
+        with reserve(folder, overwrite):
+            discover = _discover_mixed if mixed else _discover_given
+            run, scores, nodes = discover(labelled, num_old, seed, quiet)
+            if mixed and not quiet:
+                from nodenova.review.trust import number_sentence
 
-            out.print(f"{number_sentence(run.model.stages, run.classes)}\n", highlight=False)
-        RunOutput(folder, overwrite, quiet=quiet).write(run)
+                out.print(f"{number_sentence(run.model.stages, run.classes)}\n", highlight=False)
+            RunOutput(folder, overwrite, quiet=quiet).write(run)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
     if quiet:

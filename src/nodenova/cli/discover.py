@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,12 +29,14 @@ from nodenova.cli.app import (
     settings_of,
     use_cluster,
 )
-from nodenova.cli.output import Report, RunOutput, Show, Title, print_verdict
+from nodenova.cli.output import Report, RunOutput, SafeCsv, Show, Title, print_verdict
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError, one_of
+from nodenova.files.content import unguard_formula
+from nodenova.files.documents import has_safe_csv
 from nodenova.io.table_options import TableOptions
-from nodenova.runs.run_dir import check_place, run_document
+from nodenova.runs.run_dir import check_place, reserve, run_document
 from nodenova.supervised import LABELLED
 
 NumNew = Annotated[
@@ -82,6 +85,7 @@ def discover(
     method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="Method that discovers; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: the method's own).")] = None,
+    min_class_size: Annotated[int, typer.Option(min=1, rich_help_panel=FINDING, help="Treat classes with fewer labelled training nodes than this as unlabelled, so that the model discloses none of these nodes.")] = 1,
     seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="Random seed; the same seed gives the same result.")] = 0,
     min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     from_path: FromPath = None,
@@ -91,10 +95,11 @@ def discover(
     none_share: graph_options.NoneShare = 0.0,
     folder: Annotated[Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for the model, tables and report.")] = Path("nodenova-run"),
     overwrite: Annotated[bool, typer.Option("--overwrite", rich_help_panel=OUTPUT, help="Replace the run in --out.")] = False,
-    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Store the graph, without labels, for later commands.")] = True,
+    keep_graph: Annotated[bool, typer.Option("--keep-graph/--no-keep-graph", rich_help_panel=OUTPUT, help="Store the graph and the labels for later commands.")] = True,
     title: Title = None,
     show: Show = None,
     report: Report = True,
+    safe_csv: SafeCsv = None,
     threads: Threads = "auto",
     ray: RayAddress = None,
     quiet: Quiet = False,
@@ -123,12 +128,14 @@ def discover(
         "none_share": none_share,
     }
     columns = tuple(listed_names(show or ""))
-    title = title or folder.resolve().name
-    output = RunOutput(folder, overwrite, keep_graph, title, columns, report, quiet)
+    title = title or Path(os.path.realpath(folder)).name
+    if safe_csv is None:
+        safe_csv = from_path is not None and has_safe_csv(from_path)
+    output = RunOutput(folder, overwrite, keep_graph, title, columns, report, quiet, safe_csv)
     output.check(files.nodes)
     if from_path is not None:
         fixed = {"--text-column": files.options.text_columns, "--features": files.options.features,
-                 "--encoder": encoder}  # fmt: skip
+                 "--encoder": encoder, "--min-class-size": min_class_size > 1}  # fmt: skip
         for option in (name for name, value in fixed.items() if value):
             raise SettingError(
                 f"{option} cannot be changed with --from: it stays as in {from_path}"
@@ -144,12 +151,14 @@ def discover(
     files.check()
     chosen = (method, settings)
     try:
-        if from_path is not None:
-            search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed}
-            _continue(from_path, files, labels_path, output, chosen, search)
-        else:
-            search |= {"encoder": encoder, "random_state": seed}
-            _discover(files, labels_path, output, chosen, ray, search)
+        with reserve(folder, overwrite):
+            if from_path is not None:
+                search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed}
+                _continue(from_path, files, labels_path, output, chosen, search)
+            else:
+                search |= {"encoder": encoder, "random_state": seed}
+                search["fit_settings"] = {"min_class_size": min_class_size}
+                _discover(files, labels_path, output, chosen, ray, search)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
 
@@ -178,7 +187,9 @@ def _discover(
         from nodenova.estimator import NodeDiscoverer
         from nodenova.methods import choose_encoder, get_method
     search |= {"method": get_method(*chosen), "device": "auto" if ray is None else "cpu"}
-    use_cluster(ray, loaded.graph, files.graph, choose_encoder(chosen[0], search["encoder"]))
+    use_cluster(
+        ray, loaded.canonical().graph, files.graph, choose_encoder(chosen[0], search["encoder"])
+    )
     with Bars(not output.quiet) as bars:
         found = NodeDiscoverer(**search, progress=bars).fit(loaded)
     if not output.quiet:
@@ -200,7 +211,7 @@ def _check_continue(from_path: Path, refresh: str | None, output: RunOutput) -> 
     if refresh is not None and refresh not in REFRESH:
         raise one_of("--refresh", refresh, REFRESH)
     run_document(from_path)
-    if output.folder.resolve() == from_path.resolve():
+    if os.path.realpath(output.folder) == os.path.realpath(from_path):
         raise SettingError(
             f"--out and --from are both {output.folder}: the new run needs a folder of its own"
         )
@@ -258,4 +269,7 @@ def read_labels(path: Path) -> dict[str, str]:
     if table.label_column is None:
         raise SettingError(f"{path}: a table of labels needs a column label (or class, category)")
     pairs = zip(table.ids, table.y.tolist(), strict=True)
-    return {node: table.class_names[c] for node, c in pairs if c >= 0}
+    labels = {node: table.class_names[c] for node, c in pairs if c >= 0}
+    if has_safe_csv(path.parent):  # the labels.csv of a run
+        return {unguard_formula(node): unguard_formula(name) for node, name in labels.items()}
+    return labels

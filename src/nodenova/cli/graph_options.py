@@ -203,6 +203,7 @@ def estimate_cost(nodes: int, edges: int, entries: int) -> tuple[float, float]:
 
 def graph_cost(graph: Graph) -> tuple[float, float]:
     """`estimate_cost` of a graph; all entries of dense features count."""
+    graph = graph.canonical() if graph.is_mapped else graph
     entries = getattr(graph.x, "nnz", graph.x.size)
     return estimate_cost(graph.num_nodes, graph.num_edges, int(entries))
 

@@ -32,12 +32,13 @@ JsonPath = Annotated[
 @takes_graph()
 def inspect(files: GraphFiles, json_path: JsonPath = None, quiet: Quiet = False) -> None:
     """Show how a graph of your own is read: nodes, edges, features, classes and likely problems."""
-    loaded = files.load(show=not quiet)
+    loaded = files.load(show=not quiet).canonical()
     from nodenova.io.describe import describe, lines_of
 
     description = describe(loaded)
     if json_path is not None:
-        from nodenova.files import to_json, write_atomically
+        from nodenova.files.atomic import write_atomically
+        from nodenova.files.content import to_json
 
         seconds, gb = graph_cost(loaded.graph)
         cost = {"seconds_of_one_core": round(seconds), "gb_of_memory": round(gb, 2)}
@@ -63,14 +64,15 @@ def count(
     likely number, with the probability of the numbers around it. 0 means no unknown class.
     """
     mixed = mixed_setting(all_new, files.options)
-    loaded = files.load(show=not quiet)
+    loaded = files.load(show=not quiet).canonical()
     if not quiet:
         print_notes(loaded.notes)
     with loading(quiet):
         from nodenova.cli.progress import Bars
         from nodenova.data.tasks import tasks_from_labels
         from nodenova.discovery import count_new
-        from nodenova.files import to_json, write_atomically
+        from nodenova.files.atomic import write_atomically
+        from nodenova.files.content import to_json
         from nodenova.fitting import fit
         from nodenova.nn.encode_cache import shared_passes
     old, new, _ = tasks_from_labels(loaded, mixed=mixed, seed=seed)

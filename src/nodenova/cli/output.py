@@ -49,6 +49,19 @@ Report = Annotated[
         help="Write report.html; without it, `nodenova review` or `report` makes it later.",
     ),
 ]
+SafeCsv = Annotated[
+    bool | None,
+    typer.Option(
+        "--safe-csv/--no-safe-csv",
+        rich_help_panel=OUTPUT,
+        help="Put an apostrophe before text of CSV cells that a spreadsheet would run as a formula "
+        "(default: as in the run, else no).",
+    ),
+]
+DISCLOSED = (
+    "{folder} holds the {what} and the labels; `{program} export {folder} --to model --out DIR` "
+    "leaves them out."
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,7 @@ class RunOutput:
     show: tuple[str, ...] = ()
     report: bool = True
     quiet: bool = False
+    safe_csv: bool = False
 
     def check(self, nodes: Path | None) -> None:
         """Raise if --show is given without a table of nodes."""
@@ -94,6 +108,7 @@ class RunOutput:
                 overwrite=self.overwrite,
                 reading=None if options is None else options.to_json(),
                 report=self.report,
+                safe_csv=self.safe_csv,
                 progress=bars,
             )
         if self.quiet:
@@ -105,6 +120,9 @@ class RunOutput:
         page = self.folder / "report.html"
         written = f"Report: {page}" if self.report else f"Written: {self.folder}"
         out.print(f"\n{escape(written)}", soft_wrap=True, highlight=self.report)
+        what = "graph" if self.keep_graph else "ids of the nodes"
+        disclosed = DISCLOSED.format(folder=self.folder, what=what, program=program())
+        out.print(escape(disclosed), soft_wrap=True, highlight=False)
 
 
 def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:

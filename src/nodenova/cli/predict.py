@@ -27,11 +27,13 @@ from nodenova.cli.app import (
     print_notes,
     use_cluster,
 )
-from nodenova.cli.output import one_line_table
+from nodenova.cli.output import SafeCsv, one_line_table
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError
-from nodenova.files import table_content, to_json, write_atomically
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import table_content, to_json
+from nodenova.files.documents import has_safe_csv
 from nodenova.runs.diff import Drift, no_predictions
 from nodenova.runs.run_dir import is_discovery, prediction_columns, run_document
 
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 WARNED_DRIFT = 0.1  # change above which a warning is printed without --max-drift
 MAX_LISTED = 20  # nodes that are printed
 MIN_CONFIDENCE = 0.5  # of a saved model, which remembers none
-FORMS = ("table", "networkx", "pyg", "csv", "embeddings")
+FORMS = ("table", "networkx", "pyg", "csv", "embeddings", "model")
 
 AnyRun = Annotated[
     Path,
@@ -128,6 +130,7 @@ def predict(
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the summary as JSON.")] = None,
     threads: Threads = "auto",
     ray: RayAddress = None,
+    safe_csv: SafeCsv = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Predict the class and its probability for every node.
@@ -152,7 +155,8 @@ def predict(
     if min_confidence is None:
         is_run = is_discovery(run_path)
         min_confidence = run_document(run_path)["unsure_below"] if is_run else MIN_CONFIDENCE
-    output = _Output(path, json_path, min_confidence, quiet)
+    safe_csv = has_safe_csv(run_path) if safe_csv is None else safe_csv
+    output = _Output(path, json_path, min_confidence, safe_csv, quiet)
     is_stored = not has_files and not relabel and not none_share and is_discovery(run_path)
     if ids is not None and not add and is_stored and (run_path / "graph.npz").is_file():
         output.write_some(prediction_columns(run_path, ids, min_confidence), "kept", ())
@@ -178,8 +182,8 @@ def predict(
 @graph_options.takes_graph(("graph", "nodes", "edges", "label_column"))
 def export(
     run_path: AnyRun,
-    to: Annotated[str, typer.Option("--to", help="table (your table with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv) or embeddings.")],
-    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
+    to: Annotated[str, typer.Option("--to", help="table (your table with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv), embeddings, or model (the model alone, without graph, ids and labels).")],
+    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv and model. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
     files: graph_options.GraphFiles,
     table: TablePath = None,
     settled: Settled = 0.0,
@@ -188,9 +192,14 @@ def export(
     seed: Seed = None,
     relabel: Relabel = False,
     none_share: NoneShare = None,
+    safe_csv: SafeCsv = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Write the graph with its classes for other tools, or the embeddings of its nodes."""
+    """Write the graph with its classes for other tools, the embeddings of its nodes, or the model.
+
+    --to model leaves out the graph, the ids and the labels, to pass a model on; `nodenova predict`
+    and `load_model` read it.
+    """
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
     for option, is_given in (("--table", table is not None), ("--settled", settled != 0)):
@@ -201,13 +210,31 @@ def export(
         raise SettingError("--to table needs your table of nodes: give --table FILE")
     if not 0 <= settled <= 1:
         raise SettingError(f"--settled is a probability from 0 to 1, not {settled}")
-    what = _open_input(run_path, seed, dataset, data_root, files, quiet, relabel)
-    from nodenova.runs.export import export_input
+    if to == "model":
+        notes = _export_model(run_path, seed, path, files.is_given or dataset is not None, quiet)
+    else:
+        what = _open_input(run_path, seed, dataset, data_root, files, quiet, relabel)
+        from nodenova.runs.export import export_input
 
-    notes = export_input(what, to, path, what.fits_none(none_share), table, settled)
+        safe = has_safe_csv(run_path) if safe_csv is None else safe_csv
+        notes = export_input(what, to, path, what.fits_none(none_share), table, settled, safe)
     if not quiet:
         print_notes(notes)
         out.print(f"Written: {escape(str(path))}", soft_wrap=True)
+
+
+def _export_model(
+    run_path: Path, seed: int | None, path: Path, has_files: bool, quiet: bool
+) -> list[str]:
+    """Write the model of a run alone; return notes on what it discloses."""
+    if has_files:
+        raise SettingError("--to model writes no graph: leave out --graph, --nodes and --dataset")
+    check_saved(run_path)
+    with loading(quiet):
+        from nodenova.model.loading import load_model
+        from nodenova.runs.export import export_model
+    model = load_model(run_path) if is_discovery(run_path) else _load_model(run_path, seed)
+    return export_model(model, path)
 
 
 def parse_ids(only: str | None) -> list[str] | None:
@@ -318,9 +345,15 @@ class _Output:
     """Writes and prints predictions as --out, --json and --quiet ask for."""
 
     def __init__(
-        self, path: Path | None, json_path: Path | None, min_confidence: float, quiet: bool
+        self,
+        path: Path | None,
+        json_path: Path | None,
+        min_confidence: float,
+        safe_csv: bool,
+        quiet: bool,
     ) -> None:
         self._path = path
+        self._safe_csv = safe_csv
         self._json_path = json_path
         self._min_confidence = min_confidence
         self._quiet = quiet
@@ -330,7 +363,7 @@ class _Output:
     ) -> None:
         """Write and print some nodes; `how` they were predicted is part of the JSON."""
         if self._path is not None:
-            write_atomically(self._path, table_content(dict(columns), self._path))
+            write_atomically(self._path, table_content(dict(columns), self._path, self._safe_csv))
         if self._json_path is not None:
             rows = zip(*columns.values(), strict=True)
             lines = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -361,7 +394,7 @@ class _Output:
     ) -> None:
         """Write the predictions of all nodes, and print the sizes of the classes."""
         path = self._path or Path("predictions.csv")
-        write_atomically(path, found.content(path))
+        write_atomically(path, found.content(path, self._safe_csv))
         measured = drift if isinstance(drift, Drift) else None
         classes = zip(found.model.classes, found.names, found.counts.tolist(), strict=True)
         counts: list[dict[str, Any]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.markup import escape
 
 from nodenova.cli.app import OWN, Quiet, app, loading, out
 from nodenova.cli.output import (
+    SafeCsv,
     one_line_table,
     print_classes,
     print_contents,
@@ -22,7 +22,10 @@ from nodenova.cli.output import (
 from nodenova.cli.progress import Bars
 from nodenova.display import plural
 from nodenova.errors import SettingError, StorageError
-from nodenova.files import to_json, write_atomically
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import to_json
+from nodenova.files.documents import has_safe_csv, read_json
+from nodenova.files.folders import FolderState, has_completed
 from nodenova.runs.run_dir import run_document
 
 if TYPE_CHECKING:
@@ -76,11 +79,10 @@ def review(
     """
     import webbrowser
 
-    from nodenova.review.review_file import cached_page
     from nodenova.runs.server import ReviewServer
 
     run_document(run_path)
-    session = ReviewSession(run_path, cached_page(run_path), quiet)
+    session = ReviewSession(run_path, quiet)
     session.page()
     with ReviewServer(session.page, session.save, port, session.undo) as server:
         out.print(f"Review: {server.url}", soft_wrap=True, highlight=False)
@@ -94,7 +96,6 @@ def review(
             webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    session.close()
 
 
 @app.command("apply-review", rich_help_panel=OWN)
@@ -109,12 +110,7 @@ def apply_review(
     from nodenova.review.review_file import Review
 
     run_document(run_path)
-    try:
-        document = json.loads(review_path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{review_path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise SettingError(f"{review_path}: not readable as JSON ({error})") from error
+    document = read_json(review_path, error=SettingError)
     run = _open(run_path, quiet)
     with Bars(not quiet) as bars:
         try:
@@ -140,6 +136,15 @@ def undo(
 
     run_document(run_path)
     history = History.read(run_path)
+    if has_completed(run_path):  # taking back another decision is not what was asked for
+        left = plural(len(history.decisions), "decision is", "decisions are")
+        out.print(
+            f"A change that was interrupted has been completed: {left} part of the model now. "
+            "Give the command again to take back more.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return
     history.without_last(last)
     run = _open(run_path, quiet)
     with Bars(not quiet) as bars:
@@ -157,6 +162,7 @@ def diff(
     after: Annotated[Path, typer.Argument(metavar="LATER", help="The folder of a later run that shares nodes with it.")],
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all changes as JSON.")] = None,
     moves_path: Annotated[Path | None, typer.Option("--out", help="Table of the nodes that moved: .csv or .parquet.")] = None,
+    safe_csv: SafeCsv = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Compare two runs: classes that came, went, grew or merged, and nodes that moved.
@@ -173,7 +179,8 @@ def diff(
     if json_path is not None:
         write_atomically(json_path, to_json(asdict(changes)))
     if moves_path is not None:
-        write_atomically(moves_path, changes.moves_table(moves_path))
+        safe = has_safe_csv(after) if safe_csv is None else safe_csv
+        write_atomically(moves_path, changes.moves_table(moves_path, safe))
     if not quiet:
         _print_diff(changes)
         for path in paths:
@@ -232,20 +239,22 @@ def _shorten(text: str, most: int) -> str:
 
 
 class ReviewSession:
-    """The page of a run, and the reviews of it; PyTorch is loaded when it is needed.
+    """The page of a run, and the reviews of it; PyTorch is loaded when it is needed."""
 
-    `stored` is the page that the run has, if it shows the model as it is.
-    """
-
-    def __init__(self, run_path: Path, stored: str | None, quiet: bool) -> None:
+    def __init__(self, run_path: Path, quiet: bool) -> None:
         self._path = run_path
-        self._page = stored
         self._quiet = quiet
+        self._page: str | None = None
+        self._state = FolderState(run_path, "run.json")
         self._run: RunFolder | None = None
-        self._changed = False
 
     def page(self) -> str:
-        """The page as it is now; made once, and again after a decision."""
+        """The page as it is now, also if another process has changed the run."""
+        from nodenova.review.review_file import cached_page
+
+        if self._page is None or not self._state.is_current:
+            self._state = FolderState(self._path, "run.json")
+            self._page = cached_page(self._path)
         if self._page is None:
             with Bars(not self._quiet) as bars:
                 self._page = self._opened().page(progress=bars)
@@ -253,23 +262,17 @@ class ReviewSession:
 
     def save(self, review: Review) -> None:
         """Make a review part of the run."""
-        self._opened().apply(review, report=False)
-        self._page, self._changed = None, True
+        self._opened().apply(review)
+        self._page = None
 
     def undo(self, seen: Review) -> None:
         """Take back the last decision, if the run is as the reader has seen it."""
         run = self._opened()
         run.history.check(seen)
-        run.undo(report=False)
-        self._page, self._changed = None, True
-
-    def close(self) -> None:
-        """Write tables and page if a decision has changed them."""
-        if self._changed:
-            with Bars(not self._quiet) as bars:
-                self._opened().report(progress=bars)
+        run.undo()
+        self._page = None
 
     def _opened(self) -> RunFolder:
-        if self._run is None:
+        if self._run is None or not self._run.is_current:
             self._run = _open(self._path, self._quiet)
         return self._run

@@ -26,7 +26,8 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
-from nodenova.errors import SettingError, StorageError
+from nodenova.cli.output import SafeCsv
+from nodenova.errors import SettingError, StorageError, brief
 from nodenova.methods.registry import METHODS
 from nodenova.supervised import LABELLED
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 METHOD_HELP = (
     f"Method: {', '.join(METHODS)}; given labels (†): {', '.join(LABELLED)}; "
-    "or your own, path/to/mine.py:Mine."
+    "or your own, path/to/mine.py:Mine, whose file is run."
 )
 
 
@@ -116,7 +117,8 @@ def run(
         from nodenova.bench.registry import encoder_for, get_method
         from nodenova.bench.render import summarize
         from nodenova.bench.run_page import write_report
-        from nodenova.files import to_json, write_atomically
+        from nodenova.files.atomic import write_atomically
+        from nodenova.files.content import to_json
 
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
     options = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
@@ -175,8 +177,11 @@ def _run_seeds(
 
 
 @app.command("report", rich_help_panel=RESEARCH)
-def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
-    """Write the report.html of a run again: one file that opens offline."""
+def report_command(run_path: RunPath, safe_csv: SafeCsv = None, quiet: Quiet = False) -> None:
+    """Write the report.html of a run again: one file that opens offline.
+
+    The tables of a discovery are written again too; --safe-csv holds for its later reviews.
+    """
     check_saved(run_path)
     from nodenova.bench.folder import GradedFolder
     from nodenova.bench.render import summarize
@@ -187,10 +192,12 @@ def report_command(run_path: RunPath, quiet: Quiet = False) -> None:
 
     if is_discovery(run_path):
         with Bars(not quiet) as bars:
-            page = open_run(run_path).report(progress=bars)
+            page = open_run(run_path).report(safe_csv=safe_csv, progress=bars)
         if not quiet:
             out.print(f"Report: {escape(str(page))}", soft_wrap=True)
         return
+    if safe_csv is not None:
+        raise SettingError(f"--safe-csv is for runs of `nodenova discover`, and {run_path} is none")
     place = GradedFolder.open(run_path)
     page = write_report(place)
     if not quiet:
@@ -203,11 +210,12 @@ def _check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool)
 
     `names` are the options given by name. `GradedFolder.create` compares the rest.
     """
-    from nodenova.files import read_json
+    from nodenova.files.documents import read_json
+    from nodenova.files.folders import is_empty
 
     if folder.is_file():
         raise StorageError(f"{folder} is a file, not a folder for a run")
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or is_empty(folder):
         return
     if not (folder / "run.json").is_file():
         raise StorageError(
@@ -219,7 +227,7 @@ def _check_run_place(folder: Path, names: Mapping[str, object], overwrite: bool)
     for name, value in names.items():
         if value is not None and plan.get(name) not in (None, value) and ":" not in str(value):
             raise StorageError(
-                f"{folder} holds another run ({name}: {plan[name]!r} there, {value!r} now); "
+                f"{folder} holds another run ({name}: {brief(plan[name])} there, {brief(value)} now); "
                 "choose another --out, or replace it with --overwrite"
             )
 

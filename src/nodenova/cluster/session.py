@@ -17,6 +17,7 @@ from nodenova.errors import SettingError, first_line
 MAX_ANSWER = 60.0  # seconds in which a machine of the cluster answers
 MAX_CONNECT = 5.0  # seconds in which the head of a cluster answers
 ADDRESS = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
+LOOPBACK = {"127.0.0.1", "::1"}
 STARTED_BY_US = {"include_dashboard": False}
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
@@ -47,7 +48,8 @@ def connect(
 ) -> Iterator[None]:
     """Connect to a cluster within this block; an existing connection is used, and stays.
 
-    "auto" starts a Ray on this machine, with `num_cpus` tasks at a time, that ends with the block.
+    "auto" starts a Ray on this machine, with `num_cpus` tasks at a time, that ends with the block
+    and listens on loopback only.
     Each machine of another cluster must have this version of nodenova, and the graph folder.
     """
     check_address(address)
@@ -56,7 +58,7 @@ def connect(
         yield
         return
     if address == "auto":
-        ray.init(address="local", num_cpus=num_cpus, **STARTED_BY_US, **QUIET)
+        _start_here(ray, num_cpus)
     else:
         _join(ray, address)
     try:
@@ -75,6 +77,28 @@ def capacity() -> int:
 def remote(function: Callable[..., Any], **options: Any) -> Any:
     """Wrap a function for the cluster; its `.remote(...)` returns a reference at once."""
     return ray_module().remote(**{"num_cpus": 1, **options})(function)
+
+
+def _start_here(ray: Any, num_cpus: int | None) -> None:
+    """Start a Ray that listens on loopback only; stop it and raise if it does not."""
+    from ray._private import ray_constants
+
+    # Ray replaces a loopback address by the outer one, except where it expects no cluster (macOS
+    # and Windows). The umask makes its local sockets, logs and token files private.
+    expected, mask = getattr(ray_constants, "ENABLE_RAY_CLUSTER", True), os.umask(0o077)
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        ray.init(address="local", num_cpus=num_cpus, **STARTED_BY_US, **QUIET)
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = expected
+        os.umask(mask)
+    elsewhere = {node["NodeManagerAddress"] for node in ray.nodes()} - LOOPBACK
+    if elsewhere:
+        ray.shutdown()
+        raise SettingError(
+            f"--ray auto: Ray {ray.__version__} listens on {min(elsewhere)}, not on loopback only; "
+            "leave --ray out, or install another version of Ray"
+        )
 
 
 def _join(ray: Any, address: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,8 +11,17 @@ import numpy as np
 
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
 from nodenova.display import plural
-from nodenova.errors import SplitError
+from nodenova.errors import SettingError, SplitError, brief
 from nodenova.graph import Graph, NewTask
+
+
+def class_numbers(classes: Iterable[int], name: str) -> list[int]:
+    """Numbers of classes, ascending."""
+    try:
+        return sorted(int(c) for c in classes)
+    except (TypeError, ValueError, OverflowError):
+        what = f"{name} must be a list of class numbers, it is {brief(classes)}"
+        raise SettingError(what) from None
 
 
 def check_groups(groups: Sequence[Sequence[int]], labelled: LabelledGraph) -> None:

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from nodenova.errors import GraphError
-from nodenova.graph import Graph, NewTask
+from nodenova.files.documents import check_encodable
+from nodenova.graph import Graph, NewTask, invert
+from nodenova.settings import check_arguments
 
 if TYPE_CHECKING:
     from nodenova.io.recipe import TableEncoder
 
 UNKNOWN = -1
+
+
+def number_classes(y: np.ndarray, n: int, source: str) -> tuple[str, ...]:
+    """Names "0", "1", ... for the classes of a graph of `n` nodes that has no names for them.
+
+    There are at most as many classes as nodes: else one number would ask for any amount of memory.
+    """
+    if not y.size or y.dtype.kind not in "iu":  # NumPy counts differences of times as integers
+        return ()
+    highest = int(y.max())
+    if highest >= n:
+        raise GraphError(
+            f"{source}: y holds {highest}, but there are {n:,} nodes; number the classes "
+            "0, 1, ..., or name them in class_names"
+        )
+    return tuple(map(str, range(highest + 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +69,17 @@ class LabelledGraph:
     name: str = "graph"
 
     def __post_init__(self) -> None:
+        check_arguments(LabelledGraph, vars(self))
         n = self.graph.num_nodes
         y = np.asarray(self.y)
         if y.shape != (n,):
             raise GraphError(f"{self.name}: y has shape {y.shape}, but x has {n} nodes")
-        if not np.issubdtype(y.dtype, np.integer):
+        if y.dtype.kind not in "iu":
             raise GraphError(
                 f"{self.name}: y must hold whole numbers (-1 = unknown), it holds {y.dtype}"
             )
         object.__setattr__(self, "y", y.astype(np.int64))
+        check_encodable((self.name, *self.class_names), "the name", GraphError)
         if y.min() < UNKNOWN or y.max() >= len(self.class_names):
             bad = y[(y < UNKNOWN) | (y >= len(self.class_names))][0]
             raise GraphError(
@@ -94,6 +114,17 @@ class LabelledGraph:
     def has_split(self) -> bool:
         """Whether the graph comes with a published split."""
         return self.train is not None and self.test is not None
+
+    def _reorder(self, graph: Graph, order: np.ndarray) -> Self:
+        """The same labels on `graph`, whose nodes are those with the numbers `order` here."""
+        masks = {name: getattr(self, name) for name in ("train", "val", "test")}
+        moved = {name: mask[order] for name, mask in masks.items() if mask is not None}
+        return replace(self, graph=graph, y=self.y[order], **moved)
+
+    def as_given(self) -> Self:
+        """Return the labelled graph with its nodes in the order of the user's table."""
+        order = self.graph.given_order
+        return self if order is None else self._reorder(self.graph.as_given(), order)
 
     def fingerprint(self) -> str:
         """Return a short hash of features, edges, labels and masks, to identify the data.
@@ -142,6 +173,33 @@ class UserGraph(LabelledGraph):
     notes: tuple[str, ...] = ()
     recipe: TableEncoder | None = None
     new_named: bool = True
+
+    def _reorder(self, graph: Graph, order: np.ndarray) -> Self:
+        moved = super()._reorder(graph, order)
+        return replace(moved, new_ids=np.flatnonzero(self.is_new[order]))
+
+    def canonical(self) -> UserGraph:
+        """Return the graph with its nodes in canonical order if it was read from tables.
+
+        Ids name the nodes of a table, so that the order of its rows means nothing: whatever draws
+        or adds up numbers works on this graph, and `graph.given_order` leads back to the rows. The
+        order of arrays is part of the input; a graph that was made from arrays is returned as it
+        is.
+
+        Examples:
+            >>> import pandas as pd
+            >>> import nodenova as nova
+            >>> nodes = pd.DataFrame({"id": [3, 1, 2], "label": ["a", "b", None], "w": [5, 7, 9]})
+            >>> loaded = nova.load_graph(nodes=nodes)
+            >>> loaded.canonical().graph.node_ids.tolist(), loaded.canonical().y.tolist()
+            (['1', '2', '3'], [1, -1, 0])
+        """
+        if self.recipe is None and self.graph.recipe is None:
+            return self
+        graph = self.graph.canonical()
+        if graph is self.graph or graph.given_order is None:
+            return self
+        return self._reorder(graph, invert(graph.given_order))
 
     @property
     def is_new(self) -> np.ndarray:

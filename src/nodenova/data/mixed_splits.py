@@ -12,6 +12,7 @@ from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, OldTask
 from nodenova.data.splits import SETTINGS, check_per_class
 from nodenova.errors import SettingError, SplitError, one_of
 from nodenova.graph import NewTask
+from nodenova.settings import check_arguments
 
 # How unlabelled nodes are given to a method: without saying which are new; the new ones alone (an
 # upper bound); all of them, taken for new.
@@ -184,6 +185,7 @@ def split_mixed(
         >>> len(world.tasks[0].ids), len(world.new_ids[0])
         (97, 24)
     """
+    check_arguments(split_mixed, locals())
     check_per_class(per_class)
     if not 0 <= share_old <= 1:
         raise SettingError(f"share_old must be between 0 and 1, it is {share_old}")

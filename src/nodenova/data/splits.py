@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodenova.data.division import Division, check_groups, check_training_nodes
+from nodenova.data.division import Division, check_groups, check_training_nodes, class_numbers
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, LabelledNewTask, OldTask
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, check_seed
 from nodenova.graph import NewTask
+from nodenova.settings import check_arguments
 
 SETTINGS = ("transductive", "inductive")
 
@@ -52,6 +53,7 @@ def split(
         >>> nova.split(labelled, old=[0, 1], setting="inductive")[0].graph.num_nodes
         87
     """
+    check_arguments(split, locals())
     division = _divide(labelled, old, None, setting, per_class, seed)
     return division.old_task(), division.new_task(1, num_new), division.exam(1)
 
@@ -92,6 +94,7 @@ def labelled_new_task(
         >>> len(task.ids), len(task.old_ids), len(task.val_ids)
         (40, 40, 30)
     """
+    check_arguments(labelled_new_task, locals())
     return _divide(labelled, old, None, setting, per_class, seed).labelled_new_task(1, num_new)
 
 
@@ -132,6 +135,7 @@ def split_stages(
         >>> [new.num_new for new in news], [exam.sizes for exam in exams]
         ([1, 1], [(2, 1), (2, 1, 1)])
     """
+    check_arguments(split_stages, locals())
     division = _divide(labelled, old, stages, setting, per_class, seed)
     numbers = range(1, len(stages) + 1)
     news = [division.new_task(stage, num_new) for stage in numbers]
@@ -149,9 +153,10 @@ def _divide(
     """Divide by the published split or a seeded one; by default all other classes are one stage."""
     if setting not in SETTINGS:
         raise SettingError(f"setting must be one of {', '.join(SETTINGS)}, it is {setting!r}")
+    old = class_numbers(old, "old")
     if stages is None:
-        stages = [[c for c in range(labelled.num_classes) if c not in set(old)]]
-    groups = [sorted(int(c) for c in group) for group in (old, *stages)]
+        stages = [[c for c in range(labelled.num_classes) if c not in old]]
+    groups = [old, *(class_numbers(group, "stages") for group in stages)]
     check_groups(groups, labelled)
     labelled = with_split(labelled, per_class, seed)
     assert labelled.train is not None
@@ -186,6 +191,7 @@ def with_split(labelled: LabelledGraph, per_class: int = 20, seed: int = 0) -> L
     if labelled.has_split:
         return labelled
     check_per_class(per_class)
+    check_seed(seed, 0)
     rng = np.random.default_rng([seed, 20240])
     train = np.zeros(labelled.graph.num_nodes, dtype=bool)
     for c in range(labelled.num_classes):

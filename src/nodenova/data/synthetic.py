@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.data.labels import LabelledGraph
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, check_seed
 from nodenova.graph import Graph
+from nodenova.settings import check_arguments
 
 
 def synthetic(
@@ -48,6 +49,7 @@ def synthetic(
         >>> labelled.class_names, labelled.graph.x.shape
         (('class-0', 'class-1', 'class-2', 'class-3'), (200, 500))
     """
+    check_arguments(synthetic, locals())
     if classes < 2 or nodes < 2 * classes:
         raise SettingError(
             "synthetic needs at least 2 classes and 2 nodes per class, "
@@ -61,6 +63,7 @@ def synthetic(
         raise SettingError(
             "synthetic: homophily and topic_share lie in 0..1, and degree is not negative"
         )
+    check_seed(seed, 0)
     rng = np.random.default_rng([seed, 1618])
     # Each class has at least two nodes, whatever the draw.
     rest = rng.integers(classes, size=nodes - 2 * classes)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from nodenova.data.division import Division
 from nodenova.data.labels import UNKNOWN, Exam, OldTask, UserGraph
-from nodenova.errors import GraphError, SplitError
+from nodenova.errors import GraphError, SettingError, SplitError, check_seed
 from nodenova.graph import NewTask
+from nodenova.settings import check_arguments
 
 VALIDATION_SHARE = 5  # one of this many labelled nodes is for validation
 MAX_VALIDATION = 500
@@ -54,6 +56,8 @@ def tasks_from_labels(
         >>> nova.tasks_from_labels(loaded)[1].mixed
         True
     """
+    check_arguments(tasks_from_labels, locals())
+    check_seed(seed, 0)
     loaded = drop_empty_classes(loaded)
     y, name = loaded.y, loaded.name
     labelled = (y != UNKNOWN) & ~loaded.is_new
@@ -74,11 +78,11 @@ def tasks_from_labels(
             "leave some labels empty, or name the new nodes"
         )
     rng = np.random.default_rng([seed, 27182])
-    most = MAX_VALIDATION / labelled.sum()
+    total = int(labelled.sum())
     val = np.zeros_like(labelled)
     for c in range(n_old):
         members = rng.permutation(np.flatnonzero(labelled & (y == c)))
-        val[members[: int(len(members) * min(1 / VALIDATION_SHARE, most))]] = True
+        val[members[: _num_validation(len(members), total)]] = True
     division = Division(
         graph=loaded.graph,
         y=y,
@@ -94,6 +98,61 @@ def tasks_from_labels(
         mixed = not loaded.new_named
     new = division.new_task(1, num_new, mixed=mixed, counted=num_new is None)
     return division.old_task(), new, exam
+
+
+def _num_validation(size: int, total: int) -> int:
+    """Number of validation nodes of a class with `size` of `total` labelled nodes."""
+    return int(size * min(1 / VALIDATION_SHARE, MAX_VALIDATION / total))
+
+
+def check_min_class_size(min_size: object) -> None:
+    """Raise unless it is a whole number from 1 on."""
+    if isinstance(min_size, bool) or not isinstance(min_size, Integral) or int(min_size) < 1:
+        raise SettingError(f"min_class_size must be a whole number from 1 on, it is {min_size!r}")
+
+
+def small_classes(user_graph: UserGraph, min_size: int) -> list[int]:
+    """Numbers of known classes with fewer than `min_size` training nodes, smallest number first."""
+    labelled = (user_graph.y != UNKNOWN) & ~user_graph.is_new
+    sizes = np.bincount(user_graph.y[labelled], minlength=len(user_graph.class_names)).tolist()
+    total = sum(sizes)
+    return [c for c, n in enumerate(sizes) if n and n - _num_validation(n, total) < min_size]
+
+
+def unlabel_small_classes(user_graph: UserGraph, min_size: int) -> UserGraph:
+    """Treat the nodes of known classes with fewer than `min_size` training nodes as unlabelled.
+
+    Examples:
+        >>> from nodenova.graph import Graph
+        >>> graph = Graph.of(np.eye(6), [[0], [1]])
+        >>> y = np.array([0, 0, 1, 2, 2, -1])
+        >>> mine = UserGraph(graph, y, ("a", "b", "c"), new_ids=np.array([5]), new_named=False)
+        >>> left = unlabel_small_classes(mine, 2)
+        >>> left.class_names, left.y.tolist(), left.new_ids.tolist()
+        (('a', 'c'), [0, 0, -1, 1, 1, -1], [2, 5])
+        >>> left.notes
+        ("fewer than 2 training nodes (min_class_size), treated as unlabelled: 'b'",)
+    """
+    check_min_class_size(min_size)
+    before, dropped = user_graph.num_old, list[str]()
+    while small := small_classes(user_graph, min_size):  # the share for validation may change
+        dropped += [user_graph.class_names[c] for c in small]
+        y = np.where(np.isin(user_graph.y, small), UNKNOWN, user_graph.y)
+        new_ids = user_graph.new_ids if user_graph.new_named else np.flatnonzero(y == UNKNOWN)
+        user_graph = drop_empty_classes(replace(user_graph, y=y, new_ids=new_ids))
+    if not dropped:
+        return user_graph
+    remaining = user_graph.num_old
+    if remaining < 2:
+        raise SplitError(
+            f"{user_graph.name}: min_class_size={min_size} leaves {remaining} of {before} known "
+            "classes, and at least two are needed; label more nodes, or choose a smaller limit"
+        )
+    note = (
+        f"fewer than {min_size} training nodes (min_class_size), treated as unlabelled: "
+        f"{', '.join(map(repr, dropped))}"
+    )
+    return replace(user_graph, notes=(*user_graph.notes, note))
 
 
 def drop_empty_classes(loaded: UserGraph) -> UserGraph:

@@ -29,14 +29,16 @@ class EncoderKind:
         return self.closed_form is None
 
 
+# The first models have the British spelling.
+FIRST_NAMES = {"row_normalise": "row_normalize"}
+
+
 def _prism(spec: Mapping[str, Any]) -> Encoder:
     return PrismEncoder(PrismEncoderSpec(**spec))
 
 
 def _gnn(spec: Mapping[str, Any]) -> Encoder:
-    # The first models have the British spelling.
-    saved = {"row_normalize" if name == "row_normalise" else name: spec[name] for name in spec}
-    return GNN(GNNSpec(**saved))
+    return GNN(GNNSpec(**{FIRST_NAMES.get(name, name): value for name, value in spec.items()}))
 
 
 ENCODERS: dict[str, EncoderKind] = {

@@ -17,6 +17,7 @@ from nodenova.model.model import Model
 from nodenova.model.similarity import NODES_AT_ONCE
 from nodenova.nn.encode_cache import encode_rows, shared_passes
 from nodenova.nn.seeding import fixed_threads
+from nodenova.settings import check_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,7 @@ def grade(model: Model, exam: Exam) -> Grade:
         >>> graded.confusion.shape, graded.collapse["new_used"]
         ((4, 4), 2)
     """
+    check_arguments(grade, locals())
     with shared_passes(exam.graph):
         return _count(model, exam)
 

@@ -19,9 +19,20 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from nodenova.errors import StorageError
+from nodenova.errors import StorageError, brief
 from nodenova.evaluation.grade import Grade, forgetting
 from nodenova.evaluation.metrics import MATCHINGS
+from nodenova.files.documents import (
+    Schema,
+    check,
+    list_of,
+    map_of,
+    nullable,
+    number,
+    record,
+    text,
+    whole,
+)
 
 SCHEMA = 2
 Counts: TypeAlias = "tuple[tuple[int, ...], ...]"  # confusion matrix: true x predicted classes
@@ -55,6 +66,10 @@ def read_counts(rows: Sequence[Sequence[Any]]) -> Counts:
     """Return a matrix of a document as whole numbers."""
     return tuple(map(read_ints, rows))
 
+
+_COUNTS = list_of(list_of(whole(0)))
+_SIZES = list_of(whole(0, 1_000_000))
+_SCORES = map_of(map_of(nullable(number())))
 
 RENAMED = {"gate": "old_new_accuracy"}  # names of scores in earlier documents
 
@@ -100,6 +115,23 @@ class GradedRun:
         "predicted_sizes": read_ints,
         "seconds": lambda value: Seconds(**value),
         "stored": _read_scores,
+    }
+
+    _FORMS: ClassVar[Mapping[str, Schema]] = {  # each may be null
+        "seed": whole(),
+        "num_old": whole(0, 1_000_000),
+        "class_names": list_of(text),
+        "confusion": _COUNTS,
+        "confusion_fit": _COUNTS,
+        "confusion_old": _COUNTS,
+        "confusion_new": _COUNTS,
+        "sizes": _SIZES,
+        "predicted_sizes": _SIZES,
+        "seconds": record({}, {"fit": number(0), "discover": number(0)}, exact=True),
+        "stored": _SCORES,
+        "scores": _SCORES,
+        "aa": number(),
+        "af": number(),
     }
 
     @property
@@ -157,22 +189,21 @@ class GradedRun:
             if document.get(name) is None:
                 raise StorageError(f"not a result row, it has no {name}")
         schema = document.get("schema", 1)
-        if schema not in range(1, SCHEMA + 1):
+        if type(schema) is not int or schema not in range(1, SCHEMA + 1):
             raise StorageError(
-                f"a row of schema {schema}, but this version of nodenova reads schemas "
+                f"a row of schema {brief(schema)}, but this version of nodenova reads schemas "
                 f"up to {SCHEMA}"
             )
-        try:
-            values = {
-                name: read(document[name])
-                for name, read in cls._READERS.items()
-                if document.get(name) is not None
-            }
-            if schema == 1:
-                values |= cls._of_schema_1(document, values)
-            run = cls(**values)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise StorageError(f"a damaged result row ({error})") from error
+        forms = {name: nullable(form) for name, form in cls._FORMS.items()}
+        check(document, record({}, forms), "a result row")
+        values = {
+            name: read(document[name])
+            for name, read in cls._READERS.items()
+            if document.get(name) is not None
+        }
+        if schema == 1:
+            values |= cls._of_schema_1(document, values)
+        run = cls(**values)
         run._check_shapes()
         return run
 

@@ -156,7 +156,7 @@ def _num_classes(cells: Sequence[str], texts_only: bool = False) -> int:
         cells.series.dtype.is_nested() or cells.values is not None
     ):
         numbers = cells.values
-        if texts_only or numbers is None or (numbers[~np.isnan(numbers)] % 1).any():
+        if texts_only or numbers is None or (numbers[np.isfinite(numbers)] % 1).any():
             return 0
     summary = summarize_plain(cells)
     size = len(summary.counts) - len(summary.blank)

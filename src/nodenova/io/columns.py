@@ -19,9 +19,9 @@ import scipy.sparse as sp
 
 from nodenova.display import plural
 from nodenova.errors import GraphError
-from nodenova.io.frames import TypedColumn, is_missing, quote
+from nodenova.io.frames import MAX_NUMBER, TypedColumn, is_missing, quote
 from nodenova.io.list_columns import RecordColumn, TextListColumn, VectorColumn, vectors_of_width
-from nodenova.io.stream_columns import StreamColumn, parse_numbers
+from nodenova.io.stream_columns import StreamColumn, most_frequent, parse_numbers
 from nodenova.io.tables import Table
 
 YES_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"}, {"t", "f"}, {"y", "n"}, {"0.0", "1.0"})
@@ -155,21 +155,30 @@ def read_numbers(
         values, odd, commas = cells.numbers
     else:
         values, odd, commas = parse_numbers(cells, np.empty(len(cells)))
-    infinite = np.isinf(values)
+    infinite = np.abs(values) > MAX_NUMBER
     if infinite.any() and odd > np.isfinite(values).sum():
         values[infinite] = np.nan
     elif infinite.any():
         row = int(infinite.argmax())
         where = f"column {name!r}, {unit} {row + 1 if lines is None else lines[row]}"
-        raise GraphError(f"{source}: {where}: {cells[row]!r} is not a finite number")
+        what = "too large a number" if np.isfinite(values[row]) else "not a finite number"
+        raise GraphError(f"{source}: {where}: {quote(cells[row])} is {what}")
     return values, odd + int(infinite.sum()), commas
 
 
 class Counts(Collection[str], Protocol):
     """Distinct values and how often each appears, like a `Counter`."""
 
-    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
-        """The most frequent values; of two equally frequent ones, the first to appear."""
+    def most_frequent(self, n: int) -> list[tuple[str, int]]:
+        """The most frequent values, as `stream_columns.most_frequent` orders them."""
+
+
+class ValueCounter(Counter[str]):
+    """`Counts` in memory."""
+
+    def most_frequent(self, n: int) -> list[tuple[str, int]]:
+        """The most frequent values."""
+        return most_frequent(self, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,13 +196,13 @@ def summarize(cells: Sequence[str]) -> Summary:
 
     Examples:
         >>> summary = summarize(["red oak ", "NA", "elm", "elm"])
-        >>> summary.present, summary.counts.most_common(1), summary.words
+        >>> summary.present, summary.counts.most_frequent(1), summary.words
         (3, [('elm', 2)], 4)
     """
     if isinstance(cells, StreamColumn):
         return Summary(*cells.summary)
     texts = [cell.strip() for cell in cells if not is_missing(cell)]
-    counts = Counter(texts)
+    counts = ValueCounter(texts)
     blank = Counter({value: count for value, count in counts.items() if is_missing(value)})
     words = sum(count * len(value.split()) for value, count in counts.items())
     return Summary(len(texts), counts, blank, words)
@@ -204,7 +213,7 @@ def summarize_plain(cells: Sequence[str]) -> Summary:
     try:
         return summarize(cells)
     except GraphError:
-        return Summary(0, Counter(), Counter(), 0)
+        return Summary(0, ValueCounter(), Counter(), 0)
 
 
 def is_key_name(name: str) -> bool:
@@ -276,7 +285,7 @@ def _infer_category(
     name: str, summary: Summary, nodes: int, is_chosen: bool, where: str, notes: list[str]
 ) -> Column | None:
     counts, present = summary.counts, summary.present
-    common = counts.most_common(MAX_VALUES)
+    common = counts.most_frequent(MAX_VALUES)
     values = [value for value, _ in common if len(value) <= MAX_VALUE_NAME]
     rest = len(counts) - len(values)
     if rest and not is_chosen and len(counts) > present / 2:
@@ -316,7 +325,7 @@ def _infer_typed(
 def _infer_number(
     name: str, values: np.ndarray, is_chosen: bool, where: str, notes: list[str]
 ) -> Column | None:
-    known = values[~np.isnan(values)]
+    known = np.sort(values[~np.isnan(values)])  # sums do not depend on the order of the rows
     missing = len(known) < len(values)
     is_whole = bool((known == np.rint(known)).all())
     distinct = np.unique(known)
@@ -346,7 +355,7 @@ def _quintiles(known: np.ndarray) -> np.ndarray:
 
 def _infer_vector(name: str, matrix: np.ndarray, where: str, notes: list[str]) -> Column | None:
     width = matrix.shape[1]
-    known = matrix[~np.isnan(matrix).any(axis=1)]
+    known = np.sort(matrix[~np.isnan(matrix).any(axis=1)], axis=0)  # sums ignore the row order
     missing = len(known) < len(matrix)
     if not known.size or (not missing and (known == known[0]).all()):
         notes.append(f"{where} is {'the same in every row' if known.size else 'empty'}; not used")
@@ -358,7 +367,7 @@ def _infer_vector(name: str, matrix: np.ndarray, where: str, notes: list[str]) -
     return Column(
         name,
         "vector",
-        spread=float(np.sqrt(known.var(axis=0).mean())),
+        spread=float(np.sqrt(known.var(axis=0).mean())) or 1.0,
         has_missing=missing,
         width=width,
         means=tuple(known.mean(axis=0).tolist()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import pickle
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from dataclasses import replace
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.synthetic import synthetic
@@ -27,6 +28,16 @@ from nodenova.io.dataset_table import (
 )
 from nodenova.io.npz import load_graph, read_raw_npz
 from nodenova.io.pyg import from_pyg
+from nodenova.settings import check_arguments
+
+# What the published files are made of, by the package and the name of a class or function.
+PLAIN_CLASSES = {
+    ("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy", "scalar"),
+    ("numpy", "_frombuffer"), ("scipy", "csr_matrix"), ("scipy", "csr_array"),
+    ("collections", "defaultdict"), ("builtins", "list"), ("__builtin__", "list"),
+    ("builtins", "object"), ("__builtin__", "object"), ("copy_reg", "_reconstructor"),
+    ("copyreg", "_reconstructor"), ("_codecs", "encode"),
+}  # fmt: skip
 
 if TYPE_CHECKING:
     from torch_geometric.data import InMemoryDataset
@@ -63,6 +74,7 @@ def load_dataset(
         >>> nova.load_dataset("synthetic:nodes=200,classes=4").class_names
         ('class-0', 'class-1', 'class-2', 'class-3')
     """
+    check_arguments(load_dataset, locals())
     kind, _, options = name.partition(":")
     if kind == "synthetic":
         return replace(synthetic(**_synthetic_options(options)), name=name)  # type: ignore[arg-type]
@@ -120,12 +132,36 @@ def _open_pyg(name: str, dataset: Dataset, root: Path, scratch: str) -> InMemory
     """Open PyG's own dataset, its processed files in a scratch folder beside the data root."""
     from torch_geometric.datasets import Planetoid, WikiCS
 
+    def process(self: Any) -> None:
+        for path in map(Path, self.raw_paths):
+            if path.name.startswith("ind.") and path.suffix != ".index":
+                _check_pickle(path)
+        Planetoid.process(self)
+
     def in_scratch(loader: type) -> type:
-        return type(loader.__name__, (loader,), {"processed_dir": property(lambda self: scratch)})
+        members: dict[str, Any] = {"processed_dir": property(lambda self: scratch)}
+        members |= {"process": process} if loader is Planetoid else {}
+        return type(loader.__name__, (loader,), members)
 
     if name == "wikics":
         return in_scratch(WikiCS)(root=str(root / "WikiCS"))
     return in_scratch(Planetoid)(root=str(root / "Planetoid"), name=dataset.title)
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Unpickles arrays, sparse matrices and lists; anything else could run any code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Find a class of `PLAIN_CLASSES`."""
+        if (module.partition(".")[0], name) not in PLAIN_CLASSES:
+            raise pickle.UnpicklingError(f"a pickle that would use {module}.{name}")
+        return super().find_class(module, name)
+
+
+def _check_pickle(path: Path) -> None:
+    """Raise unless a raw file of Planetoid, which PyG unpickles, holds nothing but plain data."""
+    with path.open("rb") as file:
+        _PlainUnpickler(file, encoding="latin1").load()
 
 
 def _remove_empty(folder: Path, stop: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from nodenova.data.labels import UNKNOWN
 from nodenova.display import plural
 from nodenova.errors import GraphError
-from nodenova.graph import make_undirected
+from nodenova.graph import canonical_order, invert, make_undirected
 from nodenova.io.column_guessing import (
     SOURCE_NAMES,
     TARGET_NAMES,
@@ -41,6 +41,14 @@ class EdgeType(NamedTuple):
     name: str
     ends: np.ndarray
     weight: np.ndarray | None = None
+
+    def renumber(self, number: np.ndarray) -> EdgeType:
+        """The same edges by other numbers of the nodes, sorted."""
+        ends = number[self.ends]
+        if self.weight is None:
+            return self._replace(ends=ends)
+        ends, weight = sort_weights(ends, self.weight)
+        return self._replace(ends=ends, weight=weight)
 
 
 def combine_types(
@@ -71,7 +79,9 @@ def combine_types(
     parts = []
     for kind in chosen:
         ends, weight = make_undirected(kind.ends, n, kind.weight)
-        a = np.ones(ends.shape[1]) if weight is None else weight / weight.mean(dtype=np.float64)
+        a = np.ones(ends.shape[1])
+        if weight is not None and weight.size:
+            a = weight / weight.mean(dtype=np.float64)
         parts.append((ends, a, np.bincount(ends[0], weights=a, minlength=n)))
     total = np.sum([d for _, _, d in parts], axis=0)
     weights = []
@@ -151,6 +161,12 @@ def find_layout(
         return layout
     if a is None or b is None:
         free = [name for name in header if name not in (a, b, weight, kind)]
+        if len(free) < (a is None) + (b is None):
+            used = ", ".join(repr(name) for name in (a, b, weight, kind) if name is not None)
+            raise GraphError(
+                f"{source}: no columns are left for the two ends of an edge beside {used}; "
+                "name them in source_column and target_column"
+            )
         a = a or free.pop(0)
         b = b or free.pop(0)
         notes.append(f"{source}: columns {a!r} and {b!r} are taken as the two ends of an edge")
@@ -308,9 +324,22 @@ def read_edges(
     if nodes is None:
         nodes = named_nodes(rows.source, list(number), notes)
     if not types:
+        if weight is not None and counts.again:
+            ends, weight = sort_weights(ends, weight)
         return ends, weight, nodes
+    # Weights are added up in canonical order, so that the order of rows does not change them.
+    order = canonical_order(nodes.ids)
+    rank = invert(order)
+    canonical = [kind.renumber(rank) for kind in sorted(types, key=lambda kind: kind.name)]
     shares = parse_edge_types(options.edge_types)
-    return *combine_types(types, len(nodes.ids), shares, rows.source, notes), nodes
+    ends, weight = combine_types(canonical, len(nodes.ids), shares, rows.source, notes)
+    return order[ends], weight, nodes
+
+
+def sort_weights(ends: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort rows of a table of edges, so that weights of one edge are added in one order."""
+    order = np.lexsort((weight, ends[1], ends[0]))
+    return ends[:, order], weight[order]
 
 
 NO_EDGES = "no edges were given"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -19,15 +20,22 @@ from nodenova.io.load import load_graph
 from nodenova.io.networkx_scipy import is_networkx
 from nodenova.io.pyg import is_hetero
 
+MAX_SENTENCE = 300  # characters of a message of another library
+
 
 def to_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> Any:
     """Return what `load_graph` takes: an (N, d) array of features becomes a graph without edges.
 
     The array is checked against the number of features of `estimator`, or sets it with `reset`.
-    Without `labels`, labels of a PyG Data are dropped, as their form may be no label here.
+    Without `labels`, labels of a PyG Data are dropped, as their form may be no label here. Arrays
+    beside a graph, such as y, follow its own order, also if the graph is in canonical order.
     """
-    if isinstance(source, (str, PathLike, tuple, Graph, LabelledGraph)):
+    if isinstance(source, (str, PathLike, tuple)):
         return source
+    if isinstance(source, Graph):
+        return source.with_order_given()
+    if isinstance(source, LabelledGraph):
+        return replace(source, graph=source.graph.with_order_given())
     if is_networkx(source) or is_hetero(source):
         return source
     if hasattr(source, "edge_index"):
@@ -35,7 +43,11 @@ def to_source(estimator: Any, source: Any, *, reset: bool, labels: bool) -> Any:
             source = copy.copy(source)
             source.y = None
         return source
-    x = validate_data(estimator, source, reset=reset, accept_sparse="csr", dtype=np.float64)
+    try:
+        x = validate_data(estimator, source, reset=reset, accept_sparse="csr", dtype=np.float64)
+    except ValueError as error:  # its message has many lines, some with the array itself
+        text = re.sub(r"array=.*?\.?\n(?=[A-Z])", "", str(error), flags=re.DOTALL)
+        raise GraphError(" ".join(text.split())[:MAX_SENTENCE]) from None
     return x, np.empty((2, 0), dtype=np.int64)
 
 

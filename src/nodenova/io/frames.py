@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -20,15 +21,33 @@ import narwhals as nw
 import numpy as np
 
 from nodenova.display import plural
-from nodenova.errors import GraphError, first_line
+from nodenova.errors import GraphError, NodenovaError, first_line
+from nodenova.files.arrays import MAX_GROWTH, unpacked_limit
 from nodenova.progress import Progress
 
 Series: TypeAlias = "nw.Series[Any]"
 
 BATCH_ROWS = 20_000  # of a table that is read piece by piece
+MAX_NUMBER = float(np.finfo(np.float32).max)  # features are stored as float32
+MAX_CELLS = 1 << 26  # of a Parquet file, beyond 100 for each of its bytes
 MAX_COLUMNS = 100_000  # of a table; a file with more is something else
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>"})  # spreadsheets' empty cells
 EMPTY_TYPES = ("NAType", "NaTType")  # types of pandas' empty cells, besides NaN and None
+
+
+@contextmanager
+def readable_column(source: str, name: str) -> Iterator[None]:
+    """Turn an error of another library about the values of a column into one that names it."""
+    try:
+        yield
+    except (NodenovaError, MemoryError):
+        raise
+    except BaseException as error:  # of any kind: dates beyond the calendar, bytes that are no text
+        # A panic of polars is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        what = f"column {name!r} has values that cannot be read ({first_line(error)})"
+        raise GraphError(f"{source}: {what}; leave the column out") from None
 
 
 def is_missing(cell: str) -> bool:
@@ -119,9 +138,10 @@ class TypedColumn(TextColumn):
         if not self.has_numbers:
             return None
         # No cast of types: Arrow's refuses whole numbers above 2^53, which text rounds.
-        filled = self.series.fill_null(False if self.series.dtype == nw.Boolean else 0)
-        values = np.array(filled.to_numpy(), dtype=np.float64)
-        values[self.series.is_null().to_numpy()] = np.nan
+        with readable_column(self.source, self.name):
+            filled = self.series.fill_null(False if self.series.dtype == nw.Boolean else 0)
+            values = np.array(filled.to_numpy(), dtype=np.float64)
+            values[self.series.is_null().to_numpy()] = np.nan
         return values
 
     @property
@@ -132,7 +152,8 @@ class TypedColumn(TextColumn):
     @property
     def is_constant(self) -> bool:
         """Whether all cells are the same."""
-        return self.series.n_unique() == 1
+        with readable_column(self.source, self.name):
+            return self.series.n_unique() == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +215,9 @@ def open_frame(table: Any, source: str, progress: Progress) -> Frame:
     is_arrow = nw.dependencies.is_pyarrow_table(table)
     names = table.column_names if is_arrow else table.columns
     header = clean_header([str(name) for name in names], source, notes)
+    for name, kind in zip(header, getattr(table, "dtypes", ()), strict=False):
+        if getattr(kind, "kind", "") == "c":
+            raise GraphError(f"{source}: column {name!r} has complex numbers; give real ones")
     columns = list(nw.from_native(table, eager_only=True).iter_columns())
 
     def pieces(places: Sequence[int]) -> Iterator[list[Series]]:
@@ -215,22 +239,39 @@ def open_parquet(path: Path, source: str, progress: Progress) -> Frame:
         raise GraphError(f"{source}: Parquet files need pyarrow; {how}") from None
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
+        names = list(file.schema_arrow.names)
+        rows, size = int(file.metadata.num_rows), path.stat().st_size
+    except Exception as error:  # of any kind: names that are no text, types that do not exist
         what = f"not a readable Parquet file ({first_line(error)})"
         raise GraphError(f"{source}: {what}") from None
+    # Equal cells take no room in the file, but they do in memory.
+    if rows * len(names) > MAX_CELLS + MAX_GROWTH * size:
+        raise GraphError(
+            f"{source}: {rows:,} rows of {len(names):,} columns in {size:,} bytes; "
+            "the cells would need far more memory than the file"
+        )
     notes: list[str] = []
-    names = list(file.schema_arrow.names)
     header = clean_header(names, source, notes)
 
     def batches(columns: list[str]) -> Iterator[Any]:
-        done = 0
-        try:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-                yield pa.Table.from_batches([batch])
-                done += batch.num_rows
-                progress(f"reading {source}", done / max(file.metadata.num_rows, 1))
-        except (pa.ArrowException, OSError) as error:
-            raise GraphError(f"{source}: damaged after row {done} ({first_line(error)})") from None
+        done, held = 0, 0
+        pieces = file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+        while True:
+            try:
+                batch = next(pieces, None)
+                if batch is not None:
+                    batch.validate(full=True)  # texts that are not UTF-8
+            except Exception as error:  # of any kind
+                what = f"damaged after row {done} ({first_line(error)})"
+                raise GraphError(f"{source}: {what}") from None
+            if batch is None:
+                return
+            held += batch.nbytes
+            if held > unpacked_limit(size):
+                raise GraphError(f"{source}: unpacks to more than {MAX_GROWTH} times its size")
+            yield pa.Table.from_batches([batch])
+            done += batch.num_rows
+            progress(f"reading {source}", done / max(rows, 1))
 
     def read_columns() -> list[Series]:
         parts = list(batches(names))
@@ -269,7 +310,8 @@ def _series_texts(series: Series, source: str, name: str, before: int = 0) -> li
     """(N,) cells as text; `before` rows of the table precede them in messages."""
     if series.dtype.is_nested():
         raise _nested_error(source, name, f"its type is {series.dtype}")
-    values = series.to_list()
+    with readable_column(source, name):
+        values = series.to_list()
     if series.dtype == nw.Object:
         check_single_values(values, source, name, before=before)
     return [to_text(value) for value in values]

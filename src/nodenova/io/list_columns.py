@@ -6,18 +6,19 @@ or as text, `[0.1, 0.2]` or NumPy's `[0.1 0.2]`, as CSV files have it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from heapq import nsmallest
 
 import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError
+from nodenova.files.documents import parse_cells
 from nodenova.io.frames import (
     BATCH_ROWS,
+    MAX_NUMBER,
     TextColumn,
     TypedColumn,
     ValueColumn,
@@ -78,7 +79,7 @@ class VectorColumn(ListColumn):
         for row, value in enumerate(self.values()):
             try:
                 vector = parse_vector(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 what = f"node {self.ids[row]!r} has no vector of numbers, but {quote(str(value))}"
                 raise self._error(what) from None
             if vector is None:
@@ -90,9 +91,10 @@ class VectorColumn(ListColumn):
                     f"vectors have one length; node {self.ids[first]!r} has {matrix.shape[1]:,} "
                     f"numbers, node {self.ids[row]!r} has {len(vector):,}"
                 )
-            if not np.isfinite(vector).all():
-                place = int((~np.isfinite(vector)).argmax())
-                what = f"is {vector[place]}, not a finite number"
+            if not (np.abs(vector) <= MAX_NUMBER).all():
+                place = int((~(np.abs(vector) <= MAX_NUMBER)).argmax())
+                kind = "too large a" if np.isfinite(vector[place]) else "not a finite"
+                what = f"is {vector[place]}, {kind} number"
                 raise self._error(f"{self.name}[{place}] of node {self.ids[row]!r} {what}")
             matrix[row] = vector
         return matrix
@@ -115,7 +117,7 @@ def parse_vector(value: object) -> np.ndarray | None:
             return None
         if not (text.startswith("[") and text.endswith("]")):
             raise ValueError
-        value = json.loads(text) if "," in text else [float(part) for part in text[1:-1].split()]
+        value = parse_cells(text) if "," in text else list(map(float, text[1:-1].split()))
     if not is_nested(value):
         if to_text(value):
             raise ValueError
@@ -187,14 +189,13 @@ def _type_of_values(cells: Sequence[str]) -> type[ListColumn] | None:
 
 
 def _type_of_texts(cells: Sequence[str]) -> type[ListColumn] | None:
-    first = next((cell for cell in cells if not is_missing(cell)), "")
-    if not first.lstrip().startswith("["):
+    if not any(cell.lstrip().startswith("[") for cell in cells):
         return None
     present = [cell.strip() for cell in cells if not is_missing(cell)]
-    bracketed = sum(cell.startswith("[") and cell.endswith("]") for cell in present)
-    if bracketed < VECTORS_FROM * len(present):
+    bracketed = [cell for cell in present if cell.startswith("[") and cell.endswith("]")]
+    if len(bracketed) < VECTORS_FROM * len(present):
         return None
-    sniffed = list(islice((cell for cell in present if cell.startswith("[")), SNIFFED_CELLS))
+    sniffed = nsmallest(SNIFFED_CELLS, bracketed)
     readable = sum(map(_is_vector, sniffed))
     return VectorColumn if readable >= VECTORS_FROM * len(sniffed) else None
 
@@ -202,7 +203,7 @@ def _type_of_texts(cells: Sequence[str]) -> type[ListColumn] | None:
 def _is_vector(cell: str) -> bool:
     try:
         parse_vector(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

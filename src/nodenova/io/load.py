@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from nodenova.data.labels import UNKNOWN, LabelledGraph, UserGraph
 from nodenova.display import plural
 from nodenova.errors import GraphError, SettingError
+from nodenova.files.arrays import enough_memory
 from nodenova.graph import Graph
 from nodenova.io import networkx_scipy, npz
 from nodenova.io.edges import first_ids, read_edges
@@ -30,6 +31,7 @@ from nodenova.io.text_files import check_file, file_ending, text_file
 from nodenova.io.vectors import TextVectors, check_vectors_match, open_vectors, read_vectors
 from nodenova.io.words import join_texts
 from nodenova.progress import Progress, no_progress
+from nodenova.settings import check_arguments, check_path
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", *JSON_ENDINGS)
 # Options about the columns of tables; a graph that has features and labels takes none of them.
@@ -126,6 +128,7 @@ def load_graph(
         >>> mine.class_names, mine.new_ids.tolist(), mine.graph.feature_names
         (('a', 'b'), [2], ('size',))
     """
+    check_arguments(load_graph, locals())
     options = TableOptions(
         id_column, label_column, text_columns, features, new_nodes, new_column, source_column,
         target_column, weight_column, min_weight, weights, edge_type_column, edge_types,
@@ -156,8 +159,26 @@ def read_graph(
     progress: Progress = no_progress,
 ) -> UserGraph:
     """`load_graph` with its options as one value; `extend` adds words and values to the recipe."""
+    hint = "`nodenova prepare` writes a graph folder that stays on disk"
+    with enough_memory(name or file_name(source, nodes) or "graph", hint=hint):
+        return _read_graph(source, options, nodes, edges, node_type, recipe, extend, name, progress)
+
+
+def _read_graph(
+    source: Any,
+    options: TableOptions,
+    nodes: Any,
+    edges: Any,
+    node_type: str | None,
+    recipe: TableEncoder | Mapping[str, Any] | None,
+    extend: bool,
+    name: str | None,
+    progress: Progress,
+) -> UserGraph:
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
+    for part, path in (("source", source), ("nodes", nodes), ("edges", edges)):
+        check_path(path, part)
     if node_type is not None and not is_hetero(source):
         raise SettingError("node_type is for PyTorch Geometric's HeteroData")
     if isinstance(recipe, Mapping):
@@ -194,19 +215,22 @@ def _finish_graph(
             f"{labelled.name}: {unusable[0]} is for tables; "
             "this graph has its features and labels already"
         )
-    source = contents.source or labelled.name
+    source, stored = contents.source or labelled.name, labelled.graph
+    labelled = labelled.as_given()
     new = new_node_mask(options.new_nodes, labelled.graph.node_ids, source)
     if new is not None and contents.new is not None:
         raise SettingError(
             f"{labelled.name}: its new nodes are marked already; leave out new_nodes (--new-nodes)"
         )
-    new = contents.new if new is None else new
+    if contents.new is not None:
+        new = stored.in_given_order(contents.new)
     notes = list(contents.notes)
     text_vectors = open_vectors(options.text_vectors)
     if text_vectors is not None:
         ids = labelled.graph.node_ids.tolist()
         vectors, _ = read_vectors(text_vectors, None, ids, labelled.name, notes, progress)
-        labelled = replace(labelled, graph=labelled.graph.with_vectors(vectors))
+        graph = stored.with_vectors(stored.from_given_order(vectors))
+        labelled = replace(labelled, graph=graph.as_given())
     return mark_new_nodes(labelled, new, notes, contents.recipe)
 
 
@@ -360,8 +384,8 @@ def open_source(source: Any, name: str | None) -> tuple[Any, Any, LabelledGraph 
     """Return the tables of nodes and edges of a source, or its graph if it needs no tables."""
     if isinstance(source, Graph):
         source = LabelledGraph(source, np.full(source.num_nodes, UNKNOWN), ())
-    if isinstance(source, LabelledGraph):
-        return None, None, source
+    if isinstance(source, LabelledGraph):  # arrays beside it follow its own order
+        return None, None, replace(source, graph=source.graph.with_order_given())
     if isinstance(source, (str, PathLike)):
         return _open_path(Path(source))
     if networkx_scipy.is_networkx(source):

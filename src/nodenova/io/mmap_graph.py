@@ -12,7 +12,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,26 @@ import scipy.sparse as sp
 
 from nodenova import __version__
 from nodenova.data.labels import LabelledGraph
-from nodenova.errors import GraphError, StorageError
-from nodenova.files import read_json, to_json, umask, write_atomically
-from nodenova.graph import Features, Graph
+from nodenova.errors import GraphError, StorageError, brief
+from nodenova.files.arrays import are_finite, blocks, check_csr, open_npy
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import to_json
+from nodenova.files.documents import (
+    check,
+    check_encodable,
+    list_of,
+    map_of,
+    nullable,
+    plain,
+    read_json,
+    record,
+    text,
+    whole,
+)
+from nodenova.files.folders import FolderState, change_folder, is_empty, lock_folder, recover
+from nodenova.graph import Features, Graph, check_order
 from nodenova.io.recipe import TableEncoder
+from nodenova.settings import check_path
 
 MAX_INT32 = 2**31 - 1
 
@@ -48,6 +65,7 @@ class MappedGraph(Graph):
         folder: Path,
         edge_weight: np.ndarray | None = None,
         vectors: np.ndarray | None = None,
+        given_order: np.ndarray | None = None,
     ) -> None:
         # A frozen dataclass sets no attributes; the adjacency takes the place of the computed one.
         self.__dict__.update(
@@ -58,6 +76,7 @@ class MappedGraph(Graph):
             edge_weight=edge_weight,
             vectors=vectors,
             adjacency=adjacency,
+            given_order=given_order,
         )
 
     @property
@@ -75,8 +94,23 @@ class MappedGraph(Graph):
         return int(self.adjacency.nnz)
 
     def _with(self, **parts: Any) -> Graph:
-        names = ("x", "adjacency", "node_ids", "feature_names", "folder", "edge_weight", "vectors")
+        names = ("x", "adjacency", "node_ids", "feature_names", "folder", "edge_weight", "vectors",
+                 "given_order")  # fmt: skip
         return MappedGraph(**{name: parts.get(name, self.__dict__[name]) for name in names})
+
+    def canonical(self) -> Graph:
+        """The graph itself: its folder decides the order."""
+        return self
+
+    def as_given(self) -> Graph:
+        """The graph in the order of the user's table; its arrays are reordered where they are
+        used."""
+        return self if self.given_order is None else GivenGraph(self)
+
+    def renumber(self, order: np.ndarray) -> Graph:
+        """The same graph in memory, with its nodes in another order."""
+        parts = (self.x, self.edge_index, self.node_ids, self.feature_names)
+        return Graph(*parts, self.edge_weight, self.vectors).renumber(order)
 
     def empty(self, size: int, dtype: type[np.generic]) -> np.ndarray:
         """(size,) array on disk, for values derived from the graph."""
@@ -86,6 +120,82 @@ class MappedGraph(Graph):
         place = folder if os.access(folder, os.W_OK) else None
         with tempfile.TemporaryFile(dir=place, prefix=".derived-") as file:
             return np.asarray(np.memmap(file, dtype=dtype, mode="w+", shape=(size,)))
+
+
+class GivenGraph(MappedGraph):
+    """A graph folder whose nodes appear in the order of the user's table.
+
+    `canonical` returns the graph on disk, which everything is computed on. Features and edges are
+    reordered in memory when they are first used.
+    """
+
+    def __init__(self, graph: MappedGraph) -> None:
+        order = graph.given_order
+        assert order is not None
+        self.__dict__.update(
+            stored=graph,
+            node_ids=graph.node_ids[order],
+            feature_names=graph.feature_names,
+            folder=graph.__dict__["folder"],
+        )
+
+    def canonical(self) -> Graph:
+        """The graph as it is on disk."""
+        stored: MappedGraph = self.__dict__["stored"]
+        return stored
+
+    def as_given(self) -> Graph:
+        """The graph itself."""
+        return self
+
+    @cached_property
+    def _given(self) -> Graph:
+        order = self.canonical().given_order
+        assert order is not None
+        return self.canonical().renumber(order)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.canonical().num_nodes
+
+    @property
+    def num_features(self) -> int:
+        """Number of features d."""
+        return self.canonical().num_features
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges, E."""
+        return self.canonical().num_edges
+
+    @property
+    def x(self) -> Features:
+        """(N, d) features, in memory."""
+        return self._given.x
+
+    @property
+    def edge_index(self) -> np.ndarray:
+        """(2, E) edges, in memory."""
+        return self._given.edge_index
+
+    @property
+    def adjacency(self) -> sp.csr_array:
+        """(N, N) symmetric CSR of ones, in memory."""
+        return self._given.adjacency
+
+    @property
+    def edge_weight(self) -> np.ndarray | None:
+        """(E,) weights of the edges, in memory."""
+        return None if self.canonical().edge_weight is None else self._given.edge_weight
+
+    @property
+    def vectors(self) -> np.ndarray | None:
+        """(N, k) vectors of the texts, in memory."""
+        return None if self.canonical().vectors is None else self._given.vectors
+
+    def _with(self, **parts: Any) -> Graph:
+        return replace(self._given, **parts)
 
 
 def csr_over(
@@ -118,6 +228,24 @@ LINKS = ("links_indptr", "links_indices")
 CSR = ("x_indptr", "x_indices", "x_data")
 MASKS = ("train", "val", "test")
 OPTIONAL = ("edge_weight", "vectors")  # arrays in the order of links and of nodes
+GRAPH = record(
+    {
+        "name": text,
+        "source": text,
+        "nodes": whole(0, MAX_INT32),
+        "features": whole(0, MAX_INT32),
+        "arrays": map_of(record({"type": text, "shape": list_of(whole(0)), "bytes": whole(0)})),
+    }
+)
+NAMES_FORM = record(
+    {
+        "feature_names": nullable(list_of(text)),
+        "class_names": list_of(text),
+        "notes": list_of(text),
+        "recipe": nullable(map_of(plain)),
+    }
+)
+GIVEN = "given_order"  # row of the table by row: number of its node; none if they are the same
 HEADER = 128  # bytes before the values of an array
 MAX_NODES = MAX_INT32  # node numbers have 32 bits
 
@@ -157,6 +285,9 @@ class ArrayFile:
 
 def is_graph_folder(path: Path) -> bool:
     """Whether this is a graph folder, maybe half written, and not a folder of tables."""
+    check_path(path, "graph")
+    if path.is_dir():
+        recover(path)
     found = path.is_dir() and any((path / name).exists() for name in (INDEX, f"{LINKS[0]}.npy"))
     return found and not any(path.glob("nodes.*"))
 
@@ -165,9 +296,11 @@ def check_target(folder: Path, overwrite: bool) -> None:
     """Raise if `folder` cannot be written; only a graph folder can be overwritten."""
     if not folder.exists():
         return
-    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / INDEX).is_file()):
+    if folder.is_dir():
+        recover(folder)
+    if not folder.is_dir() or (not is_empty(folder) and not (folder / INDEX).is_file()):
         raise StorageError(f"{folder}: exists and is not a graph folder; choose another folder")
-    if any(folder.iterdir()):
+    if not is_empty(folder):
         _read_index(folder)  # raises if it is not a graph folder
         if not overwrite:
             raise StorageError(
@@ -177,29 +310,18 @@ def check_target(folder: Path, overwrite: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path, overwrite: bool) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `folder` at the end, or is removed on an error.
+    """Yield a folder whose files become those of the graph folder at the end, unless one raises.
 
     Scratch files go to its subfolder `scratch`, which is removed.
     """
-    check_target(folder, overwrite)
-    folder = Path(os.path.abspath(folder))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        os.chmod(temporary, 0o777 & ~umask())
-        (temporary / "scratch").mkdir()
-        yield temporary
-        shutil.rmtree(temporary / "scratch")
-        if folder.exists():
-            earlier = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            os.replace(folder, earlier / "earlier")
-            os.replace(temporary, folder)
-            shutil.rmtree(earlier)
-        else:
-            os.replace(temporary, folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    check_target(folder, overwrite)  # before anything is made
+    with lock_folder(folder) as folder:
+        check_target(folder, overwrite)
+        with change_folder(folder, fresh=is_empty(folder)) as change:
+            (change.new / "scratch").mkdir()
+            yield change.new
+            shutil.rmtree(change.new / "scratch")
+            change.remove("*.npy", INDEX, NAMES)
 
 
 def write_index(
@@ -214,6 +336,8 @@ def write_index(
     recipe: TableEncoder | None = None,
 ) -> None:
     """Write names.json and, last, graph.json; the arrays are written already."""
+    for what, some in (("the feature", feature_names or ()), ("the class", class_names)):
+        check_encodable(some, what, GraphError)
     names = {
         "feature_names": feature_names,
         "class_names": class_names,
@@ -254,34 +378,36 @@ class FolderContents:
 
 def read_graph_folder(folder: Path) -> tuple[LabelledGraph, FolderContents]:
     """Open a graph folder; its arrays stay on disk."""
+    with FolderState(folder, INDEX).reading():
+        return _read(folder)
+
+
+def _read(folder: Path) -> tuple[LabelledGraph, FolderContents]:
     document = _read_index(folder)
     try:
         arrays = {
             name: _open_array(folder, name, form) for name, form in document["arrays"].items()
         }
-        names = read_json(folder / NAMES)
+        names = read_json(folder / NAMES, NAMES_FORM)
         n, d = int(document["nodes"]), int(document["features"])
+        _check_arrays(arrays, n, d, folder)
         indptr, indices = (arrays[part] for part in LINKS)
         ones = np.broadcast_to(np.float32(1), len(indices))
         links = csr_over(ones, indices, indptr, (n, n))
-        ends = [(indptr, indices)]
         x: Features
         if "x" in arrays:
             x = arrays["x"]
         else:
             x_data, x_indices, x_indptr = (arrays[part] for part in reversed(CSR))
             x = csr_over(x_data, x_indices, x_indptr, (n, d))
-            ends.append((x_indptr, x_indices))
-        lengths = {x.shape[0], len(indptr) - 1, len(arrays["node_ids"])}
         weight, vectors = (arrays.get(name) for name in OPTIONAL)
-        if vectors is not None:
-            lengths.add(len(vectors))
-        if weight is not None:
-            ends.append((indptr, weight))
-        if lengths != {n} or any(p[0] or p[-1] != len(i) for p, i in ends):
-            raise GraphError(f"{folder}: damaged, its arrays do not fit together")
         words = None if names["feature_names"] is None else tuple(names["feature_names"])
-        graph = MappedGraph(x, links, arrays["node_ids"], words, folder, weight, vectors)
+        if words is not None and len(words) != d:
+            raise GraphError(f"{folder}: damaged, {len(words):,} names for {d:,} features")
+        given = arrays.get(GIVEN)
+        if given is not None:
+            given = check_order(given, n, str(folder))
+        graph = MappedGraph(x, links, arrays["node_ids"], words, folder, weight, vectors, given)
         masks = {mask: arrays.get(mask) for mask in MASKS}
         class_names = tuple(names["class_names"])
         labelled = LabelledGraph(graph, arrays["y"], class_names, **masks, name=document["name"])
@@ -297,17 +423,15 @@ def read_graph_folder(folder: Path) -> tuple[LabelledGraph, FolderContents]:
 def _read_index(folder: Path) -> dict[str, Any]:
     if not (folder / INDEX).is_file():
         raise GraphError(f"{folder}: half written, {INDEX} is missing; prepare the graph again")
-    try:
-        document = read_json(folder / INDEX)
-    except StorageError as error:
-        raise GraphError(str(error)) from None
+    document: dict[str, Any] = read_json(folder / INDEX, error=GraphError)
     if document.get("format") != FORMAT:
         raise GraphError(f"{folder}: {INDEX} was not written by `nodenova prepare`")
     if document.get("version") not in range(1, VERSION + 1):
         raise GraphError(
-            f"{folder}: written by nodenova {document.get('nodenova')} in format version "
-            f"{document.get('version')}; this nodenova reads versions up to {VERSION}"
+            f"{folder}: written by nodenova {brief(document.get('nodenova'))} in format version "
+            f"{brief(document.get('version'))}; this nodenova reads versions up to {VERSION}"
         )
+    check(document, GRAPH, str(folder / INDEX), GraphError)
     return document
 
 
@@ -328,9 +452,46 @@ def _open_array(folder: Path, name: str, form: Mapping[str, Any]) -> np.ndarray:
 
 def _map(path: Path) -> np.ndarray:
     """Map the array of a file read-only, so that it may be larger than memory."""
-    try:
-        if path.stat().st_size <= HEADER:
-            return np.load(path, allow_pickle=False)
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, OSError, EOFError) as error:
-        raise GraphError(f"{path}: not a readable array ({error})") from None
+    return open_npy(path, in_memory=False)
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], n: int, d: int, folder: Path) -> None:
+    """Raise unless types, lengths and values of all arrays fit a graph of n nodes, d features.
+
+    Every array is read once, block by block: libraries walk through it without checks later.
+    """
+    is_sparse = "x" not in arrays
+    links = len(arrays["links_indices"])
+    shapes: dict[str, tuple[str, tuple[int | None, ...]]] = {
+        "links_indptr": ("i", (n + 1,)),
+        "links_indices": ("i", (None,)),
+        "node_ids": ("biufUSMm", (n,)),
+        "y": ("i", (n,)),
+        GIVEN: ("i", (n,)),
+        "edge_weight": ("f", (links,)),
+        "vectors": ("f", (n, None)),
+        **({"x_data": ("f", (None,))} if is_sparse else {"x": ("f", (n, d))}),
+        **dict.fromkeys(CSR[:2] if is_sparse else (), ("i", (None,))),
+        **dict.fromkeys((*MASKS, "new"), ("b", (n,))),
+    }
+    for name, array in arrays.items():
+        kinds, shape = shapes.get(name, ("", ()))
+        fits = len(shape) == array.ndim
+        fits = fits and all(a in (None, b) for a, b in zip(shape, array.shape, strict=True))
+        fits = fits and array.dtype != np.float16  # which SciPy does not know
+        if array.dtype.kind not in kinds or not fits or not array.dtype.isnative:
+            raise GraphError(
+                f"{folder}: damaged, its arrays do not fit together: {name}.npy is {array.dtype} "
+                f"of shape {array.shape}, and there are {n:,} nodes and {d:,} features"
+            )
+        if array.dtype.kind == "f" and not are_finite(array):
+            raise GraphError(f"{folder}: damaged, {name}.npy has numbers that are not finite")
+    indptr, indices = (arrays[part] for part in LINKS)
+    check_csr(indices, indices, indptr, (n, n), f"{folder}: damaged, links", is_sorted=True)
+    if is_sparse:
+        x_indptr, x_indices, x_data = (arrays[part] for part in CSR)
+        where = f"{folder}: damaged, x"
+        check_csr(x_data, x_indices, x_indptr, (n, d), where, is_sorted=True)
+    weight = arrays.get("edge_weight")
+    if weight is not None and not all((block > 0).all() for block in blocks(weight)):
+        raise GraphError(f"{folder}: damaged, edge_weight.npy has a weight that is not positive")

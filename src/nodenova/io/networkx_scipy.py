@@ -117,7 +117,9 @@ def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGrap
     An adjacency is (N, N), non-zero where there is an edge; an edge_index is (2, E). With two
     nodes, (2, 2) is an adjacency.
     """
-    x, edges = _to_array(x), _to_array(edges)
+    x, edges = _to_array(x, name), _to_array(edges, name)
+    if not x.shape:
+        raise GraphError(f"{name}: x must have two dimensions (nodes, features), it has 0")
     n, shape = x.shape[0], tuple(edges.shape)
     if len(shape) == 2 and shape[0] == 2 and shape != (n, n) and not sp.issparse(edges):
         graph = Graph.of(x, edges, source=name)
@@ -135,8 +137,11 @@ def from_matrices(x: Any, edges: Any, *, name: str = "matrices") -> LabelledGrap
     return LabelledGraph(graph, np.full(graph.num_nodes, UNKNOWN), (), name=name)
 
 
-def _to_array(values: Any) -> Any:
+def _to_array(values: Any, name: str) -> Any:
     """Return a tensor or lists of numbers as a NumPy array; arrays and matrices as they are."""
     if hasattr(values, "detach"):
         return values.detach().cpu().numpy()
-    return values if hasattr(values, "shape") else np.asarray(values)
+    try:
+        return values if hasattr(values, "shape") else np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{name}: not an array of numbers ({first_line(error)})") from None

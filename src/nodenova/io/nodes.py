@@ -270,6 +270,8 @@ def check_id(node: str, table: Table, column: str, line: int) -> None:
     where = f"{table.source}: {table.unit} {line}"
     if not node:
         raise GraphError(f"{where}: no id in column {column!r}")
+    if "\0" in node:  # NumPy cuts texts at their last NUL, and two ids could become one
+        raise GraphError(f"{where}: the id in column {column!r} holds a NUL character")
     if len(node) > LONGEST_ID:
         raise GraphError(
             f"{where}: an id of {len(node):,} characters; is {column!r} really the id column?"
@@ -317,7 +319,7 @@ def _read_labels(
             f"is {column!r} really the label column?"
         )
     are_numbers = all(map(str.isdecimal, counts))
-    names = sorted(counts, key=lambda value: (int(value), "") if are_numbers else (0, value))
+    names = sorted(counts, key=lambda value: (int(value) if are_numbers else 0, value))
     number = {f"{name}.0" if has_points else name: c for c, name in enumerate(names)}
     y = (number.get(cell.strip(), UNKNOWN) for cell in cells)
     return np.fromiter(y, dtype=np.int64, count=len(table)), tuple(names)

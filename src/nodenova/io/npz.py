@@ -7,27 +7,28 @@ PyTorch Geometric's own reader of `Amazon`, `Coauthor` and `CitationFull` makes 
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.labels import UNKNOWN, LabelledGraph
+from nodenova.data.labels import UNKNOWN, LabelledGraph, number_classes
 from nodenova.errors import DatasetError, GraphError, first_line
-from nodenova.graph import Graph
+from nodenova.files.arrays import NUMBERS, check_csr, enough_memory, read_npz
+from nodenova.graph import Graph, check_order
 
 CSR_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
 OPTIONAL = ("train_mask", "val_mask", "test_mask", "node_ids", "feature_names", "class_names")
-GRAPH_PARTS = ("edge_weight", "vectors")
+GRAPH_PARTS = ("edge_weight", "vectors", "given_order")
 KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL, *GRAPH_PARTS)
 RAW_PARTS = ("data", "indices", "indptr", "shape")
-RAW_ERRORS = (
-    OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+RAW = (*(f"{matrix}_{part}" for matrix in ("attr", "adj") for part in RAW_PARTS), "labels")
+RAW_ERRORS = (OSError, KeyError, ValueError, TypeError, IndexError)
+MAX_UNUSED_CLASSES = 100_000  # of class_names, beyond the number of nodes
+MAX_WHOLE = 2**53  # whole numbers below it are exact as floating point
 
 
 def load_graph(path: str | PathLike[str]) -> LabelledGraph:
@@ -38,8 +39,14 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
     `GRAPH_PARTS`. Pickled objects are refused.
     """
     path = Path(path)
-    arrays = _read(path)
     source = path.name
+    arrays = read_npz(path, KNOWN, source=source)
+    with enough_memory(source):
+        return _make_graph(arrays, source)
+
+
+def _make_graph(arrays: Mapping[str, np.ndarray], source: str) -> LabelledGraph:
+    """Check the arrays of an npz file and make a labelled graph of them."""
     if "edge_index" not in arrays:
         raise GraphError(
             f"{source}: edge_index is missing; it has {', '.join(sorted(arrays)) or 'no arrays'}"
@@ -49,9 +56,14 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
             raise GraphError(
                 f"{source}: {key} must be a list of names, it has {arrays[key].ndim} dimensions"
             )
+    x = _features(arrays, source)
     names = arrays.get("feature_names")
+    if names is not None and len(names) != x.shape[1]:
+        raise GraphError(
+            f"{source}: feature_names has {len(names):,} names for {x.shape[1]:,} features"
+        )
     graph = Graph.of(
-        _features(arrays, source),
+        x,
         arrays["edge_index"],
         node_ids=arrays.get("node_ids"),
         feature_names=None if names is None else [str(name) for name in names],
@@ -59,13 +71,20 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
         edge_weight=arrays.get("edge_weight"),
         vectors=arrays.get("vectors"),
     )
-    y = arrays.get("y", np.full(graph.num_nodes, UNKNOWN))
-    if np.issubdtype(y.dtype, np.floating) and np.isfinite(y).all() and (y == np.rint(y)).all():
-        y = y.astype(np.int64)
-    highest = int(y.max()) if y.size and np.issubdtype(y.dtype, np.integer) else -1
-    class_names = arrays.get("class_names", np.arange(highest + 1))
+    n = graph.num_nodes
+    y = _whole_numbers(arrays.get("y", np.full(n, UNKNOWN)))
+    class_names = arrays.get("class_names")
+    if class_names is None:
+        given = number_classes(y, n, source)
+    elif len(class_names) > n + MAX_UNUSED_CLASSES:
+        raise GraphError(f"{source}: class_names has {len(class_names):,} names for {n:,} nodes")
+    else:
+        given = tuple(map(str, class_names))
+    if "given_order" in arrays:
+        order = check_order(arrays["given_order"], graph.num_nodes, source)
+        graph = replace(graph, given_order=order)
     train, val, test = (_mask(arrays, f"{part}_mask") for part in ("train", "val", "test"))
-    return LabelledGraph(graph, y, tuple(map(str, class_names)), train, val, test, source)
+    return LabelledGraph(graph, y, given, train, val, test, source)
 
 
 def graph_npz(graph: Graph) -> bytes:
@@ -87,51 +106,56 @@ def graph_npz(graph: Graph) -> bytes:
     return content.getvalue()
 
 
-def _read(path: Path) -> Mapping[str, np.ndarray]:
-    if not path.is_file():
-        raise GraphError(f"{path}: no such file")
-    try:
-        with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise GraphError(
-                    f"{path.name}: a single array, not an npz archive with x, edge_index and y"
-                )
-            return {name: archive[name] for name in archive.files if name in KNOWN}
-    # zipfile raises NotImplementedError for a compression that it does not know.
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
-        raise GraphError(f"{path.name}: not a readable npz file ({error})") from error
-    except ValueError as error:
-        if isinstance(error, GraphError):
-            raise
-        raise GraphError(
-            f"{path.name}: holds Python objects or damaged arrays; only plain arrays are read"
-        ) from error
-
-
-def _features(arrays: Mapping[str, np.ndarray], source: str) -> object:
+def _features(arrays: Mapping[str, np.ndarray], source: str) -> np.ndarray | sp.csr_array:
+    """x, dense or from its CSR parts, which are checked before SciPy gets them."""
     if "x" in arrays:
-        return arrays["x"]
+        x = arrays["x"]
+        if x.dtype.kind not in NUMBERS:
+            raise GraphError(f"{source}: x is not a table of numbers, it holds {x.dtype}")
+        if x.ndim != 2:
+            raise GraphError(
+                f"{source}: x must have two dimensions (nodes, features), it has {x.ndim}"
+            )
+        return x
     missing = [part for part in CSR_PARTS if part not in arrays]
     if missing:
         raise GraphError(f"{source}: x is missing, and so are the CSR parts {', '.join(missing)}")
-    shape = arrays["x_shape"]
-    if shape.shape != (2,):
-        raise GraphError(f"{source}: x_shape must hold two numbers, it has shape {shape.shape}")
-    try:
-        parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
-        matrix = sp.csr_array(parts, shape=(int(shape[0]), int(shape[1])))
-        matrix.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
+    data, indices, indptr, shape = (arrays[part] for part in CSR_PARTS)
+    return _csr(data, indices, indptr, shape, source, "x_")
+
+
+def _csr(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    shape: np.ndarray,
+    source: str,
+    prefix: str,
+) -> sp.csr_array:
+    """A CSR matrix of the arrays of a file, whose names begin with `prefix`."""
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise GraphError(
-            f"{source}: x_data, x_indices, x_indptr and x_shape do not fit together ({error})"
-        ) from error
-    return matrix
+            f"{source}: {prefix}shape must hold two numbers, "
+            f"it has shape {shape.shape} and holds {shape.dtype}"
+        )
+    size = (int(shape[0]), int(shape[1]))
+    names = ", ".join(prefix + part for part in RAW_PARTS[:3])
+    where = f"{source}: {names} and {prefix}shape do not fit together"
+    check_csr(data, indices, indptr, size, where)
+    return sp.csr_array((data, indices, indptr), shape=size)
+
+
+def _whole_numbers(y: np.ndarray) -> np.ndarray:
+    """Class numbers such as 1.0 as integers; everything else as it is."""
+    is_float = y.dtype.kind == "f"
+    if is_float and (np.abs(y.astype(np.float64)) < MAX_WHOLE).all() and (y == np.rint(y)).all():
+        return y.astype(np.int64)
+    return y
 
 
 def _mask(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
     mask = arrays.get(name)
-    if mask is not None and np.issubdtype(mask.dtype, np.integer) and np.isin(mask, (0, 1)).all():
+    if mask is not None and mask.dtype.kind in "iu" and np.isin(mask, (0, 1)).all():
         return mask.astype(bool)
     return mask
 
@@ -144,23 +168,26 @@ def read_raw_npz(path: Path, name: str, num_classes: int) -> LabelledGraph:
     self-loops are dropped.
     """
     try:
-        with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            x, adjacency = _raw_matrix(archive, "attr"), _raw_matrix(archive, "adj").tocoo()
-            y = np.asarray(archive["labels"]).reshape(-1).astype(np.int64)
+        arrays = read_npz(path, RAW, source=path.name)
+        if missing := [part for part in RAW if part not in arrays]:
+            raise GraphError(f"{missing[0]} is missing")
+        x, adjacency = _raw_matrix(arrays, "attr"), _raw_matrix(arrays, "adj").tocoo()
+        y = _whole_numbers(arrays["labels"].reshape(-1))
+        if y.dtype.kind not in "biu":
+            raise GraphError(f"labels must be whole numbers, they are {y.dtype}")
+        y = y.astype(np.int64)
         x.data = (x.data > 0).astype(np.float32)
         graph = Graph.of(x, np.stack(adjacency.coords), dense=False, source=name)
         if len(y) and int(y.max()) >= num_classes:
             raise GraphError(f"labels hold {int(y.max())}, but there are {num_classes} classes")
         return LabelledGraph(graph, y, tuple(map(str, range(num_classes))), name=name)
-    except RAW_ERRORS as error:
+    except (*RAW_ERRORS, MemoryError) as error:
         what = f"the raw file {path} cannot be read ({first_line(error)})"
         raise DatasetError(f"{name}: {what}") from error
 
 
-def _raw_matrix(archive: np.lib.npyio.NpzFile, name: str) -> sp.csr_array:
-    data, indices, indptr, shape = (archive[f"{name}_{part}"] for part in RAW_PARTS)
-    matrix = sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
-    matrix.check_format(full_check=True)
+def _raw_matrix(arrays: Mapping[str, np.ndarray], name: str) -> sp.csr_array:
+    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in RAW_PARTS)
+    matrix = _csr(data, indices, indptr, shape, "arrays", f"{name}_")
     matrix.sum_duplicates()
     return matrix

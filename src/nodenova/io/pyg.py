@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.data.labels import UNKNOWN, LabelledGraph
+from nodenova.data.labels import UNKNOWN, LabelledGraph, number_classes
 from nodenova.display import plural
-from nodenova.errors import GraphError
-from nodenova.graph import Graph
+from nodenova.errors import GraphError, brief
+from nodenova.graph import Graph, check_edge_weights, check_edges
 from nodenova.io.edges import EdgeType, combine_types
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+MAX_OTHER = 2**31  # numbers of nodes of other types
 MAX_SHARED = 500  # a node of another type that links more nodes than this is left out
 
 
@@ -53,12 +54,27 @@ def from_pyg(
     """
     if hasattr(data, "node_types"):
         raise GraphError(f"{name}: a HeteroData has several types of nodes; load_graph reads it")
-    if data.x is None or data.edge_index is None:
+    x, ends, weight = (_array(data, key, name) for key in ("x", "edge_index", "edge_weight"))
+    if x is None or ends is None:
         raise GraphError(f"{name}: a Data object needs x and edge_index")
-    weight = data.get("edge_weight")
-    weight = None if weight is None else weight.numpy()
-    graph = Graph.of(data.x.numpy(), data.edge_index.numpy(), source=name, edge_weight=weight)
+    graph = Graph.of(x, ends, source=name, edge_weight=weight)
     return _add_labels(data, graph, class_names, split, name)
+
+
+def _array(store: Any, key: str, name: str) -> np.ndarray | None:
+    """The tensor under a key of a `Data` or of one of its stores, as an array; None if missing."""
+    if not callable(getattr(store, "get", None)):
+        raise GraphError(f"{name}: not a Data object, but {brief(store)}")
+    value = store.get(key)
+    if value is None:
+        return None
+    try:
+        array: np.ndarray = value.detach().cpu().numpy()
+    except Exception:  # of any kind: not a tensor, a sparse one, one without values
+        raise GraphError(
+            f"{name}: {key} must be a dense tensor of numbers, it is {brief(value)}"
+        ) from None
+    return array
 
 
 def is_hetero(source: Any) -> bool:
@@ -80,9 +96,9 @@ def from_hetero(
     """
     target = _find_target(data, node_type, name)
     store = data[target]
-    if store.get("x") is None:
-        raise GraphError(f"{name}: nodes of type {target!r} need x")
-    x = store["x"].numpy()
+    x = _array(store, "x", name)
+    if x is None or x.ndim != 2 or not x.size:
+        raise GraphError(f"{name}: nodes of type {target!r} need x (nodes, features)")
     notes: list[str] = []
     types = list(_edge_types(data, target, len(x), name, notes))
     if not types:
@@ -96,16 +112,15 @@ def _add_labels(
     data: Any, graph: Graph, class_names: Sequence[str] | None, split: int, name: str
 ) -> LabelledGraph:
     """Add the `y` and masks of a `Data`, or of one node type of a `HeteroData`, to its graph."""
-    y = data.get("y")
-    y = np.full(graph.num_nodes, UNKNOWN) if y is None else y.numpy().reshape(-1)
-    names = map(str, range(int(y.max()) + 1)) if class_names is None else class_names
+    y = _array(data, "y", name)
+    y = np.full(graph.num_nodes, UNKNOWN) if y is None else y.reshape(-1)
+    names = number_classes(y, graph.num_nodes, name) if class_names is None else class_names
 
     def mask(key: str) -> np.ndarray | None:
-        value = data.get(key)
-        if value is None:
+        values = _array(data, key, name)
+        if values is None:
             return None
-        values = value.numpy()
-        if values.ndim == 1:
+        if values.ndim != 2:
             return values.astype(bool)
         if not 0 <= split < values.shape[1]:
             last = values.shape[1] - 1
@@ -142,9 +157,9 @@ def _edge_types(data: Any, target: str, n: int, name: str, notes: list[str]) -> 
         if target not in (source, end):
             unused.append(" ".join(triple))
             continue
-        ends = data[triple]["edge_index"].numpy().astype(np.int64)
-        weight = data[triple].get("edge_weight")
-        weight = None if weight is None else weight.numpy().astype(np.float64)
+        where = f"{name}: edges {title!r}"
+        sizes = [n if kind == target else None for kind in (source, end)]
+        ends, weight = _relation(data[triple], where, sizes)
         keys = np.sort(ends[0] << 32 | ends[1])
         back = np.sort(ends[1] << 32 | ends[0])
         twins = [twin for twin, other in seen.get((end, source), ()) if np.array_equal(other, back)]
@@ -175,12 +190,27 @@ def _edge_types(data: Any, target: str, n: int, name: str, notes: list[str]) -> 
         )
 
 
+def _relation(
+    store: Any, where: str, sizes: Sequence[int | None]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(2, E) ends and (E,) weights of a type of edges; `sizes` of its two sides where known."""
+    ends, weight = (_array(store, key, where) for key in ("edge_index", "edge_weight"))
+    if ends is None:
+        raise GraphError(f"{where} need edge_index")
+    ends = check_edges(ends, MAX_OTHER, where)
+    for side, size in zip(ends, sizes, strict=True):
+        if size is not None and side.max(initial=0) >= size:
+            raise GraphError(f"{where} name node {side.max()}, nodes are 0..{size - 1}")
+    return ends, check_edge_weights(weight, ends, where)
+
+
 def _link_shared(
     title: str, ends: np.ndarray, weight: np.ndarray | None, n: int
 ) -> tuple[EdgeType, int]:
     """Link nodes that share a node of another type; also return the number of hubs left out."""
     values = np.ones(ends.shape[1]) if weight is None else weight
-    links = sp.csc_array((values, (ends[0], ends[1])), shape=(n, int(ends[1].max(initial=0)) + 1))
+    others, place = np.unique(ends[1], return_inverse=True)  # numbers may be far apart
+    links = sp.csc_array((values, (ends[0], place)), shape=(n, max(1, len(others))))
     linked = np.diff(links.indptr)
     if weight is None:
         links.data[:] = 1.0  # a repeated link counts once

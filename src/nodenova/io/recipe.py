@@ -13,7 +13,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodenova.display import plural
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, brief
+from nodenova.files.documents import (
+    boolean,
+    check,
+    list_of,
+    nullable,
+    number,
+    one_of,
+    record,
+    text,
+    whole,
+)
+from nodenova.graph import canonical_order
 from nodenova.io.columns import MAX_VALUES, Column, infer_column, stay_numbers
 from nodenova.io.table_options import TableOptions
 from nodenova.io.tables import Table
@@ -24,6 +36,37 @@ from nodenova.progress import Progress, no_progress
 MAX_NEIGHBORS = 2_000  # nodes of highest degree that are features where a graph has no others
 MAX_DENSE = 2**26  # entries (256 MiB) up to which features stay numbers because of vectors
 VECTOR_FIELDS = ("width", "means", "part_cuts")  # of a column of vectors
+NEIGHBORS = "neighbours"  # the key in all files
+_COLUMN = record(
+    {"name": text, "kind": one_of("number", "count", "yes/no", "category", "vector")},
+    {
+        "cuts": list_of(number()),
+        "centre": number(),
+        "spread": number(0, above=True),
+        "values": list_of(text),
+        "has_other": boolean,
+        "has_missing": boolean,
+        "width": whole(0, 2**20),
+        "means": list_of(number()),
+        "part_cuts": list_of(list_of(number())),
+    },
+    exact=True,
+)
+_SOURCE = record(
+    {"kind": one_of("model", "function", "file"), "name": text, "width": whole(1, 2**20)},
+    {"fingerprint": text},
+    exact=True,
+)
+RECIPE = record(
+    {
+        "columns": list_of(_COLUMN),
+        "text_columns": list_of(text),
+        "words": list_of(text),
+        "cut": boolean,
+        NEIGHBORS: list_of(text),
+    },
+    {"vectors": nullable(_SOURCE)},
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +129,7 @@ class TableEncoder:
             notes.append(
                 f"{table.source}: {what} missing ({', '.join(missing)}); their features are zero"
             )
-        for number, column in enumerate(self.columns):
+        for place, column in enumerate(self.columns, start=1):
             width = len(column.feature_names(self.cut))
             if column.name in missing:
                 blocks.append(sp.csr_array((len(table), width), dtype=np.float32))
@@ -96,7 +139,7 @@ class TableEncoder:
             if unknown:
                 what = plural(unknown, "cell has an unknown value", "cells have unknown values")
                 notes.append(f"{table.source}: column {column.name!r}: {what}; ignored")
-            progress("reading columns", (number + 1) / len(self.columns))
+            progress("reading columns", place / len(self.columns))
         if self.words and bag is not None:
             blocks.append(bag)
         elif self.words:
@@ -122,7 +165,7 @@ class TableEncoder:
                     del column[key]
         if self.vectors is None:
             del document["vectors"]
-        return {**document, "neighbours": document.pop("neighbors")}  # the key of all files
+        return {**document, NEIGHBORS: document.pop("neighbors")}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> TableEncoder:
@@ -131,28 +174,46 @@ class TableEncoder:
         Raises:
             GraphError: If the document is not a recipe.
         """
-        try:
-            lists = {key: tuple(document[key]) for key in ("text_columns", "words")}
-            columns = tuple(
-                replace(
-                    column,
-                    cuts=tuple(column.cuts),
-                    values=tuple(column.values),
-                    means=tuple(column.means),
-                    part_cuts=tuple(map(tuple, column.part_cuts)),
-                )
-                for column in (Column(**fields) for fields in document["columns"])
+        check(document, RECIPE, "the recipe for features", GraphError)
+        columns = tuple(
+            replace(
+                column,
+                cuts=tuple(column.cuts),
+                values=tuple(column.values),
+                means=tuple(column.means),
+                part_cuts=tuple(map(tuple, column.part_cuts)),
             )
-            origin = document.get("vectors")
-            return cls(
-                columns,
-                cut=bool(document["cut"]),
-                neighbors=tuple(document["neighbours"]),
-                vectors=None if origin is None else VectorSource(**origin),
-                **lists,
-            )
-        except (KeyError, TypeError) as error:
-            raise GraphError(f"this is not a recipe for features ({error})") from None
+            for column in (Column(**fields) for fields in document["columns"])
+        )
+        origin = document.get("vectors")
+        recipe = cls(
+            columns,
+            text_columns=tuple(document["text_columns"]),
+            words=tuple(document["words"]),
+            cut=document["cut"],
+            neighbors=tuple(document[NEIGHBORS]),
+            vectors=None if origin is None else VectorSource(**origin),
+        )
+        recipe._check_parts()
+        return recipe
+
+    def _check_parts(self) -> None:
+        """Raise for cuts that do not ascend, values that are there twice, vectors of no length."""
+        what = "the recipe for features: damaged,"
+        for column in self.columns:
+            name = f"column {brief(column.name)}"
+            if any(list(cuts) != sorted(set(cuts)) for cuts in (column.cuts, *column.part_cuts)):
+                raise GraphError(f"{what} the cuts of {name} are not ascending")
+            if len(set(column.values)) < len(column.values):
+                raise GraphError(f"{what} {name} has a value twice")
+            lengths = {len(column.means), len(column.part_cuts)}
+            if column.kind == "vector" and (not column.width or lengths - {0} - {column.width}):
+                raise GraphError(f"{what} the vectors of {name} have different lengths")
+            if len(lengths) > 1:
+                raise GraphError(f"{what} {name} has means or cuts of its vectors, but not both")
+        for names in (self.words, self.neighbors):
+            if len(set(names)) < len(names):
+                raise GraphError(f"{what} a word or a node is there twice")
 
     def same_columns(self, options: TableOptions) -> TableOptions:
         """Return `options` that fit a recipe to the columns of this one; no vectors are needed."""
@@ -202,8 +263,7 @@ class TableEncoder:
         chosen = options.features is not None
         columns = feature_columns(table, options, not_features)
         inferred = [(name, infer_column(table, name, chosen, notes)) for name in columns]
-        texts = (*options.text_columns, *(name for name, how in inferred if how == "text"))
-        used = tuple(how for _, how in inferred if isinstance(how, Column))
+        texts, used = sort_columns(options.text_columns, inferred)
         words: tuple[str, ...] = ()
         bag = None
         if texts:
@@ -217,8 +277,9 @@ class TableEncoder:
             width = sum(block.shape[1] for block in as_numbers)
             cut = is_cut(table, used, entries, width, len(words), notes)
             return cls(used, texts, words, cut=cut), bag
+        order = canonical_order(ids)
         degree = np.bincount(edges.ravel(), minlength=len(ids))
-        top = most_linked(degree, table.source, notes)
+        top = order[most_linked(degree[order], table.source, notes)]
         return cls(neighbors=tuple(str(ids[node]) for node in top)), None
 
 
@@ -229,6 +290,15 @@ def feature_columns(
     if options.features is not None:
         return options.features
     return [name for name in table.columns if name not in {*not_features, *options.text_columns}]
+
+
+def sort_columns(
+    text_columns: Sequence[str], columns: Sequence[tuple[str, Column | str | None]]
+) -> tuple[tuple[str, ...], tuple[Column, ...]]:
+    """Columns of text and other columns by name: the order of a table's columns means nothing."""
+    texts = {*text_columns, *(name for name, how in columns if how == "text")}
+    used = [how for _, how in columns if isinstance(how, Column)]
+    return tuple(sorted(texts)), tuple(sorted(used, key=lambda column: column.name))
 
 
 def is_cut(
@@ -259,7 +329,10 @@ NO_FEATURES = "no column can be a feature"
 
 
 def most_linked(degree: np.ndarray, source: str, notes: list[str]) -> np.ndarray:
-    """Ascending numbers of the nodes that are features where there are no others."""
+    """Ascending numbers of the nodes that are features where there are no others.
+
+    `degree` is in canonical order, so that ids decide between nodes of the same degree.
+    """
     linked = max(int((degree > 0).sum()), 1)
     top = np.sort(np.argsort(-degree, kind="stable")[: min(MAX_NEIGHBORS, linked)])
     notes.append(
@@ -270,7 +343,7 @@ def most_linked(degree: np.ndarray, source: str, notes: list[str]) -> np.ndarray
 
 
 def _next_to(edges: np.ndarray, ids: Sequence[str], neighbors: Sequence[str]) -> sp.csr_array:
-    place = {node: number for number, node in enumerate(neighbors)}
+    place = {node: i for i, node in enumerate(neighbors)}
     column = np.array([place.get(str(node), -1) for node in ids])
     everyone = np.arange(len(ids))
     a, b = np.concatenate([edges, edges[::-1], [everyone, everyone]], axis=1)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
@@ -116,6 +117,20 @@ def parse_numbers(cells: Sequence[str], values: np.ndarray) -> tuple[np.ndarray,
         if np.isnan(values[row]) and WITH_COMMAS.fullmatch(cell):
             values[row] = float(cell.replace(",", "" if thousands else "."))
     return values, 0, "commas between thousands" if thousands else "decimal commas"
+
+
+def most_frequent(counts: Counter[str], n: int) -> list[tuple[str, int]]:
+    """The n most frequent values; of equally frequent ones the first by code point, long ones last.
+
+    Examples:
+        >>> most_frequent(Counter(["oak", "ash", "elm", "elm"]), 2)
+        [('elm', 2), ('ash', 1)]
+    """
+
+    def rank(item: tuple[str, int]) -> tuple[int, bool, str]:
+        return -item[1], len(item[0]) > MAX_VALUE_LENGTH, item[0]
+
+    return nsmallest(n, counts.items(), key=rank)
 
 
 def shorten(value: str) -> str:

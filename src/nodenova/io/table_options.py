@@ -9,6 +9,17 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nodenova.errors import SettingError, one_of
+from nodenova.files.documents import (
+    boolean,
+    check,
+    either,
+    list_of,
+    map_of,
+    nullable,
+    number,
+    record,
+    text,
+)
 
 if TYPE_CHECKING:
     from nodenova.io.tables import ReadingOptions
@@ -23,6 +34,16 @@ REMEMBERED = (
     "id_column", "label_column", "source_column", "target_column", "weight_column", "min_weight",
     "weights", "edge_type_column", "edge_types", "drop_unknown_edges", "delimiter", "encoding",
 )  # fmt: skip
+
+READING = record(
+    {},
+    dict.fromkeys(REMEMBERED, nullable(text))
+    | {
+        "min_weight": nullable(number()),
+        "drop_unknown_edges": boolean,
+        "edge_types": nullable(either(text, list_of(text), map_of(number()))),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class TableOptions:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that become features, where they are named."""
-        return (*(self.features or ()), *self.text_columns)
+        return (*(() if self.features is None else self.features), *self.text_columns)
 
     def check_edge_types(self) -> None:
         """Raise if edge types are chosen and no column holds them."""
@@ -103,7 +124,8 @@ class TableOptions:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> TableOptions:
-        """Return the options that run.json stores."""
+        """Return the options that run.json stores; raise StorageError where one is damaged."""
+        check(document, READING, "run.json: reading")
         values = {name: document[name] for name in REMEMBERED if name in document}
         if "weight_column" in values:
             # Runs that do not name `weights` were made when weights only filtered edges.
@@ -126,15 +148,15 @@ def parse_edge_types(edge_types: EdgeTypes | None) -> dict[str, float] | None:
         parts = [str(part).rpartition("=") for part in texts if str(part).strip()]
         pairs = [(name, share) if equals else (share, "1") for name, equals, share in parts]
     shares: dict[str, float] = {}
-    for name, text in pairs:
+    for name, weight in pairs:
         try:
-            share = float(text)
+            share = float(weight)
         except ValueError:
             share = math.nan
         if not 0 < share < math.inf:
             raise SettingError(
                 f"edge_types (--edge-types): the weight of {name.strip()!r} must be a positive "
-                f"number, it is {text.strip()!r}"
+                f"number, it is {weight.strip()!r}"
             )
         shares[name.strip()] = share
     if not shares:

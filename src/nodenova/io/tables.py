@@ -8,8 +8,6 @@ that errors can name it. JSON is one record per line (.jsonl, .ndjson) or an arr
 from __future__ import annotations
 
 import csv
-import json
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from nodenova.display import plural
-from nodenova.errors import GraphError
+from nodenova.errors import GraphError, first_line
+from nodenova.files.documents import MAX_DEPTH, parse_cells
 from nodenova.io.frames import (
     Frame,
     TypedColumn,
@@ -31,7 +30,7 @@ from nodenova.io.frames import (
     quote,
     to_text,
 )
-from nodenova.io.text_files import check_file, file_ending, text_file
+from nodenova.io.text_files import READ_ERRORS, check_file, file_ending, text_file
 from nodenova.progress import Progress, no_progress
 
 Row: TypeAlias = "tuple[int, list[str]]"
@@ -44,8 +43,9 @@ JSON_ENDINGS = (*JSON_LINES, ".json")
 SNIFFED_LINES = 50
 SNIFFED_RECORDS = 100  # whose keys are the columns of a table that is read record by record
 MAX_CELL = 2**31 - 1  # characters
+MAX_SPREAD = 100  # cells of a table of records for each value that it holds
 ROWS_PER_REPORT = 20_000  # rows between two calls of a progress function
-READ_ERRORS = (UnicodeError, OSError, EOFError, zlib.error)
+MAX_PADDED = 1 << 24  # cells that short rows and records lack, beyond the bytes of the file
 JSON_SHAPE = 'a table is an array of records, [{"id": "a", ...}, ...], or one record per line'
 
 
@@ -161,18 +161,19 @@ def _open_csv(
                 f"not {delimiter!r}"
             )
         delimiter = signs[delimiter]
+    if delimiter is not None and delimiter in '"\r\n':
+        raise GraphError(f"{source}: {delimiter!r} cannot be a delimiter")
     with text_file(path, encoding, notes) as (text, _):
-        try:
-            start = list(islice(text, SNIFFED_LINES))
-        except UnicodeError as error:
-            raise GraphError(f"{source}: cannot be decoded as {encoding} ({error})") from None
+        start = list(islice(text, SNIFFED_LINES))
     if not any(line.strip() for line in start):
         raise GraphError(f"{source}: empty, there is not even a header")
     sign = delimiter or _sniff_delimiter(start, path)
     if delimiter is None and sign != ("\t" if ".tsv" in path.suffixes else ","):
         notes.append(f"{source}: columns are separated by {DELIMITERS[sign]}s")
     rows = _csv_rows(path, source, sign, encoding, notes, progress)
-    cells = next(rows)[1]
+    cells = next(rows, (0, [""]))[1]
+    if not any(map(str.strip, cells)):
+        raise GraphError(f"{source}: empty, there is not even a header")
     if cells[0].lstrip().startswith(("{", "[{")):
         raise GraphError(f"{source}: this looks like JSON; name it .json, or .jsonl for JSON lines")
     return Rows(source, clean_header(cells, source, notes), cell_reader(rows), notes)
@@ -184,7 +185,10 @@ def _sniff_delimiter(lines: Sequence[str], path: Path) -> str:
         return "\t"
 
     def quality(sign: str) -> tuple[int, int]:
-        rows = _any_length(lambda: list(csv.reader(lines, delimiter=sign)))
+        try:
+            rows = _any_length(lambda: list(csv.reader(lines, delimiter=sign)))
+        except csv.Error:  # raised again, with its line, when the rows are read
+            return 0, 0
         counts = [len(cells) for cells in rows if cells]
         alike = sum(count == counts[0] for count in counts) / len(counts) if counts[0] > 1 else 0
         # Shares in steps of a fifth: a line cut off within a quoted cell must not decide.
@@ -211,7 +215,8 @@ def _csv_rows(
     progress: Progress,
 ) -> Iterator[Row]:
     """Yield the header, then each row; blank lines are skipped."""
-    width, short, number = 0, 0, 0
+    width, short, number, missing = 0, 0, 0, 0
+    most = MAX_PADDED + path.stat().st_size
     with text_file(path, encoding, []) as (text, share):
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         while True:
@@ -239,6 +244,9 @@ def _csv_rows(
                 del cells[width:]
             elif len(cells) < width:
                 short += 1
+                missing += width - len(cells)
+                if missing > most:
+                    raise _too_sparse(source, "rows are much shorter than the header")
                 cells += [""] * (width - len(cells))
             yield line, cells
             number += 1
@@ -249,11 +257,16 @@ def _csv_rows(
         notes.append(f"{source}: {rows} shorter than the header; missing cells are read as empty")
 
 
+def _too_sparse(source: str, what: str) -> GraphError:
+    return GraphError(f"{source}: {what}: its cells would need far more memory than the file")
+
+
 def _unreadable(error: Exception, source: str, line: int, encoding: str | None) -> GraphError:
     """Make the error for a text file that cannot be read at a line."""
     if isinstance(error, UnicodeError):
-        return GraphError(f"{source}: line {line}: cannot be decoded as {encoding} ({error})")
-    return GraphError(f"{source}: damaged or cut off after line {line - 1} ({error})")
+        what = f"cannot be decoded as {encoding or 'text'} ({first_line(error)})"
+        return GraphError(f"{source}: line {line}: {what}")
+    return GraphError(f"{source}: damaged or cut off after line {line - 1} ({first_line(error)})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +282,12 @@ class Records:
         """Return (N,) numbers of the records and (N,) values of each key, None where missing."""
         numbers: list[int] = []
         columns: dict[str, list[object]] = {}
+        cells = 0
         for before, (number, record) in enumerate(self.read()):
             numbers.append(number)
+            cells += len(record)
+            if len(columns) * before > MAX_PADDED + MAX_SPREAD * cells:
+                raise _too_sparse(self.source, "records have few keys in common")
             for key, value in record.items():
                 column = columns.setdefault(key, [])
                 column.extend([None] * (before - len(column)))
@@ -307,10 +324,12 @@ def _open_lines(
                     if not content.strip():
                         continue
                     try:
-                        value = json.loads(content)
-                    except (ValueError, RecursionError) as error:
+                        value = parse_cells(content)
+                    except ValueError as error:
                         where = f"{source}: line {line}"
-                        raise GraphError(f"{where}: not readable as JSON ({error})") from None
+                        raise GraphError(
+                            f"{where}: not readable as JSON ({first_line(error)})"
+                        ) from None
                     yield line, _check_record(value, source, line, "line")
                     if line % ROWS_PER_REPORT == 0:
                         progress(f"reading {source}", share())
@@ -324,20 +343,17 @@ def _open_array(
     path: Path, source: str, encoding: str | None, notes: list[str], progress: Progress
 ) -> Records:
     with text_file(path, encoding, notes) as (text, _):
-        try:
-            content = text.read()
-        except UnicodeError as error:
-            raise GraphError(f"{source}: cannot be decoded as {encoding} ({error})") from None
+        content = text.read()
     if not content.strip():
         raise GraphError(f"{source}: empty, there is not even a record")
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        document = parse_cells(content, MAX_DEPTH + 1)
+    except ValueError as error:
         first = content.lstrip().split("\n", 1)[0].rstrip()
         if first.startswith("{") and first.endswith("}"):
             notes.append(f"{source}: read as one record per line (JSON lines)")
             return _open_lines(path, source, encoding, notes, progress)
-        raise GraphError(f"{source}: not readable as JSON ({error})") from None
+        raise GraphError(f"{source}: not readable as JSON ({first_line(error)})") from None
     if isinstance(document, dict):
         keys = f"first: {quote(next(iter(document)))}" if document else "none"
         what = f"one object with {len(document):,} keys ({keys})"

@@ -6,7 +6,6 @@ They stand beside the words of the same texts and do not replace them: classes a
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,10 +17,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nodenova.display import plural
-from nodenova.errors import GraphError, SettingError, first_line
-from nodenova.graph import check_vectors
+from nodenova.errors import GraphError, NodenovaError, SettingError, first_line
+from nodenova.files.arrays import NUMBERS, is_npz, open_npy, read_npz
+from nodenova.files.documents import (
+    Schema,
+    list_of,
+    map_of,
+    nullable,
+    plain,
+    read_json,
+    record,
+    text,
+    whole,
+)
+from nodenova.graph import canonical_order, check_vectors
 from nodenova.io.frames import is_missing, quote
 from nodenova.progress import Progress
+from nodenova.settings import check_path
 
 TextVectors: TypeAlias = "str | PathLike[str] | np.ndarray | Callable[[list[str]], Any]"
 
@@ -30,6 +42,8 @@ VECTOR_FILES = (".npy", ".npz")
 BATCH_TEXTS = 32
 MAX_TOKENS = 512  # of a text that are read, unless the model limits them
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")  # part of the fingerprint
+MODULES = list_of(record({"type": text, "path": text}))
+LIMIT = record({}, {"max_seq_length": nullable(whole(1))})
 POOLING_FLAGS = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
 
 
@@ -41,6 +55,7 @@ class LanguageModel:
     """
 
     def __init__(self, folder: Path) -> None:
+        check_path(folder, OPTION)
         if not folder.is_dir():
             raise SettingError(
                 f"{OPTION}: {str(folder)!r} is neither a folder of a language "
@@ -50,7 +65,7 @@ class LanguageModel:
         self.name = folder.resolve().name
         self._pooling, self._normalize, self._transformer = "mean", False, folder
         if (folder / "modules.json").is_file():
-            self._read_modules(self._read_json(folder / "modules.json"))
+            self._read_modules(self._read_json(folder / "modules.json", MODULES))
         if not (self._transformer / "config.json").is_file():
             raise SettingError(
                 f"{OPTION}: {self.name} is no folder of a language model: it has no config.json"
@@ -105,7 +120,7 @@ class LanguageModel:
             what = f"{self.name} cannot be read ({first_line(error)})"
             raise SettingError(f"{OPTION}: {what}") from error
         config = self._transformer / "sentence_bert_config.json"
-        limit = self._read_json(config).get("max_seq_length") if config.is_file() else None
+        limit = self._read_json(config, LIMIT).get("max_seq_length") if config.is_file() else None
         most = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
         limit = min(limit or MAX_TOKENS, tokenizer.model_max_length, most)
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -125,7 +140,7 @@ class LanguageModel:
                 raise self._unsupported(f"the part {kind!r}")
 
     def _read_pooling(self, path: Path) -> str:
-        config = self._read_json(path)
+        config = self._read_json(path, map_of(plain))
         mode, flag = config.get("pooling_mode"), "pooling_mode_"
         flags = [key.removeprefix(flag) for key in config if key.startswith(flag) and config[key]]
         modes = list(map(str, mode if isinstance(mode, list) else [mode])) if mode else flags
@@ -140,11 +155,11 @@ class LanguageModel:
             "compute the vectors yourself and give them as a .npy file"
         )
 
-    def _read_json(self, path: Path) -> Any:
+    def _read_json(self, path: Path, schema: Schema) -> Any:
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            what = f"{self.name}: {path.name} cannot be read ({error})"
+            return read_json(path, schema)
+        except NodenovaError as error:
+            what = f"{self.name}: {path.name} cannot be read ({first_line(error)})"
             raise SettingError(f"{OPTION}: {what}") from None
 
 
@@ -256,7 +271,10 @@ def read_vectors(
     empty = np.array([is_missing(text.strip()) for text in texts])
     if empty.all():
         raise GraphError(f"{source}: no node has a text that could become a vector")
-    present = [text for text, is_empty in zip(texts, empty, strict=True) if not is_empty]
+    # In canonical order: a language model rounds a text by the batch that it is in.
+    order = canonical_order(ids)
+    order = order[~empty[order]]
+    present = [texts[row] for row in order.tolist()]
     if isinstance(vectors, LanguageModel):
         name, rows = vectors.name, vectors.encode(present, progress)
     else:
@@ -265,7 +283,7 @@ def read_vectors(
     array = _to_array(rows, len(present), name)
     # A node without a text gets the mean, which moves it nowhere.
     whole = np.empty((len(texts), array.shape[1]), dtype=np.float32)
-    whole[~empty], whole[empty] = array, array.mean(axis=0)
+    whole[order], whole[empty] = array, array.mean(axis=0)
     note = f"{source}: texts became vectors of {whole.shape[1]} numbers by {name}, beside words"
     if empty.any():
         note += f"; {plural(int(empty.sum()), 'node')} without a text"
@@ -284,14 +302,10 @@ def _read_rows(
     else:
         path = Path(vectors)
         name = path.name
-        try:
-            content = np.load(path, allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise GraphError(f"{name}: not a readable file of arrays ({error})") from None
-        if isinstance(content, np.lib.npyio.NpzFile):
-            with content:
-                return _order_by_id(content, ids, name, source, notes), name
-        rows = content
+        if is_npz(path):
+            arrays = read_npz(path, ("ids", "vectors"), source=name)
+            return _order_by_id(arrays, ids, name, source, notes), name
+        rows = open_npy(path, source=name)
     if len(rows.shape) == 2 and len(rows) != len(ids):
         raise GraphError(
             f"{name}: {len(rows):,} rows for {len(ids):,} nodes of {source}: give one row per "
@@ -303,12 +317,14 @@ def _read_rows(
 def _order_by_id(
     content: Mapping[str, np.ndarray], ids: Sequence[Any], name: str, source: str, notes: list[str]
 ) -> np.ndarray:
-    try:
-        known, vectors = content["ids"], content["vectors"]
-    except KeyError:
-        raise GraphError(f"{name}: has no arrays ids and vectors") from None
-    except ValueError as error:
-        raise GraphError(f"{name}: not a readable file of arrays ({error})") from None
+    if not {"ids", "vectors"} <= {*content}:
+        raise GraphError(f"{name}: has no arrays ids and vectors")
+    known, vectors = content["ids"], content["vectors"]
+    if known.ndim != 1 or vectors.ndim != 2:
+        raise GraphError(
+            f"{name}: ids must be a list and vectors a table, "
+            f"they have shapes {known.shape} and {vectors.shape}"
+        )
     if len(known) != len(vectors):
         raise GraphError(f"{name}: {len(known):,} ids for {len(vectors):,} vectors")
     row = {str(node).strip(): number for number, node in enumerate(known.tolist())}
@@ -325,6 +341,8 @@ def _order_by_id(
 def _to_array(rows: Any, n: int, name: str) -> np.ndarray:
     """(N, k) float32."""
     array = rows.detach().cpu().numpy() if hasattr(rows, "detach") else np.asarray(rows)
+    if array.dtype.kind not in NUMBERS + "cO":  # texts would be read as numbers
+        raise GraphError(f"{name}: vectors are not a table of numbers, they hold {array.dtype}")
     vectors = check_vectors(array, n, name)
     assert vectors is not None
     return vectors

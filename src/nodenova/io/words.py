@@ -15,6 +15,7 @@ from nodenova.io.tables import Table
 from nodenova.progress import Progress
 
 LARGE = 10_000  # nodes from which on a word must be in 5 of them, not in 2
+WEIGHT_STEPS = 2.0**24  # a TF-IDF is rounded to; 2^29 of them are summed without a rounding error
 COMMON = 0.5  # a word in more than this share of the nodes gets no feature
 
 
@@ -31,18 +32,20 @@ def select_words(
     texts: Sequence[str], most: int, source: str, notes: list[str], progress: Progress
 ) -> tuple[tuple[str, ...], sp.csr_array | None]:
     """Return the words of highest TF-IDF, and (N, words) 1 where a node has a word."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
     progress("choosing words", 0.0)
     least = min_nodes(len(texts))
-    vectorizer = TfidfVectorizer(min_df=1, sublinear_tf=True, dtype=np.float32)
+    vectorizer = CountVectorizer(dtype=np.float32)
     try:
         weights = vectorizer.fit_transform(texts)
     except ValueError:  # no word at all
         notes.append(f"{source}: the text columns hold no words")
         return (), None
+    weights.sort_indices()  # rows are summed by word, not by which text had a word first
+    weights = TfidfTransformer(sublinear_tf=True).fit(weights).transform(weights, copy=False)
     df = np.bincount(weights.indices, minlength=weights.shape[1])
-    total = np.asarray(weights.sum(axis=0)).ravel()
+    total = sum_weights(weights.indices, weights.data, weights.shape[1])
     usable = np.flatnonzero((df >= least) & (df <= COMMON * len(texts)))
     selected = usable[np.argsort(-total[usable], kind="stable")[:most]]
     rare = int((df < least).sum())
@@ -53,6 +56,11 @@ def select_words(
     bag = sp.csr_array(weights[:, selected])
     bag.data[:] = 1.0
     return tuple(vectorizer.get_feature_names_out()[selected].tolist()), bag
+
+
+def sum_weights(indices: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+    """(size,) sums of weights from 0 to 1 by index, rounded so that they are exact in any order."""
+    return np.bincount(indices, weights=np.rint(weights * WEIGHT_STEPS), minlength=size)
 
 
 def min_nodes(nodes: int) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nodenova.errors import SettingError
+from nodenova.files.content import open_file
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,5 @@ def _source(name: str) -> tuple[Path, bytes]:
     if not file or not wanted.isidentifier():
         raise SettingError(f"a method in a file is named path/to/mine.py:Mine, not {name!r}")
     path = Path(file)
-    try:
-        return path, path.read_bytes()
-    except OSError as error:
-        raise SettingError(f"{path}: cannot be read ({error.strerror})") from error
+    with open_file(path, SettingError) as code:
+        return path, code.read()

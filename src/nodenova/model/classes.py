@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nodenova.errors import SettingError
+from nodenova.files.documents import check_encodable
+
 KNOWN, DISCOVERED = "known", "discovered"
 
 
@@ -28,6 +31,9 @@ class NodeClass:
     id: int
     name: str
     stage: int
+
+    def __post_init__(self) -> None:
+        check_encodable([self.name], "the name of a class", SettingError)
 
     @property
     def is_new(self) -> bool:

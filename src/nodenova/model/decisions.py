@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, brief
+from nodenova.files.documents import is_encodable
 
 
 class _OfOneClass:
@@ -143,11 +144,11 @@ KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and is_encodable(value)
 
 
 def _is_node(value: object) -> bool:
@@ -186,7 +187,7 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
     do = value.get("do") if isinstance(value, dict) else None
     kinds: Mapping[str, type[Decision]] = EDITS if done else DECISIONS
     if not isinstance(value, dict) or not isinstance(do, str) or do not in kinds:
-        raise SettingError(f'{where}: "do" must be one of {", ".join(kinds)}, not {do!r}')
+        raise SettingError(f'{where}: "do" must be one of {", ".join(kinds)}, not {brief(do)}')
     known = _fields(kinds[do], done)
     for key, f in known.items():
         if key not in value and (done or f.default is MISSING):
@@ -196,10 +197,10 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
         if key == "do":
             continue
         if key not in known:
-            raise SettingError(f"{where} ({do}): unknown key {key!r}")
+            raise SettingError(f"{where} ({do}): unknown key {brief(key)}")
         kind, is_valid = VALUES[key]
         if not is_valid(given):
-            raise SettingError(f"{where} ({do}): {key} must be {kind}, not {given!r}")
+            raise SettingError(f"{where} ({do}): {key} must be {kind}, not {brief(given)}")
         values[known[key].name] = tuple(given) if isinstance(given, list) else given
     if done and do == Split.do:
         values["into"] = len(values["parts"])

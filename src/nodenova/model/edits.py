@@ -16,13 +16,15 @@ import torch
 from torch import Tensor
 
 from nodenova.encoders.prism.lda import scaled_features
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, brief
+from nodenova.files.documents import check_encodable
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, make_unique
 from nodenova.model.decisions import Decision, Edit, Merge, Reject, Relabel, Rename, Split
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
+from nodenova.nn.numerics import solve
 from nodenova.nn.seeding import repeatable, sample
 from nodenova.nn.training import freeze
 
@@ -109,7 +111,7 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     """
     whole = model.class_of(class_id)
     if isinstance(into, bool) or not isinstance(into, int) or into < 2:
-        raise SettingError(f"a class is split into two or more parts, not {into!r}")
+        raise SettingError(f"a class is split into two or more parts, not {brief(into)}")
     graph = model.aligned(graph)
     g = model.frozen_encoder()
     keep = [i for i, c in enumerate(model.column_class_ids) if c != whole.id]
@@ -165,12 +167,13 @@ def _record(model: Model, decision: Edit, **changes: Any) -> Model:
 
 def _check_name(model: Model, name: str, but_for: Sequence[int]) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise SettingError(f"the name of a class must be a non-empty text, not {name!r}")
+        raise SettingError(f"the name of a class must be a non-empty text, not {brief(name)}")
     stripped = name.strip()
+    check_encodable([stripped], "the name", SettingError)
     for c in model.classes:
         if c.name == stripped and c.id not in but_for:
             raise SettingError(
-                f"class {c.id} already has the name {stripped!r}: "
+                f"class {c.id} already has the name {brief(stripped)}: "
                 "merge the two, or choose another name"
             )
     return stripped
@@ -229,7 +232,8 @@ def _metric(model: Model) -> Callable[[Tensor], Tensor]:
     covariance = known.classes.covariance(columns, model.lda.prior, scale)
 
     def plain(m: Tensor) -> Tensor:
-        return scale * torch.linalg.solve(covariance, (m * scale).t().double()).t().to(m.dtype)
+        right = (m * scale).t().double()
+        return scale * solve(covariance, right, "the covariance within classes").t().to(m.dtype)
 
     # 1 unless the head was refitted.
     center = plain(known.classes.center[:, columns])

@@ -27,6 +27,7 @@ from nodenova.model.similarity import (
     remembered_means,
 )
 from nodenova.nn.seeding import fixed_sample, fixed_threads
+from nodenova.settings import check_arguments
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -446,6 +447,7 @@ def class_info(
         >>> [info.kind for info in infos], sum(info.size for info in infos)
         (['known', 'known', 'discovered', 'discovered'], 200)
     """
+    check_arguments(class_info, locals())
     if not 0 <= min_confidence <= 1:
         raise SettingError(f"min_confidence is a probability from 0 to 1, not {min_confidence}")
     with torch.no_grad(), fixed_threads():

@@ -33,10 +33,12 @@ from nodenova.nn.distributed import split_of
 from nodenova.nn.encode_cache import encode, last_pass, shared_passes
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, read_split
-from nodenova.nn.seeding import fixed_threads
+from nodenova.nn.numerics import all_finite, check_finite, numerics_error
+from nodenova.nn.seeding import fixed_threads, pick_device
 from nodenova.nn.training import History, freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
+from nodenova.settings import check_arguments
 
 UNSURE = -1  # the id that `predict` returns for nodes below `min_confidence`
 MAX_FEW = 32  # nodes above which one pass over the graph costs less than their neighborhoods
@@ -240,6 +242,7 @@ class Model:
         Raises:
             SettingError: If there is no such class.
         """
+        check_arguments(Model.class_of, locals())
         for c in self.classes:
             if c.id == class_id:
                 return c
@@ -292,7 +295,8 @@ class Model:
 
     def to(self, device: str | torch.device) -> Model:
         """Return the same model on another device."""
-        place = torch.device(device)
+        check_arguments(Model.to, locals())
+        place = pick_device(str(device))
         novel = copy.deepcopy(self._novel_head)
         return replace(
             self,
@@ -355,6 +359,24 @@ class Model:
         stage = replace(stage, history=last.history, found_in=last.found_in)
         return replace(self, stages=(*self.stages[:-1], stage))
 
+    def check_numbers(self) -> Model:
+        """Return the model; raise a NumericsError if a part that a phase made is not finite.
+
+        A computed encoder checks itself when it is fitted.
+        """
+        parts: list[tuple[str, Mapping[str, Tensor]]] = [
+            ("the head", self._head.state_dict()),
+            ("the class statistics", self._memory.tensors()),
+        ]
+        if self._novel_head is not None:
+            parts.append(("the head of new classes", self._novel_head.state_dict()))
+        if self._encoder.spec.trainable:
+            parts.append(("the encoder", self._encoder.state_dict()))
+        for name, tensors in parts:
+            for tensor in tensors.values():
+                check_finite(tensor, name)
+        return self
+
     # Its outputs.
 
     def embed(self, graph: Graph) -> np.ndarray:
@@ -366,6 +388,7 @@ class Model:
 
         The columns are in the order of `classes`; for `only` see `predict`.
         """
+        check_arguments(Model.predict_proba, locals())
         return self._run_head(graph, lambda h: self._by_class(h).softmax(dim=1), only)
 
     def embed_and_predict(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
@@ -394,7 +417,9 @@ class Model:
 
         Raises:
             GraphError: If the graph has other features, or there is no such node.
+            NumericsError: If a number is not finite, as for all outputs of a model.
         """
+        check_arguments(Model.predict, locals())
         ids = np.array([c.id for c in self.classes])
         if min_confidence <= 0:
             return ids[self._run_head(graph, lambda h: self._by_class(h).argmax(dim=1), only)]
@@ -438,6 +463,7 @@ class Model:
         Raises:
             GraphError: If it has none of the features, or no names and another number of them.
         """
+        check_arguments(Model.aligned, locals())
         names = None if self.fit_signature is None else self.fit_signature.feature_names
         if names is not None:
             graph = with_features(graph, names)
@@ -456,12 +482,13 @@ class Model:
         """`read` of z of all nodes."""
         graph = self.aligned(graph)
         with torch.no_grad(), fixed_threads():
-            return read(encode(self._encoder, graph)).cpu().numpy()
+            return read(_finite(encode(self._encoder, graph), "the embedding")).cpu().numpy()
 
     def _run_head(
         self, graph: Graph, read: Callable[[Tensor], Tensor], only: Iterable[object] | None = None
     ) -> np.ndarray:
         """`read` of the joint head's logits (N, columns) of all nodes, or of some."""
+        read = _Finite(read)
         graph = self.aligned(graph)
         g, h = self._encoder, self._head
         with torch.no_grad(), fixed_threads():
@@ -545,13 +572,39 @@ class Model:
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model into `folder` (safetensors and JSON, no pickle), for `load_model`.
 
+        The folder holds no graph, no node id and no label of a node. It holds the names of the
+        classes, mean and variance of each class (of one node: its embedding; see
+        `min_class_size` of `fit`), and words and category values of a table's columns.
+
         Args:
             folder: Path of a folder that is new, empty, or holds an earlier save of a model.
 
         Raises:
             StorageError: If the folder holds something else; nothing is written then.
         """
+        check_arguments(Model.save, locals())
         save_model(self, folder)
+
+
+@dataclass(frozen=True)
+class _Finite:
+    """Read logits after a check that they are finite; a class, as other machines may run it."""
+
+    read: Callable[[Tensor], Tensor]
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        return self.read(_finite(logits, "the logits"))
+
+
+def _finite(rows: Tensor, name: str) -> Tensor:
+    """Return rows (n, columns) of nodes; a NumericsError if a number is not finite."""
+    if all_finite(rows):
+        return rows
+    bad = int((~torch.isfinite(rows)).any(dim=1).sum())
+    raise numerics_error(
+        f"{bad:,} of {len(rows):,} nodes have NaN or infinity in {name}",
+        "check the features of these nodes, or fit the model again",
+    )
 
 
 def with_features(graph: Graph, names: tuple[str, ...]) -> Graph:

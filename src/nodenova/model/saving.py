@@ -1,13 +1,11 @@
 """Save models: safetensors and JSON, written whole or not at all.
 
-A model folder holds `model.json` and one `weights-<hash>.safetensors`. The JSON names the weights
-file and is renamed into place last, which completes the save.
+A model folder holds `model.json` and one `weights-<hash>.safetensors`, which the JSON names.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import asdict
 from os import PathLike
@@ -17,8 +15,27 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from nodenova.errors import StorageError
-from nodenova.files import to_json, write_atomically
+from nodenova.encoders.registry import FIRST_NAMES
+from nodenova.errors import StorageError, brief
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import to_json
+from nodenova.files.documents import (
+    Schema,
+    boolean,
+    check,
+    list_of,
+    map_of,
+    nullable,
+    number,
+    one_of,
+    plain,
+    read_json,
+    record,
+    text,
+    variant,
+    whole,
+)
+from nodenova.files.folders import change_folder, is_empty, lock_folder, recover
 from nodenova.model import decisions
 
 if TYPE_CHECKING:
@@ -32,27 +49,134 @@ FORMAT = "nodenova model"
 # 4 adds refitted representations. 5 adds vectors of texts.
 # A model is written in the first version that holds all of it.
 VERSION = 5
+WEIGHTS = "weights-*.safetensors"
+
+SIZE = whole(1, 2**31 - 1)  # of features, nodes and the like; the weights limit it further
+CLASS_ID = whole(0, 2**31 - 1)
+_TRAINED = record(
+    {"name": text, "num_features": SIZE, "hidden": whole(1, 65_536)},
+    {
+        "layers": whole(1, 64),
+        "dropout": number(0, 1),
+        "heads": whole(1, 1_024),
+        "row_normalize": boolean,
+        **dict.fromkeys(FIRST_NAMES, boolean),
+        "input_dropout": number(0, 1),
+        "attention": one_of("v1", "v2"),
+    },
+    exact=True,
+)
+_PRISM = record(
+    {"name": text, "num_features": SIZE, "view_size": whole(1, 4_096)},
+    {
+        "views": whole(6, 10),
+        "is_random": boolean,
+        "averaged": boolean,
+        "vector_size": whole(0, 2**20),
+    },
+    exact=True,
+)
+_TEMPERATURE = number(0, above=True)
+_HEADS = {
+    "linear": record({"hidden": SIZE, "classes": SIZE}),
+    "cosine": record({"hidden": SIZE, "classes": SIZE, "temperature": _TEMPERATURE}),
+    "ladder": record(
+        {
+            "views": SIZE,
+            "view_size": SIZE,
+            "rungs": list_of(SIZE, 1, 64),
+            "classes": SIZE,
+            "temperature": _TEMPERATURE,
+        }
+    ),
+}
+_STAGE = record(
+    {"method": text, "settings": map_of(plain), "seed": plain, "sees": list_of(text)},
+    {
+        "history": map_of(list_of(nullable(number()))),  # null was no finite number
+        "count": nullable(
+            record(
+                {
+                    "number": whole(0, 10_000),
+                    "probabilities": list_of(number(0), 1),
+                    "p_new": number(0),
+                    "p_value": nullable(number(0)),
+                    "share": number(),
+                    "nodes": whole(0),
+                },
+                exact=True,
+            )
+        ),
+        "mixed": boolean,
+        "refresh": nullable(
+            record(
+                {
+                    "why": text,
+                    "carried": list_of(list_of(whole(0), 2, 2), 1),
+                    "told": whole(0),
+                    "notes": list_of(text),
+                }
+            )
+        ),
+        "found_in": map_of(
+            list_of(whole(0), 2, 2),
+            key=Schema("the id of a class", "ids", frozenset({str}), str.isdecimal),
+        ),
+    },
+    exact=True,
+)
+MODEL = record(
+    {
+        "weights": text,
+        "sha256": text,
+        "encoder": variant(
+            "name", {"prism": _PRISM, "gcn": _TRAINED, "gat": _TRAINED, "sage": _TRAINED}
+        ),
+        "head": variant("kind", _HEADS),
+        "classes": list_of(
+            record({"id": CLASS_ID, "name": text, "stage": whole(0, 9_999)}, exact=True), 1
+        ),
+        "stages": list_of(_STAGE, 1),
+    },
+    {
+        "columns": list_of(CLASS_ID, 1),
+        "edits": list_of(map_of(plain)),
+        "fitted_on": nullable(
+            record(
+                {"nodes": whole(0), "edges": whole(0), "feature_names": nullable(list_of(text))},
+                {"recipe": nullable(map_of(plain))},
+            )
+        ),
+    },
+)
 
 
 def save_model(model: Model, folder: str | PathLike[str]) -> None:
-    """Write a model into a folder; see `nodenova.Model.save`."""
+    """Write a model into a folder, whole or not at all; see `nodenova.Model.save`."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder} is a file, not a folder to save a model in")
-    replaced: Path | None = None
-    if folder.is_dir() and any(folder.iterdir()):
-        try:
-            replaced = folder / read_document(folder)["weights"]
-        except StorageError as error:
-            raise StorageError(
-                f"{folder} exists and is not a saved model; nothing was written"
-            ) from error
+    with lock_folder(folder) as folder:
+        if not is_empty(folder):
+            try:
+                read_document(folder)
+            except StorageError as error:
+                raise StorageError(
+                    f"{folder} exists and is not a saved model; nothing was written"
+                ) from error
+        with change_folder(folder) as change:
+            write_model(model, change.new)
+            change.remove(WEIGHTS)
+
+
+def write_model(model: Model, folder: Path) -> None:
+    """Write the files of a model into a folder that is being made."""
     weights, digest = _weights(model)
-    weights_path = folder / f"weights-{digest[:16]}.safetensors"
+    name = f"weights-{digest[:16]}.safetensors"
     document = {
         "format": FORMAT,
         "version": _version(model),
-        "weights": weights_path.name,
+        "weights": name,
         "sha256": digest,
         "encoder": _encoder(model),
         "head": model.head().description(),
@@ -63,40 +187,28 @@ def save_model(model: Model, folder: str | PathLike[str]) -> None:
     }
     if model.fit_signature is not None:
         document["fitted_on"] = model.fit_signature.to_json()
-    content = to_json(document)
-    try:
-        write_atomically(weights_path, weights)
-        write_atomically(folder / "model.json", content)
-    except BaseException:
-        if weights_path != replaced:
-            weights_path.unlink(missing_ok=True)
-        raise
-    if replaced is not None and replaced != weights_path:
-        replaced.unlink(missing_ok=True)
+    write_atomically(folder / name, weights)
+    write_atomically(folder / "model.json", to_json(document))
 
 
 def read_document(folder: Path) -> dict[str, Any]:
     """The content of `model.json`, checked as far as possible without the weights."""
+    recover(folder)
     path = folder / "model.json"
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no model.json")
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StorageError(f"{path}: damaged, not readable as JSON ({error})") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    document: dict[str, Any] = read_json(path)
+    if document.get("format") != FORMAT:
         raise StorageError(f"{path}: not a model of nodenova")
     if document.get("version") not in range(1, VERSION + 1):
         raise StorageError(
-            f"{path}: format {document.get('version')} of another nodenova; "
+            f"{path}: format {brief(document.get('version'))} of another nodenova; "
             f"this one reads formats up to {VERSION}"
         )
-    for key in ("weights", "sha256"):
-        if not isinstance(document.get(key), str):
-            raise StorageError(f"{path}: damaged, {key} is missing")
+    check(document, MODEL, str(path))
     if not re.fullmatch(r"weights-[0-9a-f]+\.safetensors", document["weights"]):
         raise StorageError(
-            f"{path}: damaged, {document['weights']!r} is not the name of a weights file"
+            f"{path}: damaged, {brief(document['weights'])} is not the name of a weights file"
         )
     return document
 

@@ -245,7 +245,8 @@ class _Space:
         whole, alike = [], []
         for c in model.classes:  # columns of a merged class count by their nodes
             rows = np.flatnonzero(of == c.id)
-            share = count[rows] / count[rows].sum()
+            share = count[rows] if count[rows].any() else np.ones(len(rows))  # a class may be empty
+            share = share / share.sum()
             whole.append(share @ mean[rows])
             noise = share**2 @ ((mean[rows] ** 2).sum(axis=1) - own[rows])
             alike.append(whole[-1] @ whole[-1] - noise)

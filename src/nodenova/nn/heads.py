@@ -16,6 +16,7 @@ from nodenova.nn.distributed import Columns, SplitColumns, gather_rows, map_rows
 from nodenova.nn.multirank import MultiRank
 
 NODES_AT_ONCE = 16_384  # nodes whose features are held at a time
+MIN_SPREAD = 1e-12  # share of squared differences of means in their squares, below which they are 0
 TEMPERATURE = 0.1  # of a joint head on z/|z|, as in the released code of SWORD
 
 
@@ -164,10 +165,14 @@ def as_nearest_mean(w: Tensor, b: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Te
 
         w_c ~ kappa m_c + v,  b_c ~ beta - kappa |m_c|^2 / 2
 
-    w (C, hidden), b (C,), m (C, hidden) the means of the classes. With one class kappa is |w|.
+    w (C, hidden), b (C,), m (C, hidden) the means of the classes. Where means do not differ, and
+    with one class, kappa is the mean of |w_c|.
     """
     spread, rows = m - m.mean(dim=0), w - w.mean(dim=0)
-    kappa = (rows * spread).sum() / spread.square().sum() if len(m) > 1 else w.norm()
+    size = spread.square().sum()
+    kappa = (rows * spread).sum() / size if len(m) > 1 else w.norm()
+    if len(m) > 1 and size <= MIN_SPREAD * m.square().sum():
+        kappa = w.norm(dim=1).mean()
     v = w.mean(dim=0) - kappa * m.mean(dim=0)
     beta = (b + 0.5 * kappa * m.square().sum(dim=1)).mean()
     return kappa, v, beta

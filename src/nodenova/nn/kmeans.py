@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from nodenova.nn.numerics import eigh
 from nodenova.progress import report
 
 
@@ -63,7 +66,10 @@ def _kmeans(
 ) -> Tensor:
     if k == 1:
         return torch.zeros(len(rows), dtype=torch.long, device=rows.device)
-    found = KMeans(k, n_init=restarts, random_state=_seed()).fit_predict(points(rows, k))
+    with warnings.catch_warnings():
+        # Equal points make fewer groups than k; the other groups stay empty.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(k, n_init=restarts, random_state=_seed()).fit_predict(points(rows, k))
     return torch.from_numpy(found).long().to(rows.device)
 
 
@@ -79,9 +85,10 @@ def _components(rows: Tensor, k: int) -> np.ndarray:
     centered = (rows - rows.mean(0)).double()
     size = min(k, *centered.shape)
     if centered.shape[0] <= centered.shape[1]:
-        value, vector = torch.linalg.eigh(centered @ centered.t())
+        value, vector = eigh(centered @ centered.t(), "the products of the rows")
         return (vector[:, -size:] * value[-size:].clamp_min(0).sqrt()).cpu().numpy()
-    return (centered @ torch.linalg.eigh(centered.t() @ centered)[1][:, -size:]).cpu().numpy()
+    vector = eigh(centered.t() @ centered, "the scatter of the rows")[1]
+    return (centered @ vector[:, -size:]).cpu().numpy()
 
 
 def _seed() -> int:

@@ -19,7 +19,7 @@ import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, brief, check_seed
 
 Threads: TypeAlias = 'int | Literal["auto"]'
 MAX_IN_MEMORY = 2**29  # bytes of z
@@ -36,6 +36,7 @@ def repeatable(seed: int, phase: str, threads: Threads = "auto") -> Iterator[Non
 
     The caller's random state and thread count are restored.
     """
+    check_seed(seed)
     digest = hashlib.sha256(f"{seed}/{phase}".encode()).digest()
     with fixed_threads(threads), torch.random.fork_rng():
         torch.manual_seed(int.from_bytes(digest[:8], "big") >> 1)
@@ -132,8 +133,10 @@ def pick_device(device: str) -> torch.device:
     try:
         chosen = torch.device(device)
         torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise SettingError(f"device {device!r} cannot be used here; try auto or cpu") from error
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"device {brief(device)} cannot be used here; try auto or cpu"
+        ) from error
     return chosen
 
 

@@ -30,6 +30,9 @@ from nodenova.nn.seeding import threads_by_rows
 
 BLOCK_ENTRIES = 2**24  # entries of a matrix on disk that are used at a time: 128 MiB
 BLOCK_COLUMNS = 2**15  # of a block of a transpose: as many dense rows stay in the cache
+MIN_TOTAL = (
+    1e-30  # sum of a row of features below which it counts as a row of zeros: safe in float32
+)
 MIN_ENTRIES = 8  # mean entries per row of such a block: each block goes through all rows
 
 Empty = Callable[[int, type[np.generic]], np.ndarray]
@@ -233,7 +236,8 @@ def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseM
         x = graph.x
         if row_normalize:
             total = np.asarray(x.sum(axis=1)).ravel()
-            scale = np.divide(1.0, total, out=np.zeros_like(total), where=total != 0)
+            far = np.abs(total) >= MIN_TOTAL
+            scale = np.divide(1.0, total, out=np.zeros_like(total), where=far)
             x = sp.csr_array(sp.diags_array(scale) @ x) if sp.issparse(x) else x * scale[:, None]
         if sp.issparse(x):
             return SparseMatrix.of(x, device)

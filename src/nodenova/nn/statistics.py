@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.numerics import eigh, largest_eigh
 from nodenova.nn.seeding import fixed_sample
 from nodenova.nn.threaded_matmul import cross_products
 
@@ -167,11 +167,9 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` largest eigenvalues, ascending, and their eigenvectors."""
     if len(matrix) <= MIN_LARGE:
-        value, vector = torch.linalg.eigh(matrix)
+        value, vector = eigh(matrix, "the scatter within classes")
         return value[-count:], vector[:, -count:]
-    found = eigsh(matrix.cpu().numpy(), count, which="LA", v0=np.ones(len(matrix)))
-    value, vector = (torch.from_numpy(part).to(matrix) for part in found)
-    return value, vector
+    return largest_eigh(matrix, count, np.ones(len(matrix)), "the scatter within classes")
 
 
 def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
@@ -181,8 +179,9 @@ def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
     converge.
     """
     if min(len(matrix), rank) <= 4 * count + 16:
-        return torch.linalg.eigh(matrix)[1][:, -count:].flip(1)
+        return eigh(matrix, "the scatter of the nodes")[1][:, -count:].flip(1)
     # A fixed start makes it repeatable.
     start = np.random.default_rng(0).standard_normal(len(matrix))
-    value, vector = eigsh(matrix.cpu().numpy(), count, which="LA", v0=start)
-    return torch.from_numpy(vector[:, np.argsort(-value)].copy()).to(matrix)
+    value, vector = largest_eigh(matrix, count, start, "the scatter of the nodes")
+    order = np.argsort(-value.cpu().numpy())
+    return torch.from_numpy(vector.cpu().numpy()[:, order].copy()).to(matrix)

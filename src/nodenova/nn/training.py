@@ -11,11 +11,13 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import torch
 from torch import Tensor, nn
 
-from nodenova.errors import SettingError
+from nodenova.errors import NumericsError, SettingError
+from nodenova.nn.numerics import ADVICE, all_finite, numerics_error
 from nodenova.progress import report
 from nodenova.settings import check_settings, setting
 
 History: TypeAlias = "dict[str, list[float]]"
+MAX_RATE = 1e30  # of learning and of weight decay: safe in float32
 
 
 def rampup(epoch: int, length: int) -> float:
@@ -48,8 +50,11 @@ def minimize(
         patience: Epochs without a better score after which training stops; None for never.
 
     Raises:
-        SettingError: If a term is not finite and there is no better state to end in.
+        SettingError: If `lr` or `weight_decay` is beyond 1e30.
+        NumericsError: If a term, the score or a weight is not finite and there is no better state
+            to end in.
     """
+    _check_rates(lr=lr, weight_decay=weight_decay)
     optimizer = torch.optim.Adam(
         [p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay
     )
@@ -66,22 +71,18 @@ def minimize(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         values = {name: float(part.detach()) for name, part in parts.items()}
+        problem = _name_broken(values)
+        score = None if validate is None or problem else _evaluate(validate, modules)
+        if score is not None and not all(map(math.isfinite, score)):
+            problem = "the score of the validation nodes"
+        if problem and best is not None:
+            break  # the best state is from before
+        if problem:
+            raise _failure(problem, epoch, epochs, lr)
         for name, value in values.items():
             history.setdefault(name, []).append(value)
         report(epoch, epochs, **values)
-        broken = [name for name, value in values.items() if not math.isfinite(value)]
-        if broken and best is not None:
-            break  # the best state is from before
-        if broken:
-            raise SettingError(
-                f"training failed in epoch {epoch} of {epochs}: {', '.join(broken)} is not a "
-                "finite number; try a smaller lr or fewer layers"
-            )
-        if validate is not None:
-            for module in modules:
-                module.eval()
-            with torch.no_grad():
-                score = validate()
+        if score is not None:
             if best is None or score > best:
                 best, best_epoch = score, epoch
                 best_state = [copy.deepcopy(m.state_dict()) for m in modules]
@@ -92,7 +93,36 @@ def minimize(
             module.load_state_dict(state)
     for module in modules:
         module.eval()
+    # The last step may have broken what the last loss could not see yet.
+    if not all(all_finite(p) for module in modules for p in module.parameters()):
+        raise _failure("a weight", epochs, epochs, lr)
     return history
+
+
+def _check_rates(**rates: float) -> None:
+    for name, value in rates.items():
+        if not 0 <= value <= MAX_RATE:
+            raise SettingError(f"{name} must be from 0 to {MAX_RATE:g}, it is {value:g}")
+
+
+def _evaluate(
+    validate: Callable[[], tuple[float, ...]], modules: Sequence[nn.Module]
+) -> tuple[float, ...]:
+    for module in modules:
+        module.eval()
+    with torch.no_grad():
+        return validate()
+
+
+def _name_broken(values: Mapping[str, float]) -> str:
+    """The terms that are not finite, for a sentence; empty if all are."""
+    broken = [name for name, value in values.items() if not math.isfinite(value)]
+    return f"the term {', '.join(broken)}" if broken else ""
+
+
+def _failure(problem: str, epoch: int, epochs: int, lr: float) -> NumericsError:
+    became = f"{problem} became NaN or infinite in epoch {epoch} of {epochs}"
+    return numerics_error(f"{became} with lr={lr:g}", f"{ADVICE}, or use a smaller lr")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from nodenova.nn.numerics import cholesky
 from nodenova.nn.statistics import largest_eigenvectors
 
 MAX_STEPS = 50  # iterations of Lloyd's algorithm
@@ -23,7 +24,7 @@ TOLERANCE = 1e-6  # relative decrease of the inertia at which Lloyd's algorithm 
 def whitening(covariance: Tensor) -> Tensor:
     """(D, D) W with W' Sigma W = 1."""
     # W differs from Sigma^-1/2 by a rotation, which changes no distance; Cholesky is cheaper.
-    factor = torch.linalg.cholesky(covariance.double())
+    factor = cholesky(covariance.double(), "the covariance within classes")
     one = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
     return torch.linalg.solve_triangular(factor, one, upper=False).t()
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from nodenova.display import html_table, percent
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.numerics import numerics_error
 from nodenova.nn.seeding import sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world.count_features import (
@@ -221,6 +222,9 @@ def estimate_count(
 ) -> ClassCountEstimate:
     """Weigh the evidence, by default with the shipped weights."""
     mixed = bool(evidence.novelty)
+    for name, value in (*evidence.number.items(), *evidence.novelty.items()):
+        if not np.isfinite(value).all():
+            raise numerics_error(f"{name}, a feature of the number of new classes, is not finite")
     number_score = number_score or LinearScore(MIXED if mixed else STRICT)
     novelty_score = novelty_score or LinearScore(NEW, NEW_BIAS)
     each = softmax(number_score(evidence.number))

@@ -222,6 +222,7 @@ class _Judge:
 
 
 def _mean(center: Tensor, count: Tensor) -> Tensor:
+    count = count if count.any() else torch.ones_like(count)  # a class without nodes
     return (center * (count / count.sum())[:, None]).sum(dim=0)
 
 

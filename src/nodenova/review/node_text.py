@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.errors import SettingError
-from nodenova.files import table_content, write_atomically
+from nodenova.errors import SettingError, StorageError
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import table_content
+from nodenova.files.documents import read_columns
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.tables import read_table
@@ -70,19 +71,26 @@ def texts_of(
     return {"words": [short(", ".join(some), letters) for some in words]}
 
 
-def write_shown(folder: Path, node_ids: np.ndarray, shown: Mapping[str, Sequence[str]]) -> None:
+def write_shown(
+    folder: Path,
+    node_ids: np.ndarray,
+    shown: Mapping[str, Sequence[str]],
+    safe_csv: bool = False,
+) -> None:
     """Write the shown columns, if any, into a run folder."""
     if shown:
         columns: dict[str, list[object]] = {"": node_ids.tolist()}
         columns |= {name: list(cells) for name, cells in shown.items()}
-        write_atomically(folder / NAME, table_content(columns, folder / NAME))
+        write_atomically(folder / NAME, table_content(columns, folder / NAME, safe_csv))
 
 
-def read_shown(folder: Path) -> dict[str, list[str]]:
-    """Read the columns that `write_shown` wrote."""
+def read_shown(folder: Path, graph: Graph) -> dict[str, list[str]]:
+    """Read the columns that `write_shown` wrote; they have a row for each node of the graph."""
     path = folder / NAME
     if not path.is_file():
         return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0]) if i}
+    columns = read_columns(path, {"": str})
+    if len(columns[""]) != graph.num_nodes:
+        what = f"it has {len(columns['']):,} rows, the graph has {graph.num_nodes:,} nodes"
+        raise StorageError(f"{path}: damaged, {what}")
+    return {name: cells for name, cells in columns.items() if name}

@@ -8,22 +8,40 @@ outdated page is recognized.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nodenova.display import plural
-from nodenova.errors import SettingError, StorageError
-from nodenova.files import read_json, to_json, write_atomically
+from nodenova.errors import SettingError, StorageError, brief
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import to_json
+from nodenova.files.documents import (
+    check,
+    list_of,
+    nullable,
+    plain,
+    read_columns,
+    read_json,
+    record,
+    text,
+    to_whole,
+    whole,
+)
 from nodenova.model import decisions
 from nodenova.model.decisions import Decision, Merge, Reject, Relabel, Rename, Split
 
 REVIEW_FORMAT = "nodenova review"
 REVIEW_VERSION = 1
-KEYS = {"format", "version", "model", "after", "decisions"}
+_DECISIONS = list_of(replace(plain, name="a decision", plural="decisions"))
+REVIEW = record(
+    {"format": text, "version": whole(), "model": text, "decisions": _DECISIONS},
+    {"after": nullable(whole())},
+    exact=True,
+)
+HISTORY = record({"revision": whole(0), "decisions": _DECISIONS})
 NAME = "decisions.json"
 HISTORY_FORMAT, HISTORY_VERSION = "nodenova decisions", 1
 
@@ -49,20 +67,12 @@ class Review:
         if not isinstance(document, dict) or document.get("format") != REVIEW_FORMAT:
             raise SettingError(f'this is not a review: expected "format": "{REVIEW_FORMAT}"')
         if document.get("version") != REVIEW_VERSION:
-            version = f"review of version {document.get('version')!r}"
+            version = f"review of version {brief(document.get('version'))}"
             raise SettingError(f"{version}; this nodenova reads version {REVIEW_VERSION}")
-        unknown = sorted(map(str, set(document) - KEYS))
-        if unknown:
-            raise SettingError(f"the review has unknown keys: {', '.join(unknown)}")
-        model, entries = document.get("model"), document.get("decisions")
-        if not isinstance(model, str) or not isinstance(entries, list):
-            raise SettingError("a review needs a model (a sha256) and a list of decisions")
-        after = document.get("after")
-        if after is not None and (not isinstance(after, int) or isinstance(after, bool)):
-            raise SettingError(f"after must be the number of a revision, not {after!r}")
-        numbered = enumerate(entries, start=1)
+        check(document, REVIEW, "the review", SettingError)
+        numbered = enumerate(document["decisions"], start=1)
         parsed = (decisions.from_json(entry, where=f"decision {i}") for i, entry in numbered)
-        return cls(model, tuple(parsed), after)
+        return cls(document["model"], tuple(parsed), document.get("after"))
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,7 @@ class History:
         document = read_json(path)
         if document.get("format") != HISTORY_FORMAT or document.get("version") != HISTORY_VERSION:
             raise StorageError(f"{path}: not the decisions of a run, or of another nodenova")
+        check(document, HISTORY, str(path))
         entries = enumerate(document["decisions"], start=1)
         parsed = (decisions.from_json(entry, where=f"{path}: decision {i}") for i, entry in entries)
         return cls(document["revision"], tuple(parsed))
@@ -151,14 +162,14 @@ def cached_page(folder: Path) -> str | None:
     page, model = folder / "report.html", folder / "model" / "model.json"
     if not page.is_file() or not model.is_file():
         return None
-    document = read_json(model)
-    content = page.read_text(encoding="utf-8")
-    digest, edits = str(document.get("sha256")), len(document.get("edits", ()))
+    document = read_json(model, record({"sha256": text}, {"edits": list_of(plain)}))
+    content = page.read_text(encoding="utf-8", errors="replace")  # a damaged page is made again
+    digest, edits = document["sha256"], len(document.get("edits", ()))
     revision = History.read(folder).revision
     return as_served(content) if is_current(content, digest, edits, revision) else None
 
 
 def cached_names(folder: Path) -> dict[int, str]:
     """Names of the classes of a run by id, from its classes.csv."""
-    with (folder / "classes.csv").open(newline="", encoding="utf-8") as file:
-        return {int(line["id"]): line["name"] for line in csv.DictReader(file)}
+    table = read_columns(folder / "classes.csv", {"id": to_whole, "name": str})
+    return dict(zip(table["id"], table["name"], strict=True))

@@ -21,6 +21,7 @@ from nodenova.review.suggestions import (
     Suggestions,
 )
 from nodenova.review.user_labels import UserLabels
+from nodenova.settings import check_arguments
 
 
 def suggest(
@@ -54,6 +55,7 @@ def suggest(
         >>> bool(wrong.node == data.graph.node_ids[old.train_ids[0]])
         True
     """
+    check_arguments(suggest, locals())
     z, p = model.embed_and_predict(graph)
     user = held_out = None
     if labels is not None:

@@ -9,14 +9,42 @@ from typing import Any, ClassVar, TypeAlias
 
 from nodenova.display import percent, plural
 from nodenova.errors import StorageError
-from nodenova.files import read_json
+from nodenova.files.documents import (
+    check,
+    check_header,
+    either,
+    list_of,
+    number,
+    read_json,
+    record,
+    text,
+    whole,
+)
 from nodenova.model.decisions import Merge, Relabel, Split
+from nodenova.settings import check_arguments
 
 FORMAT, VERSION = "nodenova suggestions", 1
 MIN_SAME = 0.5  # probability from which two classes are suggested to be one
 MIN_TWO = 0.3  # and one class to be two, which is rarely much more certain
 MIN_WRONG = 0.9  # probability of another class from which a label looks wrong
 Node: TypeAlias = "str | int"
+_NODE, _PROBABILITY, _CLASS = either(text, whole()), number(0, 1), whole(0)
+SUGGESTIONS = record(
+    {
+        "merges": list_of(
+            record({"class_ids": list_of(_CLASS, 2, 2), "probability": _PROBABILITY}, exact=True)
+        ),
+        "splits": list_of(record({"class_id": _CLASS, "probability": _PROBABILITY}, exact=True)),
+        "labels": list_of(
+            record(
+                {"node": _NODE, "label": text, "class_id": _CLASS, "probability": _PROBABILITY},
+                exact=True,
+            )
+        ),
+        "none": list_of(_NODE),
+        "none_share": number(0, 1),
+    }
+)
 
 
 def likely(probability: float) -> str:
@@ -27,6 +55,11 @@ def likely(probability: float) -> str:
         ('87%', '>99%')
     """
     return ">99%" if probability > 0.99 else percent(probability)
+
+
+def _quote(names: Mapping[int, str], class_id: int) -> str:
+    """The name of a class in quotes; its id where a table of the run lacks it."""
+    return repr(names.get(class_id, f"class {class_id}"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +82,7 @@ class MergeSuggestion:
 
     def sentence(self, names: Mapping[int, str]) -> str:
         """The suggestion in words, with the names of the classes by id."""
-        one, other = (repr(names[c]) for c in self.class_ids)
+        one, other = (_quote(names, c) for c in self.class_ids)
         return f"{one} and {other} are {likely(self.probability)} likely to be the same class"
 
 
@@ -73,7 +106,9 @@ class SplitSuggestion:
 
     def sentence(self, names: Mapping[int, str]) -> str:
         """The suggestion in words, with the names of the classes by id."""
-        return f"{names[self.class_id]!r} is {likely(self.probability)} likely to be two classes"
+        return (
+            f"{_quote(names, self.class_id)} is {likely(self.probability)} likely to be two classes"
+        )
 
 
 @dataclass(frozen=True)
@@ -102,7 +137,7 @@ class LabelSuggestion:
         """The suggestion in words, with the names of the classes by id."""
         return (
             f"{str(self.node)!r} is labelled {self.label!r} but looks like "
-            f"{names[self.class_id]!r} ({likely(self.probability)})"
+            f"{_quote(names, self.class_id)} ({likely(self.probability)})"
         )
 
 
@@ -151,6 +186,7 @@ class Suggestions:
             names: Names of the classes by id.
             most: Maximum number of sentences.
         """
+        check_arguments(Suggestions.sentences, locals())
         lines = [one.sentence(names) for one in self.about_classes]
         if self.labels:
             first = self.labels[0].sentence(names)
@@ -168,14 +204,19 @@ class Suggestions:
         return {"format": FORMAT, "version": VERSION} | asdict(self)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Suggestions:
+    def from_json(cls, document: Mapping[str, Any], where: str = "suggestions") -> Suggestions:
         """Return the suggestions in a document that `to_json` made.
+
+        Args:
+            document: The document.
+            where: Name of the document, which begins messages.
 
         Raises:
             StorageError: If the document is something else.
         """
-        if document.get("format") != FORMAT or document.get("version") != VERSION:
-            raise StorageError(f"not suggestions: expected format {FORMAT!r}, version {VERSION}")
+        check_arguments(Suggestions.from_json, locals())
+        check_header(document, where, FORMAT, [VERSION])
+        check(document, SUGGESTIONS, where)
         merges = (
             MergeSuggestion((one["class_ids"][0], one["class_ids"][1]), one["probability"])
             for one in document["merges"]
@@ -195,10 +236,11 @@ class Suggestions:
         Raises:
             StorageError: If the folder has none.
         """
+        check_arguments(Suggestions.load, locals())
         path = Path(folder) / "suggestions.json"
         if not path.is_file():
             raise StorageError(f"{path} does not exist")
-        return cls.from_json(read_json(path))
+        return cls.from_json(read_json(path), str(path))
 
 
 NO_SUGGESTIONS = Suggestions()

@@ -1,4 +1,4 @@
-"""Decisions of reviews, made part of a model and of a run folder, or taken back.
+"""Decisions of reviews: made part of a model and its labels, or taken back.
 
 Beside the model, the folder of a reviewed run has `decisions.json`, and `origin/` with the model
 and the labels before the first review: to undo a decision, all others are applied to these again.
@@ -7,26 +7,25 @@ and the labels before the first review: to undo a decision, all others are appli
 from __future__ import annotations
 
 import io
-import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.errors import NodenovaError, SettingError
-from nodenova.files import to_json, umask, write_atomically
+from nodenova.errors import NodenovaError, SettingError, StorageError, brief
+from nodenova.files.arrays import read_npz
+from nodenova.files.atomic import write_atomically
 from nodenova.graph import Graph
 from nodenova.model.classes import has_own_name
 from nodenova.model.decisions import Decision, Relabel
 from nodenova.model.edits import apply_decision
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
-from nodenova.model.saving import save_model, weights_digest
+from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import History, Review
 from nodenova.review.user_labels import NO_LABEL
 from nodenova.runs.run import DiscoveryRun
+from nodenova.settings import check_arguments
 
 LABELS = "labels.npz"
 MIN_SETTLED = 0.9  # probability from which on a node of a named class gets its name as a label
@@ -61,6 +60,7 @@ def apply_review(model: Model, review: Review | object, graph: Graph | None = No
         >>> nova.apply_review(model, review).class_names
         ('class-0', 'class-1', 'plants', 'new-3')
     """
+    check_arguments(apply_review, locals())
     review = review if isinstance(review, Review) else Review.from_json(review)
     if review.model != weights_digest(model):
         raise SettingError("the review was made for another model (its sha256 is not this model's)")
@@ -72,61 +72,15 @@ def apply_review(model: Model, review: Review | object, graph: Graph | None = No
     return model
 
 
-def apply_to_folder(folder: Path, review: Review | object, graph: Graph | None) -> Model:
-    """Apply a review to the model and the labels in a run folder; a wrong one changes nothing."""
-    review = review if isinstance(review, Review) else Review.from_json(review)
-    history = History.read(folder)
-    history.check(review)
-    model = apply_review(load_model(folder / "model"), review, graph)
-    labels = _relabel_all(review.decisions, graph, read_labels(folder))
-    if not review.decisions:
-        return model
-    _keep_origin(folder)
-    write_atomically(folder / "review.json", to_json(review.to_json()))
-    _write(folder, history.and_then(review.decisions), model, labels)
-    return model
-
-
-def undo_in_folder(folder: Path, count: int, graph: Graph | None) -> History:
-    """Take back the last `count` decisions of a run folder; return those that are left."""
-    history = History.read(folder).without_last(count)
+def undo_decisions(folder: Path, history: History, graph: Graph | None) -> Model:
+    """The model of a run folder with the decisions of `history` alone, applied to its origin."""
     model = load_model(folder / ORIGIN / "model")
     for decision in history.decisions:
         model = apply_decision(model, decision, graph)
-    original = read_labels(folder / ORIGIN)
-    labels = _relabel_all(history.decisions, graph, original) or original
-    if labels is None:
-        (folder / LABELS).unlink(missing_ok=True)
-    _write(folder, history, model, labels)
-    return history
+    return model
 
 
-def _write(
-    folder: Path, history: History, model: Model, labels: Mapping[str, np.ndarray] | None
-) -> None:
-    history.write(folder)
-    if labels is not None:
-        write_arrays(folder / LABELS, **labels)
-    save_model(model, folder / "model")
-
-
-def _keep_origin(folder: Path) -> None:
-    """Copy the model and the labels before the first review to `origin/`."""
-    if (folder / ORIGIN).is_dir():
-        return
-    place = Path(tempfile.mkdtemp(prefix=f".{ORIGIN}.", dir=folder))
-    try:
-        os.chmod(place, 0o777 & ~umask())
-        shutil.copytree(folder / "model", place / "model")
-        if (folder / LABELS).is_file():
-            shutil.copyfile(folder / LABELS, place / LABELS)
-        os.rename(place, folder / ORIGIN)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-
-
-def _relabel_all(
+def relabel_all(
     decisions: Iterable[Decision], graph: Graph | None, labels: Mapping[str, np.ndarray] | None
 ) -> dict[str, np.ndarray] | None:
     """Content of labels.npz after the relabels among some decisions; None if there are none."""
@@ -157,15 +111,17 @@ def relabel_nodes(
     for decision in decisions:
         for node in decision.nodes:
             if str(node) not in place:
-                raise SettingError(f"relabel: there is no node {node!r} in the graph of the run")
+                raise SettingError(
+                    f"relabel: there is no node {brief(node)} in the graph of the run"
+                )
             y[place[str(node)]] = decision.class_id
         names += [""] * (decision.class_id + 1 - len(names))
     return {"y": y, "names": np.array(names, dtype=str), "told": labels.get("told", labels["y"])}
 
 
-def read_labels(folder: Path) -> dict[str, np.ndarray] | None:
+def read_labels(folder: Path, graph: Graph | None = None) -> dict[str, np.ndarray] | None:
     """Content of a run's labels.npz: (N,) class ids `y` and their `names`; None without one."""
-    labels = read_arrays(folder / LABELS)
+    labels = read_arrays(folder / LABELS, graph)
     if labels is not None and "names" not in labels:  # a run that stored numbers only
         labels["names"] = np.full(int(labels["y"].max(initial=NO_LABEL)) + 1, "", dtype=str)
     return labels
@@ -178,12 +134,33 @@ def write_arrays(path: Path, **arrays: np.ndarray) -> None:
     write_atomically(path, content.getvalue())
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays of an npz file; None if there is no such file."""
+def read_arrays(
+    path: Path, graph: Graph | None, num_classes: int | None = None
+) -> dict[str, np.ndarray] | None:
+    """Class ids of the nodes of `graph` in an npz file, by array, and `names` of classes.
+
+    None if there is no such file. Ids are below the number of names or, without names, below
+    `num_classes`, by default the number of nodes.
+    """
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    arrays = read_npz(path, error=StorageError)
+    if "y" not in arrays:
+        raise StorageError(f"{path}: damaged, the array y is missing")
+    names = arrays.get("names")
+    if names is not None and (names.ndim != 1 or (len(names) and names.dtype.kind != "U")):
+        raise StorageError(f"{path}: damaged, names must be a list of texts")
+    for name, y in arrays.items():
+        if name != "names":
+            n = y.size if graph is None else graph.num_nodes
+            if y.shape != (n,) or y.dtype.kind not in "iu":
+                what = f"{name} must be {n:,} whole numbers, it is {y.dtype} of shape {y.shape}"
+                raise StorageError(f"{path}: damaged, {what}")
+            most = len(names) if names is not None and len(names) else num_classes or n
+            if n and (y.min() < NO_LABEL or y.max() >= most):
+                what = f"{name} has class ids from {y.min()} to {y.max()}, but {most:,} classes"
+                raise StorageError(f"{path}: damaged, {what}")
+    return arrays
 
 
 def next_labels(run: DiscoveryRun) -> dict[str, list[object]]:

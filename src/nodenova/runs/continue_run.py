@@ -19,7 +19,7 @@ from nodenova.methods.prism import Prism
 from nodenova.model.model import FitSignature, Model, Refresh
 from nodenova.model.saving import weights_digest
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.progress import Progress, no_progress
+from nodenova.progress import Progress
 from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_for_graph
 from nodenova.runs.apply import read_labels
 from nodenova.runs.run import DiscoveryRun
@@ -31,24 +31,29 @@ if TYPE_CHECKING:
 def continue_run(
     earlier: RunFolder,
     loaded: UserGraph,
-    num_new: int | None = None,
+    num_new: int | None,
     *,
-    method: Method | None = None,
-    mixed: bool | None = None,
-    refresh: bool | str = "auto",
-    labels: Mapping[str, str] | None = None,
-    seed: int = 0,
-    min_confidence: float = 0.5,
-    keep_labels: bool = True,
-    none_share: float = 0.0,
-    progress: Progress = no_progress,
+    method: Method | None,
+    mixed: bool | None,
+    refresh: bool | str,
+    labels: Mapping[str, str] | None,
+    seed: int,
+    min_confidence: float,
+    keep_labels: bool,
+    none_share: float,
+    progress: Progress,
 ) -> tuple[DiscoveryRun, Refresh | None, tuple[str, ...]]:
     """The run on a grown graph, its refit, and notes; see `RunFolder.continue_with`."""
     check_refresh(refresh)
     method = Prism() if method is None else method
-    model, graph = _named_model(earlier), loaded.graph
-    earlier_ids = _earlier_ids(earlier, graph.node_ids)
-    label_ids, names, notes = _labels(earlier, model, loaded, labels or {}, keep_labels)
+    loaded = loaded.canonical()
+    graph = loaded.graph
+    with earlier.reading():  # all that is needed of the earlier run, in one state
+        model = _named_model(earlier)
+        earlier_ids = _earlier_ids(earlier, graph.node_ids)
+        label_ids, names, notes = _labels(earlier, model, loaded, labels or {}, keep_labels)
+        before = earlier.stored_graph if earlier.keeps_graph else None
+        title, lineage = earlier.document["title"], earlier.document.get("lineage", ())
     added = {c: names[c] for c in range(model.next_id, len(names))}
     ids, mixed = _nodes_to_search(loaded, label_ids, earlier_ids, mixed)
     if not loaded.new_named:
@@ -63,7 +68,7 @@ def continue_run(
             model,
             graph,
             refresh,
-            before=earlier.graph if earlier.keeps_graph else None,
+            before=before,
             met=met if met.any() else None,
             all_new=None if mixed else ids,
             label_ids=_current_ids(model, label_ids),
@@ -75,7 +80,7 @@ def continue_run(
         model = model.with_last_stage(replace(model.stages[-1], refresh=done))
         notes += () if done is None else (done.sentence(), *done.notes)
         facts = {
-            "Continues": earlier.document["title"],
+            "Continues": title,
             "Nodes": f"{graph.num_nodes:,}",
             "Nodes that came": f"{int((~met).sum()):,}",
             "Searched": plural(len(ids), "unlabelled node"),
@@ -91,7 +96,7 @@ def continue_run(
             label_ids=label_ids,
             label_names=names,
             earlier_ids=earlier_ids,
-            lineage=(*earlier.document.get("lineage", ()), digest),
+            lineage=(*lineage, digest),
             keep_labels=keep_labels,
             min_confidence=min_confidence,
             none_share=none_share,
@@ -104,7 +109,7 @@ def _named_model(earlier: RunFolder) -> Model:
     """The reviewed model, in which classes without a name have the names that were shown."""
     model = earlier.model
     if model.fit_signature is None and earlier.keeps_graph:  # a model of the previous version
-        model = replace(model, fit_signature=FitSignature.of(earlier.graph))
+        model = replace(model, fit_signature=FitSignature.of(earlier.stored_graph))
     named = zip(model.classes, earlier.class_names, strict=True)
     return replace(model, classes=tuple(replace(c, name=name) for c, name in named))
 
@@ -135,11 +140,11 @@ def _labels(
             f"{loaded.name}, first: {unknown[0]!r}"
         )
     texts = [further.get(node, text) for node, text in zip(nodes, texts, strict=True)]
-    stored = read_labels(earlier.path) if earlier.keeps_graph else None
+    stored = read_labels(earlier.path, earlier.graph) if earlier.keeps_graph else None
     then = None
     if stored is not None:
         old = UserLabels(stored["y"], [str(name) for name in stored["names"]])
-        then = (earlier.graph.node_ids.tolist(), old)
+        then = (earlier.stored_graph.node_ids.tolist(), old)
     names = [] if then is None else list(then[1].names)
     met = {*class_names, *model.class_names, *names}
     counts = {text: texts.count(text) for text in sorted(set(texts) - met - {""})}

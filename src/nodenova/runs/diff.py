@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nodenova.display import percent
 from nodenova.errors import SettingError
-from nodenova.files import table_content
+from nodenova.files.content import table_content
 from nodenova.model.decisions import Decision, Merge, Reject, Split
 from nodenova.runs.run_dir import read_predictions
 
@@ -109,7 +109,7 @@ class RunDiff:
     nodes_went: int
     continued: bool
 
-    def moves_table(self, path: Path) -> bytes:
+    def moves_table(self, path: Path, safe_csv: bool = False) -> bytes:
         """The nodes that moved as the content of a file, Parquet or CSV by its name."""
         columns: dict[str, list[object]] = {
             "node": [move.node for move in self.moves],
@@ -118,7 +118,7 @@ class RunDiff:
             "class": [move.after_id for move in self.moves],
             "name": [move.after for move in self.moves],
         }
-        return table_content(columns, path)
+        return table_content(columns, path, safe_csv)
 
 
 def diff(before: Snapshot, after: Snapshot) -> RunDiff:
@@ -285,9 +285,9 @@ class Shares:
     @classmethod
     def read(cls, run: Path, min_confidence: float) -> Shares:
         """Shares in a run's predictions.csv."""
-        rows = read_predictions(run)
-        counts = Counter(int(row["class"]) for row in rows)
-        return cls(counts, sum(float(row["probability"]) < min_confidence for row in rows))
+        table = read_predictions(run)
+        unsure = sum(probability < min_confidence for probability in table["probability"])
+        return cls(Counter(table["class"]), unsure)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,14 @@ import scipy.sparse as sp
 import torch
 
 from nodenova.errors import SettingError, StorageError
-from nodenova.files import table_content, write_atomically
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import guard_formula, table_content
+from nodenova.files.folders import change_folder
 from nodenova.graph import Graph
 from nodenova.io.frames import TypedColumn, ValueColumn, is_nested, to_text
 from nodenova.io.tables import JSON_LINES, Table, is_json, open_json, read_table
+from nodenova.model.model import Model
+from nodenova.model.saving import save_model
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import no_progress
 from nodenova.runs.new_graph import PredictInput
@@ -54,7 +58,7 @@ def to_networkx(what: PredictInput, path: Path, fits_none: np.ndarray | None = N
         raise SettingError(
             "--to networkx needs NetworkX: pip install 'nodenova[networkx]'"
         ) from None
-    columns, edges = _node_columns(what, fits_none), _edge_columns(what.graph)
+    columns, edges = _node_columns(what, fits_none), _edge_columns(what.graph.as_given())
     graph = nx.Graph()
     for node, *values in zip(*columns.values(), strict=True):
         graph.add_node(node, **dict(zip(list(columns)[1:], values, strict=True)))
@@ -72,61 +76,68 @@ def to_pyg(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) 
     fits_none where there are any.
     """
     model, graph, labels = what.model, what.graph, what.labels
-    x = torch.from_numpy(graph.x) if isinstance(graph.x, np.ndarray) else _sparse(graph)
+    given = graph.as_given()
+    x = torch.from_numpy(given.x) if isinstance(given.x, np.ndarray) else _sparse(given)
     ids = np.array([*(c.id for c in model.classes), -1])
     with shared_passes():
         p = model.predict_proba(graph)
         row = p.argmax(axis=1) if labels is None else labels.rows(model, p)
-        parts = {
-            "x": x,
-            "edge_index": torch.from_numpy(graph.edge_index),
-            "pred": torch.from_numpy(ids[row]),
-            "prob": torch.from_numpy(p),
-            "z": torch.from_numpy(model.embed(graph)),
-        }
-    if graph.edge_weight is not None:
-        parts["edge_weight"] = torch.from_numpy(graph.edge_weight)
+        of_nodes = {"pred": ids[row], "prob": p, "z": model.embed(graph)}
     if labels is not None:
-        parts["label"] = torch.from_numpy(ids[labels.label_rows(model, p)])
+        of_nodes["label"] = ids[labels.label_rows(model, p)]
     if fits_none is not None:
-        parts["fits_none"] = torch.from_numpy(fits_none)
+        of_nodes["fits_none"] = fits_none
+    parts = {"x": x, "edge_index": torch.from_numpy(given.edge_index)}
+    if given.edge_weight is not None:
+        parts["edge_weight"] = torch.from_numpy(given.edge_weight)
+    parts |= {
+        name: torch.from_numpy(graph.in_given_order(values)) for name, values in of_nodes.items()
+    }
     content = io.BytesIO()
     torch.save(parts, content)
     write_atomically(_file(path), content.getvalue())
 
 
-def to_csv(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+def to_csv(
+    what: PredictInput, path: Path, fits_none: np.ndarray | None = None, safe_csv: bool = False
+) -> None:
     """Write a folder with nodes.csv and edges.csv."""
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file, and --to csv writes a folder")
-    tables = {"nodes.csv": _node_columns(what, fits_none), "edges.csv": _edge_columns(what.graph)}
-    for name, columns in tables.items():
-        write_atomically(path / name, table_content(columns, path / name))
+    tables = {
+        "nodes.csv": _node_columns(what, fits_none),
+        "edges.csv": _edge_columns(what.graph.as_given()),
+    }
+    with change_folder(path) as change:
+        for name, columns in tables.items():
+            write_atomically(change.new / name, table_content(columns, path / name, safe_csv))
 
 
-def to_embeddings(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> None:
+def to_embeddings(
+    what: PredictInput, path: Path, fits_none: np.ndarray | None = None, safe_csv: bool = False
+) -> None:
     """Write the embedding of every node: an npz with node_ids and z, or a table with z0, z1, …"""
     graph = what.graph
-    z = what.model.embed(graph)
+    z = graph.in_given_order(what.model.embed(graph))
+    node_ids = graph.in_given_order(graph.node_ids)
     if path.suffix.lower() == ".npz":
         content = io.BytesIO()
-        np.savez_compressed(content, node_ids=graph.node_ids, z=z)
+        np.savez_compressed(content, node_ids=node_ids, z=z)
         write_atomically(_file(path), content.getvalue())
         return
-    columns: dict[str, list[object]] = {"node": graph.node_ids.tolist()}
+    columns: dict[str, list[object]] = {"node": node_ids.tolist()}
     columns |= {f"z{i}": z[:, i].tolist() for i in range(z.shape[1])}
-    write_atomically(_file(path), table_content(columns, path))
+    write_atomically(_file(path), table_content(columns, path, safe_csv))
 
 
-EXPORTS: dict[str, Callable[[PredictInput, Path, np.ndarray | None], None]] = {
+EXPORTS: dict[str, Callable[..., None]] = {
     "networkx": to_networkx,
     "pyg": to_pyg,
     "csv": to_csv,
     "embeddings": to_embeddings,
 }
-
-
-FORMS = ("table", *EXPORTS)
+CSV_EXPORTS = ("csv", "embeddings")  # of these
+FORMS = ("table", *EXPORTS, "model")
 
 
 def export_input(
@@ -136,16 +147,31 @@ def export_input(
     fits_none: np.ndarray | None = None,
     table: str | PathLike[str] | None = None,
     settled: float = 0.0,
+    safe_csv: bool = False,
 ) -> list[str]:
-    """Write a graph in one of `FORMS`; return notes on what was assumed."""
+    """Write a graph in one of `FORMS`, or the model; return notes on what was assumed."""
+    if to not in FORMS:
+        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
+    if to == "model":
+        return export_model(what.model, path)
     if to == "table":
         if table is None:
             raise SettingError("--to table needs your table of nodes: give --table FILE")
-        return export_table(what.predict(fits_none=fits_none), table, path, settled=settled)
-    if to not in EXPORTS:
-        raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    EXPORTS[to](what, path, fits_none)
+        found = what.predict(fits_none=fits_none)
+        return export_table(found, table, path, settled=settled, safe_csv=safe_csv)
+    EXPORTS[to](what, path, fits_none, **({"safe_csv": safe_csv} if to in CSV_EXPORTS else {}))
     return []
+
+
+def export_model(model: Model, path: Path) -> list[str]:
+    """Write the model folder alone; return notes on what it discloses."""
+    save_model(model, path)
+    notes = ["the model holds no graph, no node id and no label of a node"]
+    if model.recipe is not None:
+        notes.append("it holds words and category values of your columns, rare ones too")
+    elif model.fit_signature is not None and model.fit_signature.feature_names is not None:
+        notes.append("it holds the names of the features")
+    return notes
 
 
 def export_table(
@@ -155,6 +181,7 @@ def export_table(
     *,
     id_column: str | None = None,
     settled: float = 0.0,
+    safe_csv: bool = False,
 ) -> list[str]:
     """Write a user's table of nodes with the classes beside it, as `with_classes`; return notes."""
     ending = path.suffix.lower()
@@ -164,7 +191,7 @@ def export_table(
     replaced, added, notes = class_columns(content, predictions_of(found), id_column, settled)
     own = _typed_columns(content, Path(table))
     columns = {name: values for name, values in own.items() if name not in replaced}
-    write_atomically(_file(path), file_content(columns | added, path))
+    write_atomically(_file(path), file_content(columns | added, path, safe_csv))
     return notes
 
 
@@ -178,7 +205,7 @@ def _typed_columns(table: Table, path: Path) -> dict[str, Any]:
             for name, cells in table.columns.items()}  # fmt: skip
 
 
-def file_content(columns: Mapping[str, Any], path: Path) -> bytes:
+def file_content(columns: Mapping[str, Any], path: Path, safe_csv: bool = False) -> bytes:
     """A table as the content of a file: CSV (nested cells are JSON), TSV, Parquet or JSON lines.
 
     Examples:
@@ -199,8 +226,8 @@ def file_content(columns: Mapping[str, Any], path: Path) -> bytes:
         return "".join(lines).encode()
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
-    writer.writerow(lists)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    cells = [list(lists), *([_cell(value) for value in row] for row in rows)]
+    writer.writerows([map(guard_formula, row) for row in cells] if safe_csv else cells)
     return text.getvalue().encode()
 
 

@@ -1,6 +1,6 @@
 """The folder of a discovery on a user's graph, and everything that is done with it later.
 
-runs/mine/run.json         settings and facts; a folder with it is complete
+runs/mine/run.json         settings and facts; replaced last by every change
 runs/mine/model/           the model; a review becomes part of it
 runs/mine/graph.npz        the graph, without labels (left out with keep_graph=False)
 runs/mine/features.json    names of the features, and how columns of a table become them
@@ -21,15 +21,9 @@ runs/mine/origin/          the model and the labels before the first review
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import os
-import shutil
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -39,47 +33,84 @@ from typing import Any
 import numpy as np
 
 from nodenova.data.labels import UserGraph
-from nodenova.display import html_table
+from nodenova.display import html_table, plural
 from nodenova.errors import SettingError, StorageError
 from nodenova.evaluation.graded import GradedRun
-from nodenova.files import read_json, table_content, to_json, umask, write_atomically
+from nodenova.files.arrays import read_npz
+from nodenova.files.atomic import write_atomically
+from nodenova.files.content import table_content, to_json
+from nodenova.files.documents import (
+    list_of,
+    map_of,
+    nullable,
+    plain,
+    read_columns,
+    read_json,
+    record,
+    text,
+    to_whole,
+)
+from nodenova.files.folders import (
+    PATIENCE,
+    Change,
+    FolderState,
+    change_folder,
+    files_below,
+    is_empty,
+    lock_folder,
+)
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import TableOptions
 from nodenova.methods import Method
 from nodenova.model.classes import display_names
+from nodenova.model.decisions import Relabel
 from nodenova.model.info import ClassInfo, ClassInfos
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model, Refresh
-from nodenova.model.saving import read_document, save_model, weights_digest
+from nodenova.model.saving import WEIGHTS, read_document, weights_digest, write_model
 from nodenova.progress import Progress, no_progress
 from nodenova.report.tsne import positions
 from nodenova.review.node_text import read_shown, write_shown
 from nodenova.review.page import review_page
-from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, History
+from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, History, Review
 from nodenova.review.suggestions import Suggestions
 from nodenova.runs.apply import (
-    apply_to_folder,
+    LABELS,
+    ORIGIN,
+    apply_review,
     next_labels,
     read_arrays,
-    undo_in_folder,
+    read_labels,
+    relabel_all,
+    undo_decisions,
     write_arrays,
 )
 from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
-from nodenova.runs.export import export_input
+from nodenova.runs.export import export_input, export_model
 from nodenova.runs.new_graph import PredictInput, TableReader
 from nodenova.runs.predictions import Backend, prediction_frame
 from nodenova.runs.run import DiscoveryRun
-from nodenova.runs.run_dir import FORMAT, check_place, read_predictions, run_document
+from nodenova.runs.run_dir import FORMAT, read_predictions, reserve, run_document
+from nodenova.settings import check_arguments
 
 REPORT = "report.html"
+MAP = "map.npz"
+MAX_PLACE = 1e9  # of a node on the map
+# All files of a run: those that an overwriting run does not have are removed, others stay.
+FILES = (
+    "run.json", "model/model.json", f"model/{WEIGHTS}", "graph.npz", "features.json", "labels.npz",
+    "before.npz", "answers.npz", "predictions.csv", "classes.csv", "suggestions.json", REPORT,
+    MAP, "shown.csv", "review.json", "decisions.json", "labels.csv",
+    f"{ORIGIN}/labels.npz", f"{ORIGIN}/model/model.json", f"{ORIGIN}/model/{WEIGHTS}",
+)  # fmt: skip
 CLASS_COLUMNS = (
     "id", "name", "auto_name", "kind", "stage", "size", "size_by_model", "share", "confidence",
     "unsure", "labelled", "cohesion", "nearest", "same_as", "same_as_probability", "two",
 )  # fmt: skip
-UNREADABLE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+FEATURES = record({"names": nullable(list_of(text))}, {"recipe": nullable(map_of(plain))})
 
 
 class RunFolder:
@@ -108,7 +139,9 @@ class RunFolder:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
-        self.document = run_document(self.path)
+        self._state = FolderState(self.path, "run.json")
+        with self._state.reading():
+            self.document = run_document(self.path)
 
     @classmethod
     def write(
@@ -120,6 +153,7 @@ class RunFolder:
         overwrite: bool = False,
         reading: Mapping[str, object] | None = None,
         report: bool = True,
+        safe_csv: bool = False,
         progress: Progress = no_progress,
     ) -> RunFolder:
         """Write a run to a folder, whole or not at all.
@@ -132,6 +166,9 @@ class RunFolder:
             reading: Options by which its tables were read, for later ones
                 (`TableOptions.to_json`).
             report: Whether the page is made now, or when it is needed.
+            safe_csv: Whether an apostrophe is put before text of CSV cells that a spreadsheet
+                would take for a formula (it begins with =, +, -, @, tab or carriage return). The
+                run remembers it.
             progress: Function `progress(phase, done, total)`, called while the page is made.
 
         Returns:
@@ -140,20 +177,17 @@ class RunFolder:
         Raises:
             StorageError: If a run may not be written there.
         """
-        check_place(path, overwrite)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        try:
-            os.chmod(place, 0o777 & ~umask())
-            _write_inputs(place, run, keep_graph, reading or {})
-            _write_outputs(place, run, progress, report)
-            if path.is_dir():
-                shutil.rmtree(path)
-            os.rename(place, path)
-        except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
-            raise
+        check_arguments(RunFolder.write, locals())
+        with reserve(path, overwrite), change_folder(path, fresh=is_empty(path)) as change:
+            _write_inputs(change.new, run, keep_graph, reading or {}, safe_csv)
+            _write_outputs(change, run, progress, report, safe_csv)
+            change.remove(*FILES)
         return cls(path)
+
+    @property
+    def safe_csv(self) -> bool:
+        """Whether CSV cells that look like formulas are written with an apostrophe."""
+        return self.document.get("safe_csv") is True
 
     @property
     def keeps_graph(self) -> bool:
@@ -162,44 +196,72 @@ class RunFolder:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of the run."""
+        """The graph of the run, with its nodes in the order of `predictions`."""
+        return self.stored_graph.as_given()
+
+    @cached_property
+    def stored_graph(self) -> Graph:
+        """The graph with its nodes in the order of all arrays of the folder."""
         if not self.keeps_graph:
             raise StorageError(
                 f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
             )
-        return load_graph(self.path / "graph.npz").graph
+        with self.reading():
+            return load_graph(self.path / "graph.npz").graph
 
     @cached_property
     def model(self) -> Model:
         """The model, with all reviews that are part of it."""
-        return load_model(self.path / "model")
+        with self.reading():
+            model = load_model(self.path / "model")
+            _check_decisions(self.path, self.history, model)
+        return model
 
     @cached_property
     def _features(self) -> dict[str, Any]:
-        return read_json(self.path / "features.json")
+        with self.reading():
+            document: dict[str, Any] = read_json(self.path / "features.json", FEATURES)
+        return document
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the features that the model knows, if they have names."""
-        names = self._features.get("names")
+        names = self._features["names"]
         return None if names is None else tuple(names)
 
     @cached_property
     def recipe(self) -> TableEncoder | None:
         """How columns of a table become features; None if the graph had features already."""
         recipe = self._features.get("recipe") or self.model.recipe
-        return None if recipe is None else TableEncoder.from_json(recipe)
+        encoder = None if recipe is None else TableEncoder.from_json(recipe)
+        if encoder is not None and self.feature_names not in (None, encoder.feature_names):
+            raise StorageError(
+                f"{self.path / 'features.json'}: damaged, its names are not those of its recipe"
+            )
+        return encoder
 
     @cached_property
     def run(self) -> DiscoveryRun:
         """The whole run as a value, as `NodeDiscoverer.run_` is one."""
-        document, labels = self.document, read_arrays(self.path / "labels.npz") or {}
-        answers = read_arrays(self.path / "answers.npz")
-        before = read_arrays(self.path / "before.npz")
+        with self.reading():
+            labels, history = read_arrays(self.path / LABELS, self.stored_graph), self.history
+            return self._run(self.model, labels, history)
+
+    def _run(
+        self, model: Model, labels: Mapping[str, np.ndarray] | None, history: History
+    ) -> DiscoveryRun:
+        """The run with this model, content of labels.npz, and decisions."""
+        document, labels = self.document, labels or {}
+        with self.reading():
+            answers = read_arrays(self.path / "answers.npz", self.stored_graph)
+            before = read_arrays(self.path / "before.npz", self.stored_graph, model.next_id)
+            node_texts = read_shown(self.path, self.stored_graph)
+        if answers is not None and "names" not in answers:
+            raise StorageError(f"{self.path / 'answers.npz'}: damaged, the array names is missing")
         return DiscoveryRun(
             title=document["title"],
-            model=self.model,
-            graph=self.graph,
+            model=model,
+            graph=self.stored_graph,
             facts=document["facts"],
             recipe=self.recipe,
             answers=None if answers is None else (answers["y"], answers["names"].tolist()),
@@ -212,8 +274,8 @@ class RunFolder:
             rows=[GradedRun.from_json(row) for row in document["rows"]],
             min_confidence=document["unsure_below"],
             versions=document["versions"],
-            node_texts=read_shown(self.path),
-            history=self.history,
+            node_texts=node_texts,
+            history=history,
         )
 
     @property
@@ -242,22 +304,23 @@ class RunFolder:
         if self.run.labels is None:
             return {}
         texts = self.run.labels.texts(self.model, self.run.names)
-        pairs = zip(self.graph.node_ids.tolist(), texts, strict=True)
+        pairs = zip(self.stored_graph.node_ids.tolist(), texts, strict=True)
         return {node: text for node, text in pairs if text}
 
     @property
     def class_names(self) -> list[str]:
         """Names of the model's classes; where a review gave none, those of classes.csv."""
-        try:
-            with (self.path / "classes.csv").open(newline="", encoding="utf-8") as file:
-                automatic = {int(row["id"]): row["auto_name"] for row in csv.DictReader(file)}
-        except OSError:  # a run without its tables
-            automatic = {}
-        return display_names(self.model.classes, automatic)
+        automatic: dict[int, str] = {}
+        with self.reading():
+            if (self.path / "classes.csv").is_file():  # a run may be without its tables
+                table = read_columns(self.path / "classes.csv", {"id": to_whole, "auto_name": str})
+                automatic = dict(zip(table["id"], table["auto_name"], strict=True))
+            return display_names(self.model.classes, automatic)
 
     def class_of_nodes(self) -> dict[str, int]:
         """Class id of each node in predictions.csv, by the node's id as text."""
-        return {row["node"]: int(row["class"]) for row in read_predictions(self.path)}
+        table = read_predictions(self.path)
+        return dict(zip(table["node"], table["class"], strict=True))
 
     def predict(
         self,
@@ -296,6 +359,7 @@ class RunFolder:
         Raises:
             NodenovaError: If an option, a table or a node cannot be used.
         """
+        check_arguments(RunFolder.predict, locals())
         tables = TableOptions(**options)
         what = self.predict_input(graph, nodes, edges, tables, add=add, relabel=relabel)
         low = self.document["unsure_below"] if min_confidence is None else min_confidence
@@ -315,25 +379,26 @@ class RunFolder:
         progress: Progress = no_progress,
     ) -> PredictInput:
         """The model with its own graph, a later graph, or its graph with added nodes."""
-        reader = self.reader(options, progress)
-        numbers = None
-        if add:
-            if nodes is None or graph is not None:
-                raise SettingError("nodes are added from a table: give nodes, and their edges")
-            loaded, numbers = reader.append(self.graph, nodes, edges)
-        elif graph is None and nodes is None and edges is None:
-            return PredictInput.of_run(self.run, self.class_names, relabel)
-        else:
-            loaded = reader.read(graph, nodes, edges)
-        return PredictInput.of_graph(
-            self.model,
-            self.class_names,
-            loaded,
-            features=self.feature_names,
-            run=self.run if self.keeps_graph else None,
-            relabel=relabel,
-            nodes=numbers,
-        )
+        with self.reading():  # recipe, model and names of one state of the folder
+            reader = self.reader(options, progress)
+            numbers = None
+            if add:
+                if nodes is None or graph is not None:
+                    raise SettingError("nodes are added from a table: give nodes, and their edges")
+                loaded, numbers = reader.append(self.graph, nodes, edges)
+            elif graph is None and nodes is None and edges is None:
+                return PredictInput.of_run(self.run, self.class_names, relabel)
+            else:
+                loaded = reader.read(graph, nodes, edges)
+            return PredictInput.of_graph(
+                self.model,
+                self.class_names,
+                loaded,
+                features=self.feature_names,
+                run=self.run if self.keeps_graph else None,
+                relabel=relabel,
+                nodes=numbers,
+            )
 
     def reader(self, options: TableOptions, progress: Progress = no_progress) -> TableReader:
         """A reader of later tables with the recipe and the remembered options of the run."""
@@ -405,6 +470,7 @@ class RunFolder:
             ...     later.write(f"{folder}/autumn").model
             Model(prism, 4 classes, 2 of them discovered)
         """
+        check_arguments(RunFolder.continue_with, locals())
         reader = self.reader(TableOptions(**options), progress)
         loaded = graph if isinstance(graph, UserGraph) else reader.read_grown(graph, nodes, edges)
         parts = continue_run(
@@ -421,62 +487,115 @@ class RunFolder:
             none_share=none_share,
             progress=progress,
         )
-        return ContinuedRun(*parts, options=reader.options.to_json())
+        return ContinuedRun(*parts, options=reader.options.to_json(), safe_csv=self.safe_csv)
 
-    def apply(
-        self, decisions: Any, *, progress: Progress = no_progress, report: bool = True
-    ) -> Model:
-        """Make decisions part of the run: its model, tables and page.
+    def apply(self, decisions: Any, *, progress: Progress = no_progress) -> Model:
+        """Make decisions part of the run: model, labels, tables and page change together.
 
         Args:
             decisions: A list of decisions as `widget.decisions` has them, or a whole review: the
                 content of review.json. A review that was made before another one was saved is
                 refused.
             progress: Function `progress(phase, done, total)`, called while the page is made.
-            report: Whether tables and page are written now; otherwise `report()` writes them.
 
         Returns:
             The model with the decisions applied.
 
         Raises:
             SettingError: If a decision cannot be applied; nothing was changed.
+            StorageError: If another process is changing the run; nothing was changed.
 
         Examples:
             `nova.open_run("runs/mine").apply([{"do": "rename", "class": 7, "name": "plants"}])`
         """
-        if isinstance(decisions, Sequence) and not isinstance(decisions, str):
-            header = {"format": REVIEW_FORMAT, "version": REVIEW_VERSION}
-            decisions = {**header, "model": weights_digest(self.model), "decisions": [*decisions]}
-        apply_to_folder(self.path, decisions, self.graph if self.keeps_graph else None)
-        self._reload(progress, report)
+        check_arguments(RunFolder.apply, locals())
+        with lock_folder(self.path, PATIENCE):
+            self._refresh()
+            if isinstance(decisions, Sequence) and not isinstance(decisions, str):
+                header: dict[str, Any] = {"format": REVIEW_FORMAT, "version": REVIEW_VERSION}
+                header |= {"model": weights_digest(self.model)}
+                decisions = {**header, "decisions": [*decisions]}
+            review = decisions if isinstance(decisions, Review) else Review.from_json(decisions)
+            history = self.history
+            history.check(review)
+            graph = self.stored_graph if self.keeps_graph else None
+            model = apply_review(self.model, review, graph)
+            stored = read_labels(self.path, graph)
+            labels = relabel_all(review.decisions, graph, stored) or stored
+            if review.decisions:
+                history = history.and_then(review.decisions)
+                self._change(model, labels, history, progress, review)
         return self.model
 
-    def undo(
-        self, count: int = 1, *, progress: Progress = no_progress, report: bool = True
-    ) -> Model:
-        """Take back the last decisions.
+    def undo(self, count: int = 1, *, progress: Progress = no_progress) -> Model:
+        """Take back the last decisions: model, labels, tables and page change together.
 
         Args:
             count: Number of decisions.
             progress: Function `progress(phase, done, total)`, called while the page is made.
-            report: Whether tables and page are written now; otherwise `report()` writes them.
 
         Returns:
             The model without these decisions.
 
         Raises:
             SettingError: If the run has fewer decisions.
+            StorageError: If another process is changing the run; nothing was changed.
         """
-        undo_in_folder(self.path, count, self.graph if self.keeps_graph else None)
-        self._reload(progress, report)
+        check_arguments(RunFolder.undo, locals())
+        with lock_folder(self.path, PATIENCE):
+            self._refresh()
+            history = self.history.without_last(count)
+            graph = self.stored_graph if self.keeps_graph else None
+            model = undo_decisions(self.path, history, graph)
+            original = read_labels(self.path / ORIGIN, graph)
+            labels = relabel_all(history.decisions, graph, original) or original
+            self._change(model, labels, history, progress)
         return self.model
 
-    def _reload(self, progress: Progress, report: bool) -> None:
-        """Read the changed parts again when they are needed next, and write what follows."""
-        for part in ("run", "model"):
-            self.__dict__.pop(part, None)
-        if report and self.keeps_graph:
-            self.report(progress=progress)
+    def _change(
+        self,
+        model: Model,
+        labels: Mapping[str, np.ndarray] | None,
+        history: History,
+        progress: Progress,
+        review: Review | None = None,
+    ) -> None:
+        """Store a decided model with its labels, and the tables and the page that follow."""
+        with change_folder(self.path) as change:
+            if not (self.path / ORIGIN).is_dir():
+                _keep_origin(change)
+            if review is not None:
+                write_atomically(change.new / "review.json", to_json(review.to_json()))
+            history.write(change.new)
+            write_model(model, change.new / "model")
+            if labels is not None:
+                write_arrays(change.new / LABELS, **labels)
+            change.remove(f"model/{WEIGHTS}", LABELS)
+            run = self._run(model, labels, history) if self.keeps_graph else None
+            if run is not None:
+                _write_outputs(change, run, progress, safe_csv=self.safe_csv)
+            _replace_index(change)
+        self._refresh()
+        self.__dict__["model"] = model
+        if run is not None:
+            self.__dict__["run"] = run
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read parts of the folder as it is now; raise if it changes meanwhile."""
+        self._refresh()
+        with self._state.reading():
+            yield
+
+    def _refresh(self) -> None:
+        """Forget what was read if the folder has changed since."""
+        if not self._state.is_current:
+            self.__dict__ = RunFolder(self.path).__dict__
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no process has changed the folder since it was opened."""
+        return self._state.is_current
 
     def diff(self, later: RunFolder | str | PathLike[str]) -> RunDiff:
         """Compare this run with a later one.
@@ -491,21 +610,23 @@ class RunFolder:
             SettingError: If the runs have no node in common.
             StorageError: If one of them has no predictions.csv.
         """
+        check_arguments(RunFolder.diff, locals())
         later = later if isinstance(later, RunFolder) else RunFolder(later)
         return diff(self._snapshot(), later._snapshot())
 
     def _snapshot(self) -> Snapshot:
-        class_of = self.class_of_nodes()
-        names = zip(self.model.classes, self.class_names, strict=True)
-        return Snapshot(
-            names={c.id: name for c, name in names},
-            kinds={c.id: c.kind for c in self.model.classes},
-            class_of=class_of,
-            edits=self.model.edits,
-            digest=read_document(self.path / "model")["sha256"],
-            lineage=tuple(self.document.get("lineage", ())),
-            title=str(self.path),
-        )
+        with self.reading():
+            class_of = self.class_of_nodes()
+            names = zip(self.model.classes, self.class_names, strict=True)
+            return Snapshot(
+                names={c.id: name for c, name in names},
+                kinds={c.id: c.kind for c in self.model.classes},
+                class_of=class_of,
+                edits=self.model.edits,
+                digest=read_document(self.path / "model")["sha256"],
+                lineage=tuple(self.document.get("lineage", ())),
+                title=str(self.path),
+            )
 
     def export(
         self,
@@ -516,17 +637,21 @@ class RunFolder:
         settled: float = 0.0,
         relabel: bool = False,
         none_share: float | None = None,
+        safe_csv: bool | None = None,
     ) -> list[str]:
         """Write the graph with its classes for other tools, as `nodenova export` does.
 
         Args:
             to: "table" (a table of nodes with the classes beside it), "networkx" (GraphML), "pyg"
-                (tensors), "csv" (nodes.csv and edges.csv) or "embeddings".
-            path: Path of the file, or of the folder for "csv".
+                (tensors), "csv" (nodes.csv and edges.csv), "embeddings", or "model" (the model
+                alone, without graph, ids and labels).
+            path: Path of the file, or of the folder for "csv" and "model".
             table: For "table": path of the user's table of nodes.
             settled: For "table": lowest probability of a class; see `nova.with_classes`.
             relabel: Whether labelled nodes get the class that the model predicts.
             none_share: Share of known-class nodes to flag, as in `predict`.
+            safe_csv: Whether CSV cells that look like formulas get an apostrophe; as in the run by
+                default.
 
         Returns:
             Notes on what was assumed.
@@ -534,17 +659,39 @@ class RunFolder:
         Raises:
             NodenovaError: If a form, a table or a path cannot be used.
         """
-        what = PredictInput.of_run(self.run, self.class_names, relabel)
-        return export_input(what, to, Path(path), what.fits_none(none_share), table, settled)
+        check_arguments(RunFolder.export, locals())
+        if to == "model":
+            return export_model(load_model(self.path), Path(path))
+        with self.reading():
+            what = PredictInput.of_run(self.run, self.class_names, relabel)
+        safe = self.safe_csv if safe_csv is None else safe_csv
+        return export_input(what, to, Path(path), what.fits_none(none_share), table, settled, safe)
 
-    def report(self, *, progress: Progress = no_progress) -> Path:
-        """Write the page, the tables and the suggestions again; return the path of the page."""
-        _write_outputs(self.path, self.run, progress)
+    def report(self, *, safe_csv: bool | None = None, progress: Progress = no_progress) -> Path:
+        """Write the page, the tables and the suggestions again; return the path of the page.
+
+        Args:
+            safe_csv: Whether CSV cells that look like formulas get an apostrophe, from now on; as
+                in the run by default.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+        """
+        with change_folder(self.path, patience=PATIENCE) as change:
+            self._refresh()
+            run = self.run
+            if safe_csv is not None and safe_csv != self.safe_csv:
+                self.document["safe_csv"] = safe_csv
+                write_atomically(change.new / "run.json", to_json(self.document))
+                write_shown(change.new, run.graph.node_ids, run.node_texts, safe_csv)
+            else:
+                _replace_index(change)
+            _write_outputs(change, run, progress, safe_csv=self.safe_csv)
+        self._state = FolderState(self.path, "run.json")
         return self.path / REPORT
 
     def page(self, *, progress: Progress = no_progress) -> str:
         """The page as the review server serves it."""
-        return review_page(self.run.page_data(stored_layout(self.path, progress)), served=True)
+        layout = stored_layout(self.path, self.path, progress)
+        return review_page(self.run.page_data(layout), served=True)
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r}, {len(self.model.classes)} classes)"
@@ -563,19 +710,23 @@ class ContinuedRun:
         refresh: Record of the refit of the representation; None if there was none.
         notes: Sentences on what was assumed or skipped.
         options: Options by which tables were read, for the next run.
+        safe_csv: Whether the earlier run guards CSV cells that look like formulas, as `write`
+            does by default.
     """
 
     run: DiscoveryRun
     refresh: Refresh | None
     notes: tuple[str, ...]
     options: Mapping[str, Any]
+    safe_csv: bool = False
 
     def write(self, folder: str | PathLike[str], **options: Any) -> RunFolder:
         """Write the run to a folder of its own.
 
         Args:
             folder: Path of the new folder.
-            **options: Options of `RunFolder.write`: keep_graph, overwrite, report, progress.
+            **options: Options of `RunFolder.write`: keep_graph, overwrite, report, safe_csv,
+                progress.
 
         Returns:
             The opened folder, as `nova.open_run` returns it.
@@ -583,6 +734,7 @@ class ContinuedRun:
         Raises:
             StorageError: If the folder may not be written.
         """
+        options = {"safe_csv": self.safe_csv} | options
         return RunFolder.write(Path(folder), self.run, reading=self.options, **options)
 
 
@@ -604,14 +756,19 @@ def open_run(path: str | PathLike[str]) -> RunFolder:
         Traceback (most recent call last):
         nodenova.errors.StorageError: nowhere is not a run of `nodenova discover`: it does not exist
     """
+    check_arguments(open_run, locals())
     return RunFolder(path)
 
 
 def _write_inputs(
-    folder: Path, run: DiscoveryRun, keep_graph: bool, reading: Mapping[str, object]
+    folder: Path,
+    run: DiscoveryRun,
+    keep_graph: bool,
+    reading: Mapping[str, object],
+    safe_csv: bool,
 ) -> None:
     """Write what a run is made of: model, graph, features, labels and run.json."""
-    save_model(run.model, folder / "model")
+    write_model(run.model, folder / "model")
     if keep_graph:
         write_atomically(folder / "graph.npz", graph_npz(run.graph))
         if run.label_ids is not None:
@@ -635,35 +792,63 @@ def _write_inputs(
         "none_share": run.none_share,
         "lineage": list(run.lineage),
         "reading": dict(reading),
+        "safe_csv": safe_csv,
         "rows": [row.to_json() for row in run.rows],
         "versions": run.versions,
     }
     write_atomically(folder / "run.json", to_json(document))
-    write_shown(folder, run.graph.node_ids, run.node_texts)
+    write_shown(folder, run.graph.node_ids, run.node_texts, safe_csv)
 
 
 def _write_outputs(
-    folder: Path, run: DiscoveryRun, progress: Progress = no_progress, report: bool = True
+    change: Change,
+    run: DiscoveryRun,
+    progress: Progress = no_progress,
+    report: bool = True,
+    safe_csv: bool = False,
 ) -> None:
     """Write what follows from a run: tables, suggestions and, unless it is postponed, the page."""
+    folder = change.new
     table = folder / "predictions.csv"
-    write_atomically(table, run.predictions.content(table))
+    write_atomically(table, run.predictions.content(table, safe_csv))
     if report:
         progress("describing the classes", 0)
-        page = review_page(run.page_data(stored_layout(folder, progress)))
+        page = review_page(run.page_data(stored_layout(change.folder, folder, progress)))
         write_atomically(folder / REPORT, page.encode())
-    else:  # an earlier page would be out of date
-        (folder / REPORT).unlink(missing_ok=True)
-    write_atomically(folder / "classes.csv", _classes_csv(run.classes))
+    write_atomically(folder / "classes.csv", _classes_csv(run.classes, safe_csv))
     write_atomically(folder / "suggestions.json", to_json(run.suggestions.to_json()))
     labels = folder / "labels.csv"
     if run.history.decisions:
-        write_atomically(labels, table_content(next_labels(run), labels))
-    else:
-        labels.unlink(missing_ok=True)
+        write_atomically(labels, table_content(next_labels(run), labels, safe_csv))
+    change.remove(REPORT, labels.name)  # those of another state
 
 
-def _classes_csv(classes: Sequence[ClassInfo]) -> bytes:
+def _replace_index(change: Change) -> None:
+    """Write run.json again, so that other processes see that the folder has changed."""
+    write_atomically(change.new / "run.json", (change.folder / "run.json").read_bytes())
+
+
+def _keep_origin(change: Change) -> None:
+    """Copy the model and the labels before the first review to `origin/`."""
+    for name, path in files_below(change.folder / "model"):
+        write_atomically(change.new / ORIGIN / "model" / name, path.read_bytes())
+    if (change.folder / LABELS).is_file():
+        labels = (change.folder / LABELS).read_bytes()
+        write_atomically(change.new / ORIGIN / LABELS, labels)
+
+
+def _check_decisions(folder: Path, history: History, model: Model) -> None:
+    """Raise if the model lacks decisions that are recorded: a review of 0.1 was killed."""
+    edits = [decision for decision in history.decisions if not isinstance(decision, Relabel)]
+    if len(edits) > len(model.edits):
+        raise StorageError(
+            f"{folder}: a review was interrupted, its model has {len(model.edits)} of "
+            f"{plural(len(edits), 'decision')}; "
+            f"nodenova undo {folder} --last {len(edits) - len(model.edits)} mends it"
+        )
+
+
+def _classes_csv(classes: Sequence[ClassInfo], safe_csv: bool) -> bytes:
     """Content of classes.csv: one class per line."""
 
     def cell(info: ClassInfo, name: str) -> object:
@@ -677,29 +862,33 @@ def _classes_csv(classes: Sequence[ClassInfo]) -> bytes:
     columns["representatives"] = [
         " | ".join(str(node) for node in info.representatives) for info in classes
     ]
-    return table_content(columns, Path("classes.csv"))
+    return table_content(columns, Path("classes.csv"), safe_csv)
 
 
 def stored_layout(
-    folder: Path, progress: Progress = no_progress
+    source: Path, target: Path, progress: Progress = no_progress
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """A layout, (n, d) embeddings to (n, 2) places, that is stored in map.npz of a run folder.
+    """A layout, (n, d) embeddings to (n, 2) places: that of map.npz in one folder, if there is one.
 
-    A review does not change embeddings, so that its page needs no new layout.
+    It is stored in the other. A review does not change embeddings, and needs no new layout.
     """
-    path = folder / "map.npz"
 
     def layout(z: np.ndarray) -> np.ndarray:
         key = hashlib.sha256(f"{z.shape} {z.dtype}".encode())
         key.update(np.ascontiguousarray(z).data)
         digest = key.hexdigest()
-        # A damaged file, or one of other embeddings, is replaced.
-        with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as stored:
-            if str(stored["key"]) == digest:
-                return np.array(stored["xy"])
-        xy = positions(z, progress)
-        with suppress(OSError):  # in a read-only folder the next page computes it again
-            write_arrays(path, key=np.array(digest), xy=xy)
+        xy = None
+        with suppress(StorageError):  # a damaged file, or one of other embeddings, is replaced
+            stored = read_npz(source / MAP, ("key", "xy"), error=StorageError)
+            if {*stored} == {"key", "xy"} and str(stored["key"]) == digest:
+                kept = stored["xy"]
+                fits = kept.shape == (len(z), 2) and kept.dtype.kind == "f"
+                if fits and (np.abs(kept) < MAX_PLACE).all():
+                    xy = kept
+        if xy is None or source != target:
+            xy = positions(z, progress) if xy is None else xy
+            with suppress(OSError):  # in a read-only folder the next page computes it again
+                write_arrays(target / MAP, key=np.array(digest), xy=xy)
         return xy
 
     return layout

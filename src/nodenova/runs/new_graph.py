@@ -88,6 +88,7 @@ class TableReader:
                 "nodes can be added only if features were made from columns of a table; "
                 "give the whole graph"
             )
+        graph = graph.as_given()
         defaults = TableOptions()
         of_nodes = {name: getattr(defaults, name) for name in EDGE_OPTIONS}
         came = self._read(nodes=nodes, recipe=self.recipe, changes=of_nodes)
@@ -115,7 +116,9 @@ class TableReader:
         whole = self._stack(graph, came, row, list(place), ends, weight)
         y = np.full(whole.num_nodes, UNKNOWN)
         y[numbers] = came.y
-        joined = UserGraph(whole, y, came.class_names, name=came.name, notes=tuple(notes))
+        joined = UserGraph(
+            whole, y, came.class_names, name=came.name, notes=tuple(notes), recipe=self.recipe
+        )
         return self._with_notes(joined), np.array(numbers, dtype=np.int64)
 
     def _stack(
@@ -271,7 +274,13 @@ class PredictInput:
         use_labels: bool = True,
         nodes: np.ndarray | None = None,
     ) -> PredictInput:
-        """A graph that was read, with the labels in it and those that its nodes had in the run."""
+        """A graph that was read, with the labels in it and those that its nodes had in the run.
+
+        `nodes` are numbers in `loaded`.
+        """
+        loaded = loaded.canonical()
+        if nodes is not None and loaded.graph.given_order is not None:
+            nodes = loaded.graph.given_order[nodes]
         graph, notes = with_known_features(loaded.graph, features)
         if run is not None and run.graph.edge_weight is not None and graph.edge_weight is None:
             notes.append("the model was trained with edge weights, this graph is read without them")

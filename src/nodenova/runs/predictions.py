@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from nodenova.errors import GraphError, SettingError
-from nodenova.files import table_content
+from nodenova.files.content import table_content
 from nodenova.graph import Graph
 from nodenova.io.column_guessing import ID_NAMES, guess_id, pick_column
 from nodenova.io.frames import is_frame
@@ -19,6 +19,7 @@ from nodenova.io.nodes import EXPORT_COLUMNS, PREFIX, find_export_columns
 from nodenova.io.tables import Table, read_table
 from nodenova.model.model import Model
 from nodenova.review.user_labels import NO_LABEL, UserLabels
+from nodenova.settings import check_arguments
 
 Backend: TypeAlias = 'Literal["pandas", "polars", "pyarrow"]'
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
@@ -54,7 +55,10 @@ class Predictions:
         fits_none: np.ndarray | None = None,
         only: np.ndarray | None = None,
     ) -> Predictions:
-        """Predict the nodes of a graph, or the n nodes `only`; p (n, classes) if it is known."""
+        """Predict the nodes of a graph, or the n nodes `only`; p (n, classes) if it is known.
+
+        All nodes come in the order of the user's table.
+        """
         node_ids = graph.node_ids if only is None else graph.node_ids[only]
         if p is None:
             p = model.predict_proba(graph, only=None if only is None else node_ids)
@@ -63,6 +67,10 @@ class Predictions:
             fits_none = None if fits_none is None else fits_none[only]
         if labels is None:
             labels = UserLabels(np.full(len(p), NO_LABEL), ())
+        if only is None and graph.given_order is not None:
+            given = graph.given_order
+            node_ids, p, labels = node_ids[given], p[given], labels.of_nodes(given)
+            fits_none = None if fits_none is None else fits_none[given]
         row = labels.rows(model, p)
         probability = np.take_along_axis(p, row[:, None], axis=1)[:, 0]
         names = tuple(model.class_names if names is None else names)
@@ -100,9 +108,9 @@ class Predictions:
             table["fits_none"] = ["yes" if none else "no" for none in self.fits_none]
         return table
 
-    def content(self, path: Path) -> bytes:
+    def content(self, path: Path, safe_csv: bool = False) -> bytes:
         """The table as the content of a file, Parquet or CSV by its name."""
-        return table_content(self.columns(), path)
+        return table_content(self.columns(), path, safe_csv)
 
 
 def predictions_of(source: Any) -> Predictions:
@@ -138,6 +146,7 @@ def prediction_frame(found: Any, backend: Backend = "pandas") -> Any:
         >>> list(nova.prediction_frame(found).columns[:5])
         ['node', 'class', 'name', 'kind', 'probability']
     """
+    check_arguments(prediction_frame, locals())
     if backend not in FRAMES:
         known = ", ".join(FRAMES)
         raise SettingError(f"prediction_frame() knows the backends {known}, not {backend!r}")
@@ -183,6 +192,7 @@ def with_classes(
         >>> list(nova.with_classes(nodes, found).columns)
         ['id', 'size', 'class', 'name', 'kind', 'probability']
     """
+    check_arguments(with_classes, locals())
     if not is_frame(table):
         raise SettingError(
             f"a table is a data frame (pandas, polars, Arrow), not {type(table).__name__}"

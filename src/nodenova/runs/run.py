@@ -13,9 +13,11 @@ import numpy as np
 
 from nodenova.data.labels import UserGraph
 from nodenova.display import html_table
+from nodenova.errors import SettingError
 from nodenova.evaluation.graded import GradedRun, versions
-from nodenova.files import to_json
-from nodenova.graph import Graph
+from nodenova.files.content import to_json
+from nodenova.files.documents import check_encodable
+from nodenova.graph import Graph, invert
 from nodenova.io.recipe import TableEncoder
 from nodenova.model.info import ClassInfos, class_info
 from nodenova.model.model import Model
@@ -73,7 +75,8 @@ class DiscoveryRun:
     Attributes:
         title: Title of the page.
         model: Model after phase 2.
-        graph: Graph that it was made on.
+        graph: Graph that it was made on. Nodes of a table are in canonical order, here and in all
+            arrays of the run; `predictions` are in the order of the table.
         facts: Names and values that the page shows as they are.
         recipe: Recipe that made features of a table's columns, if one did.
         answers: True class of every node (-1 for unknown) and names of these classes; used only
@@ -112,6 +115,7 @@ class DiscoveryRun:
     history: History = field(default_factory=History)
 
     def __post_init__(self) -> None:
+        _check_texts(self)
         # As they come back from run.json, so that the first page is like every later one.
         for name in ("facts", "versions"):
             object.__setattr__(self, name, json.loads(to_json(getattr(self, name))))
@@ -131,10 +135,18 @@ class DiscoveryRun:
         return cls(model=model, facts={**facts, **numbered}, **about, **parts)  # type: ignore[arg-type]
 
     def with_page(self, title: str | None, node_texts: Mapping[str, Sequence[str]]) -> DiscoveryRun:
-        """The same run with another title and texts of its nodes; nothing is computed again."""
+        """The same run with another title and texts of its nodes; nothing is computed again.
+
+        `node_texts` are in the order of the user's table.
+        """
+        given = self.graph.given_order
+        if given is not None:
+            rows = invert(given).tolist()
+            node_texts = {name: [cells[row] for row in rows] for name, cells in node_texts.items()}
         other = copy.copy(self)
         object.__setattr__(other, "title", self.title if title is None else title)
         object.__setattr__(other, "node_texts", node_texts)
+        _check_texts(other)
         return other
 
     def __repr__(self) -> str:
@@ -297,3 +309,12 @@ class DiscoveryRun:
             shown=self.node_texts,
             history=self.history,
         )
+
+
+def _check_texts(run: DiscoveryRun) -> None:
+    """Raise for a text that could not be written: the title, names, facts and texts of nodes."""
+    check_encodable([run.title], "the title", SettingError)
+    check_encodable([*run.facts, *run.facts.values()], "the fact", SettingError)
+    check_encodable(run.label_names, "the label", SettingError)
+    for name, cells in run.node_texts.items():
+        check_encodable([name, *cells], "the text", SettingError)

@@ -2,27 +2,32 @@
 
 Only the browser that opened the printed link may talk to it: the token of the link works once and
 becomes a cookie. Other host names (DNS rebinding), other sites (forged requests) and other paths
-are refused.
+are refused. A request that does not arrive within the time limit is dropped, and when all
+connections are taken, the oldest one that is still silent gives way to a new one.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from nodenova.errors import NodenovaError
+from nodenova.errors import NodenovaError, StorageError
+from nodenova.files.documents import parse_json
 from nodenova.review.review_file import Review
 
 MAX_BYTES = 1_000_000  # of a review
-MAX_THREADS = 16
-TIMEOUT = 10.0  # seconds for a slow or silent browser
+MAX_CONNECTIONS = 16  # open at a time, each with a thread
+TIME_LIMIT = 10.0  # seconds in which a whole request arrives, and in which an answer is taken
+CLOSING = 1.0  # seconds in which the thread of a closed connection ends
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -40,9 +45,11 @@ class ReviewServer(ThreadingHTTPServer):
     `url` is the link to open; `serve_forever` answers until Ctrl-C or `shutdown`. `page` returns
     the page as it is now, `save` stores a review, and `undo` takes back the last decision if the
     empty review that it gets is of the run as it is. Their `NodenovaError` is shown to the reader.
+    A whole request arrives within `time_limit` seconds, or is dropped.
     """
 
     daemon_threads = True
+    request_queue_size = 128  # a burst of connections waits here, not for a second try
 
     def __init__(
         self,
@@ -50,6 +57,9 @@ class ReviewServer(ThreadingHTTPServer):
         save: Callable[[Review], None],
         port: int = 0,
         undo: Callable[[Review], None] | None = None,
+        *,
+        time_limit: float = TIME_LIMIT,
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page, self.save, self.undo = page, save, undo
@@ -58,7 +68,10 @@ class ReviewServer(ThreadingHTTPServer):
         self.names = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
         self.lock = threading.Lock()  # one page is made, one review is saved at a time
-        self._free = threading.BoundedSemaphore(MAX_THREADS)
+        self.time_limit = time_limit
+        self._free = threading.BoundedSemaphore(max_connections)
+        # Connections whose request has not arrived yet, and since when; the oldest first.
+        self._silent: dict[socket.socket, float] = {}
 
     def use_token(self, token: str) -> bool:
         """Whether this is the token, which works once."""
@@ -71,7 +84,8 @@ class ReviewServer(ThreadingHTTPServer):
             return right
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
+        if self._free.acquire(blocking=False) or self._free_silent():
+            self._silent[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -80,7 +94,32 @@ class ReviewServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.mark_read(request)
             self._free.release()
+
+    def service_actions(self) -> None:
+        """Drop requests that took too long; called by `serve_forever` between two requests."""
+        now = time.monotonic()
+        for request, since in list(self._silent.items()):
+            if now - since > self.time_limit:
+                self._close(request)
+
+    def mark_read(self, request: socket.socket) -> None:
+        """Note that a request has arrived: its connection is not closed for another one."""
+        self._silent.pop(request, None)
+
+    def _free_silent(self) -> bool:
+        """Close the oldest silent connection; whether its place is free now."""
+        oldest = next(iter(list(self._silent)), None)
+        if oldest is None:
+            return False
+        self._close(oldest)
+        return self._free.acquire(timeout=CLOSING)
+
+    def _close(self, request: socket.socket) -> None:
+        self.mark_read(request)
+        with suppress(OSError):  # the browser, or its thread, was faster
+            request.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and ends
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a browser that went away."""
@@ -94,10 +133,14 @@ class _RefusedError(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     server: ReviewServer
-    timeout = TIMEOUT
     server_version, sys_version = "nodenova", ""
 
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(self.server.time_limit)  # of each read, and of all writing
+
     def do_GET(self) -> None:
+        self.server.mark_read(self.connection)
         self._answer(self._get)
 
     def do_POST(self) -> None:
@@ -163,9 +206,12 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a review has at most {MAX_BYTES:,} bytes"
             )
         content = self.rfile.read(int(length))
+        self.server.mark_read(self.connection)
+        if len(content) < int(length):
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "the review ended before its last byte")
         try:
-            document = json.loads(content)
-        except (ValueError, RecursionError):
+            document = parse_json(content, "the review")
+        except StorageError:
             raise _RefusedError(
                 HTTPStatus.BAD_REQUEST, "the review is not readable as JSON"
             ) from None

@@ -11,6 +11,7 @@ from nodenova.errors import SettingError
 from nodenova.review.page import review_page
 from nodenova.runs.folder import RunFolder, open_run, stored_layout
 from nodenova.runs.run import DiscoveryRun
+from nodenova.settings import check_arguments
 
 
 def review_widget(run: Any, height: int = 700) -> Any:
@@ -37,11 +38,12 @@ def review_widget(run: Any, height: int = 700) -> Any:
         >>> nova.review_widget(nova.NodeDiscoverer(num_new=1).fit(data.graph, y)).decisions
         []
     """
+    check_arguments(review_widget, locals())
     kind = _widget_class()
     if isinstance(run, (str, PathLike)):
         run = open_run(run)
     if isinstance(run, RunFolder):
-        page = run.run.page_data(stored_layout(run.path))
+        page = run.run.page_data(stored_layout(run.path, run.path))
     else:
         run = getattr(run, "run_", run)
         if not isinstance(run, DiscoveryRun):

@@ -11,6 +11,7 @@ from nodenova.errors import SettingError, one_of
 from nodenova.model.model import Model, Stage
 from nodenova.nn.seeding import Threads, repeatable
 from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
+from nodenova.settings import check_arguments
 from nodenova.supervised import LABELLED, NEEDS, LabelledMethod
 
 WORDS = {
@@ -49,6 +50,7 @@ def discover_supervised(
     Raises:
         SettingError: If `method` is not a method, if it needs a part that `task` lacks, or if
             labels contradict the model or `task.num_new`.
+        NumericsError: If a number became NaN or infinite; it names the term and the epoch.
 
     Examples:
         >>> import nodenova as nova
@@ -62,6 +64,8 @@ def discover_supervised(
         >>> model.stages[-1].sees
         ('graph', 'new_ids', 'new_labels', 'old_nodes', 'old_labels')
     """
+    others = {name: value for name, value in locals().items() if name != "method"}
+    check_arguments(discover_supervised, others)
     is_method = isinstance(method, LabelledMethod)
     if not is_method or not is_dataclass(method) or isinstance(method, type):
         raise SettingError(
@@ -88,7 +92,7 @@ def discover_supervised(
         )
     # The word is part of the seed: another one would give other results.
     with repeatable(seed, f"teach-{len(model.stages)}", threads), reporting_to(progress, DISCOVER):
-        grown = method.learn(model, visible)
+        grown = method.learn(model, visible).check_numbers()
     if len(grown.classes) != n_old + task.num_new:
         raise SettingError(
             f"{method!r} returned {len(grown.classes)} classes for {n_old} + {task.num_new}"

@@ -13,6 +13,7 @@ from torch import Tensor
 from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
+from nodenova.nn.numerics import solve
 from nodenova.nn.training import TrainedMethod
 from nodenova.settings import choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
@@ -128,4 +129,4 @@ def influence(u: Tensor, p: Tensor, y: Tensor, damping: float) -> Tensor:
     h = torch.einsum("nab,ni,nj->aibj", curvature, u, u).reshape(classes * d, classes * d) / n
     h += damping * torch.eye(classes * d, dtype=h.dtype, device=h.device)
     gradient = ((p - F.one_hot(y, classes))[:, :, None] * u[:, None, :]).reshape(n, classes * d)
-    return torch.linalg.solve(h, gradient.t()).norm(dim=0)
+    return solve(h, gradient.t(), "the curvature of the loss").norm(dim=0)

@@ -112,7 +112,8 @@ def sample_each_class(y: np.ndarray, most: int) -> np.ndarray:
 
 def project(g: Tensor, memories: Tensor, margin: float) -> Tensor:
     """Return g~ from (P,) g and (tasks, P) memories: g if no constraint is broken."""
-    if (memories @ g >= 0).all():
+    along = memories @ g
+    if (along >= 0).all() or not along.isfinite().all():  # what is not finite ends the training
         return g
     v = dual_solution(g.detach().cpu().numpy(), memories.detach().cpu().numpy(), margin)
     return g + torch.from_numpy(v).to(g) @ memories

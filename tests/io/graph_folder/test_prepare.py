@@ -293,6 +293,20 @@ def test_numbers_that_are_too_large_for_features_are_named(tmp_path: Path) -> No
         file.close()
 
 
+def test_features_beyond_the_bounds_are_refused_as_in_memory(tmp_path: Path) -> None:
+    file = FeatureFile(tmp_path, 2, dense=True, source="nodes.csv")
+    file.add(np.eye(2))
+    file.add(np.array([[1.0, 0.0], [-1e20, 1e20]]))
+    with pytest.raises(
+        GraphError, match=r"x has 2 entries beyond 1e\+15, first: node 3, feature 0"
+    ):
+        file.close()
+    file = FeatureFile(tmp_path, 2, dense=True, source="nodes.csv")
+    file.add(np.eye(2) * 1e-20)
+    with pytest.raises(GraphError, match="all entries of x are below 1e-15"):
+        file.close()
+
+
 def test_an_infinite_cell_is_refused_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("id,size\na,1\nb,-inf\n")
     with pytest.raises(GraphError, match="column 'size', line 3: '-inf' is not a finite number"):

@@ -37,6 +37,7 @@ from nodenova.nn.distributed import (
 )
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.numerics import check_finite, cholesky, eigh
 from nodenova.nn.seeding import join_views
 from nodenova.nn.sparse import BagMatrix, quiet_torch, row_blocks, smooth_operator
 
@@ -283,7 +284,7 @@ class PrismEncoder(Encoder):
         views.counts = DegreeFeatures.fit(graph, device)
         bumps = views.counts(graph)
         mean, products = centered_moments(bumps)
-        vectors = torch.linalg.eigh(products)[1].flip(1)
+        vectors = eigh(products, "the scatter of the counts")[1].flip(1)
         main = vectors[:, : views.spec.view_size].float()
         views.count_basis[:, : main.shape[1]] = main  # the other columns stay 0
         shift = views.shift[WORD_VIEWS].copy_(mean @ views.count_basis)
@@ -318,14 +319,15 @@ class PrismEncoder(Encoder):
             within = residual.t() @ residual / max(len(part) - len(centre), 1)
             # Each column is softened by the mean variance of the columns up to it.
             soft = within.diagonal().cumsum(0) / torch.arange(1, size + 1, device=z.device)
-            factor = torch.linalg.cholesky(within + (soft + 1e-9 * soft[0] + 1e-12).diag())
+            softened = within + (soft + 1e-9 * soft[0] + 1e-12).diag()
+            factor = cholesky(softened, "the covariance within classes")
             one = torch.eye(size, dtype=factor.dtype, device=z.device)
             turn = torch.linalg.solve_triangular(factor, one, upper=False)
-            basis.copy_(basis @ turn.t().float())
+            basis.copy_(check_finite(basis @ turn.t().float(), "the basis of the encoder"))
             white.shift[number] = self.shift[number] @ turn.t().float()
             for rows, white_rows in zip(z.split(BLOCK), z_white.split(BLOCK), strict=True):  # type: ignore[no-untyped-call]
                 white_rows[:, place] = (rows[:, place].double() @ turn.t()).float()
-        return white, z_white
+        return white, check_finite(z_white, "the embedding")
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, views * rank) z of all nodes."""

@@ -23,6 +23,7 @@ from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import UnitLinearHead
 from nodenova.nn.kmeans import spherical_kmeans, subsampled_kmeans
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.numerics import solve
 from nodenova.nn.seeding import fixed_sample, sample
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.settings import check_settings, setting
@@ -130,7 +131,8 @@ def lda_head(
     scale = used.per_column(classes.view_scale)
     center = classes.center[:, columns] * scale
     covariance = scatter.covariance(columns, lda.prior, scale)
-    weight = torch.linalg.solve(covariance.double(), center.t().double()).t()  # (C, D)
+    right = center.t().double()
+    weight = solve(covariance.double(), right, "the covariance within classes").t()  # (C, D)
     with torch.no_grad():
         head.linear.weight.copy_(weight * scale)
         head.linear.bias.copy_(-0.5 * (weight * center).sum(dim=1))
@@ -262,7 +264,8 @@ def refit_on_all_nodes(
     mean = sum_p / len(z)
     penalty = ridge * max(float(gram.trace()) / len(z), 1e-12)
     penalized = gram + penalty * torch.eye(len(scale)).to(gram)
-    weight = torch.linalg.solve(penalized, product - torch.outer(sum_u, mean))
+    right = product - torch.outer(sum_u, mean)
+    weight = solve(penalized, right, "the scatter of the visible nodes")
     refitted = copy.deepcopy(head)
     refitted.linear.weight.copy_(weight.t() * scale)
     refitted.linear.bias.copy_(mean)

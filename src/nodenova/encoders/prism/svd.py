@@ -25,6 +25,7 @@ from nodenova.nn.distributed import (
     map_rows,
     read_rows,
 )
+from nodenova.nn.numerics import eigh
 from nodenova.nn.seeding import on_threads, release_freed_memory, threads_by_rows
 from nodenova.nn.sparse import SparseMatrix
 
@@ -106,7 +107,7 @@ def _principal(rows: Columns) -> tuple[Tensor, Tensor, Tensor]:
         products, mean = rows.moments()
     else:
         products, mean = gram(rows), rows.mean(0)
-    values, vectors = torch.linalg.eigh(products)
+    values, vectors = eigh(products, "the scatter of the smoothed features")
     return values.flip(0), vectors.flip(1).float(), mean
 
 

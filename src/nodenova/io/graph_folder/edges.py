@@ -41,7 +41,7 @@ class WeightFile:
         """Append rows of edges.
 
         `keys` (rows,) ascend: twice the number of a direction, plus one where the row was turned
-        around. Weights of one key are in the order of the table.
+        around. Weights of one key ascend.
         """
         keys = np.concatenate([self._keys, keys])
         weight = np.concatenate([self._weight, weight])
@@ -74,17 +74,17 @@ WITHOUT_POINT = r"CASE WHEN regexp_full_match(s, '\p{Nd}+\.0') THEN s[:-3] ELSE 
 
 
 class StoredIds(Sequence[str]):
-    """Ids of nodes in the table `ids` of a store, in order."""
+    """Ids of nodes in the table `ids` of a store, by the `row` of the user's table, or `number`."""
 
-    def __init__(self, store: Store, size: int) -> None:
-        self._store, self._size = store, size
+    def __init__(self, store: Store, size: int, place: str = "row") -> None:
+        self._store, self._size, self._place = store, size, place
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, place: Any) -> Any:
         number = range(self._size)[place]
-        return self._store.rows("SELECT id FROM ids WHERE number = ?", [number])[0][0]
+        return self._store.rows(f"SELECT id FROM ids WHERE {self._place} = ?", [number])[0][0]
 
     def __iter__(self) -> Iterator[str]:
         for batch in self.batches():
@@ -92,7 +92,7 @@ class StoredIds(Sequence[str]):
 
     def batches(self) -> Iterator[np.ndarray]:
         """Arrays of ids, one batch at a time."""
-        for batch in self._store.batches("SELECT id FROM ids ORDER BY number"):
+        for batch in self._store.batches(f"SELECT id FROM ids ORDER BY {self._place}"):
             yield batch["id"]
 
 
@@ -162,15 +162,34 @@ def _stage(
 
 
 def _number_ids(store: Store) -> None:
-    """Number the nodes that edges name, in order of appearance."""
+    """Number the nodes that edges name; their rows are in order of appearance."""
     store.run("""
-        CREATE TABLE ids AS
-        SELECT (row_number() OVER (ORDER BY first) - 1)::INTEGER AS number, id FROM (
+        CREATE TABLE rows AS
+        SELECT (row_number() OVER (ORDER BY first) - 1)::INTEGER AS row, id FROM (
             SELECT id, min(place) AS first FROM (
                 SELECT a AS id, 2 * rowid AS place FROM raw
                 UNION ALL SELECT b, 2 * rowid + 1 FROM raw
             ) GROUP BY id
         )""")
+    _sort_ids(store)
+
+
+def _sort_ids(store: Store) -> None:
+    """Make the table `ids` of row, id and canonical number, as `graph.canonical_order` sorts."""
+    is_text = "NOT regexp_full_match(id, '[0-9]+')"
+    digits = f"CASE WHEN {is_text} THEN '' ELSE ltrim(id, '0') END"
+    order = f"{is_text}, length({digits}), {digits}, id"
+    number = f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER"
+    store.run(f"CREATE TABLE ids AS SELECT row, id, {number} AS number FROM rows")
+    store.run("DROP TABLE rows")
+
+
+def find_given_order(store: Store, size: int) -> np.ndarray | None:
+    """(N,) canonical number of each row of the user's table; None if rows are in that order."""
+    given = np.empty(size, dtype=np.int64)
+    for batch in store.batches("SELECT row, number FROM ids"):
+        given[batch["row"]] = batch["number"]
+    return None if (given == np.arange(size)).all() else given
 
 
 def _join(store: Store, counts: EdgeCounts, beside: str) -> None:
@@ -231,7 +250,7 @@ def _write_links(
     last, read, directed = np.int64(-1), 0, 0
     progress("sorting edges", 0.0)
     weights = WeightFile(folder) if beside else None
-    order = "k, line" if beside else "k"
+    order = "k, w" if beside else "k"
     for batch in store.batches(f"SELECT * FROM ({keys}) ORDER BY {order}"):
         k = batch["k"]
         if weights is not None:
@@ -257,8 +276,8 @@ def _write_links(
 
 
 def store_ids(table: Table, column: str, notes: list[str], store: Store) -> StoredIds:
-    """Check the ids of a streamed table and put them into the table `ids` of a store."""
-    store.run("CREATE TABLE ids (number INTEGER, id VARCHAR)")
+    """Check the ids of a streamed table and put them, numbered, into the table `ids` of a store."""
+    store.run("CREATE TABLE rows (row INTEGER, id VARCHAR)")
     cells = table.columns[column]
     assert isinstance(cells, StreamColumn)
     spaced = done = 0
@@ -268,13 +287,14 @@ def store_ids(table: Table, column: str, notes: list[str], store: Store) -> Stor
         for row, node in enumerate(ids, start=done):
             check_id(node, table, column, table.lines[row])
         numbers = np.arange(done, done + len(ids), dtype=np.int32)
-        store.add("ids", {"number": numbers, "id": ids})
+        store.add("rows", {"row": numbers, "id": ids})
         done += len(ids)
     note_spaces(spaced, table, notes)
-    repeated = "SELECT id, count(*) AS n, min(number) AS first FROM ids GROUP BY id HAVING n > 1"
+    repeated = "SELECT id, count(*) AS n, min(row) AS first FROM rows GROUP BY id HAVING n > 1"
     for node, count, _ in store.rows(f"{repeated} ORDER BY n DESC, first LIMIT 1"):
-        rows = store.rows("SELECT number FROM ids WHERE id = ? ORDER BY number LIMIT 2", [node])
+        rows = store.rows("SELECT row FROM rows WHERE id = ? ORDER BY row LIMIT 2", [node])
         raise duplicate_id_error(table, column, node, count, [table.lines[row] for (row,) in rows])
+    _sort_ids(store)
     return StoredIds(store, done)
 
 
@@ -282,6 +302,6 @@ def write_ids(store: Store, size: int, folder: Path) -> None:
     """Write the ids of a store into a graph folder, as texts of the width of the longest."""
     width = store.rows("SELECT max(length(id)) FROM ids")[0][0]
     file = ArrayFile(folder / "node_ids.npy", f"<U{width}")
-    for batch in StoredIds(store, size).batches():
+    for batch in StoredIds(store, size, "number").batches():
         file.add(batch.astype(f"<U{width}"))
     file.close()

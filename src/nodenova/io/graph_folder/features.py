@@ -11,16 +11,30 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nodenova.errors import GraphError
+from nodenova.graph import EntryCheck, invert
 from nodenova.io.columns import Column, infer_column
+from nodenova.io.graph_folder.edges import StoredIds
 from nodenova.io.graph_folder.store import Store
 from nodenova.io.graph_folder.tables import StreamedTable
 from nodenova.io.mmap_graph import CSR, LINKS, ArrayFile
-from nodenova.io.recipe import TableEncoder, feature_columns, is_cut, most_linked
+from nodenova.io.recipe import (
+    TableEncoder,
+    feature_columns,
+    is_cut,
+    most_linked,
+    sort_columns,
+)
 from nodenova.io.stream_columns import StreamColumn
 from nodenova.io.table_options import TableOptions
 from nodenova.io.tables import Table
-from nodenova.io.words import COMMON, join_texts, min_nodes, note_words, word_analyzer
+from nodenova.io.words import (
+    COMMON,
+    join_texts,
+    min_nodes,
+    note_words,
+    sum_weights,
+    word_analyzer,
+)
 from nodenova.progress import Progress
 
 
@@ -40,8 +54,7 @@ def choose_words(
     """
     analyse, tally, done = word_analyzer(), store.tally(), 0
     for texts in pieces():
-        # In the order of scikit-learn.
-        tally.add(word for text in texts for word in dict.fromkeys(analyse(text)))
+        tally.add(word for text in texts for word in set(analyse(text)))
         done += len(texts)
         progress("choosing words", done / nodes)
     if not len(tally):
@@ -70,30 +83,28 @@ def tfidf_totals(
     store: Store,
     progress: Progress,
 ) -> np.ndarray:
-    """(words,) sum of the TF-IDF of each word over all texts, in their order."""
+    """(words,) sum of the TF-IDF of each word over all texts, as `sum_weights` rounds it."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     analyse, done = word_analyzer(), 0
     place = {word: number for number, word in enumerate(words)}
-    total = np.zeros(len(words), dtype=np.float32)
+    total = np.zeros(len(words))
     store.run("CREATE TABLE batch (value VARCHAR, number BIGINT)")
     for texts in pieces():
         counted = [Counter(analyse(text)) for text in texts]
-        own = list(dict.fromkeys(word for counts in counted for word in counts))
+        own = sorted({word for counts in counted for word in counts})
         done += len(texts)
         progress("weighing words", done / nodes)
         if not own:
             continue
         store.add("batch", {"value": own, "number": np.arange(len(own))})
-        found = store.rows(f"SELECT number, n, place FROM batch JOIN {table} USING (value)")
+        found = store.rows(f"SELECT number, n FROM batch JOIN {table} USING (value)")
         store.run("DELETE FROM batch")
-        _, n, seen = np.array(sorted(found)).T
-        order = dict(zip(own, seen.tolist(), strict=True))
+        _, n = np.array(sorted(found)).T
         column = {word: c for c, word in enumerate(own)}
         data, indices, indptr = [], [], [0]
         for counts in counted:
-            # Rows are summed in scikit-learn's order: that of first appearance.
-            entries = sorted(counts, key=order.__getitem__)
+            entries = sorted(counts)  # rows are summed by word
             indices += [column[word] for word in entries]
             data += [counts[word] for word in entries]
             indptr.append(len(indices))
@@ -103,7 +114,7 @@ def tfidf_totals(
         weigh.idf_ = _idf(n, nodes)
         x = weigh.transform(x)
         target = np.array([place.get(word, -1) for word in own])[x.indices]
-        np.add.at(total, target[target >= 0], x.data[target >= 0])
+        total += sum_weights(target[target >= 0], x.data[target >= 0], len(words))
     store.run("DROP TABLE batch")
     return total
 
@@ -120,15 +131,14 @@ def _idf(n: np.ndarray, nodes: int) -> np.ndarray:
 
 
 NUMERIC = ("number", "count")
-NEIGHBOR_ROWS = 100_000  # rows of neighbor features that are computed at a time
+NEIGHBOR_ROWS = 100_000  # rows of features that are computed or moved at a time
 
 
 class FeatureFile:
     """Features of a graph folder, (N, width), appended by rows; dense or CSR."""
 
     def __init__(self, folder: Path, width: int, dense: bool, source: str) -> None:
-        self._source, self._rows, self._bad = source, 0, 0
-        self._first = ""
+        self._source, self._check = source, EntryCheck()
         self._dense = ArrayFile(folder / "x.npy", np.float32, width) if dense else None
         types = (np.int64, np.int32, np.float32)
         self._parts = [] if dense else [
@@ -144,7 +154,7 @@ class FeatureFile:
             rows = (
                 sp.csr_array(x, dtype=np.float32) if sp.issparse(x) else np.asarray(x, np.float32)
             )
-        self._check(rows)
+        self._check.add(rows)
         if self._dense is not None:
             self._dense.add(rows)
         else:
@@ -155,29 +165,12 @@ class FeatureFile:
             indptr.add(rows.indptr[1:].astype(np.int64) + indices.length)
             indices.add(rows.indices)
             data.add(rows.data)
-        self._rows += rows.shape[0]
-
-    def _check(self, rows: sp.csr_array | np.ndarray) -> None:
-        """Count values that are not finite, and remember the first."""
-        values = rows.data if sp.issparse(rows) else rows
-        if np.isfinite(values).all():
-            return
-        coo = sp.coo_array(rows)
-        bad = np.flatnonzero(~np.isfinite(coo.data))
-        if not self._bad:
-            row, column, value = coo.coords[0][bad[0]], coo.coords[1][bad[0]], coo.data[bad[0]]
-            self._first = f"node {self._rows + row}, feature {column} is {value}"
-        self._bad += len(bad)
 
     def close(self) -> None:
-        """Finish the files; raise if a value is not finite."""
+        """Finish the files; raise if a value is not finite or too large."""
         for file in [*self._parts, *([] if self._dense is None else [self._dense])]:
             file.close()
-        if self._bad:
-            raise GraphError(
-                f"{self._source}: x has {self._bad} entries that are not finite numbers, "
-                f"first: {self._first}"
-            )
+        self._check.finish(self._source)
 
 
 def fit_recipe(
@@ -198,8 +191,7 @@ def fit_recipe(
     for done, name in enumerate(columns, start=1):
         inferred.append((name, infer_column(table, name, chosen, notes)))
         progress("judging columns", done / len(columns))
-    texts = (*text_columns, *(name for name, how in inferred if how == "text"))
-    used = tuple(how for _, how in inferred if isinstance(how, Column))
+    texts, used = sort_columns(text_columns, inferred)
     words: tuple[str, ...] = ()
     if texts:
 
@@ -238,17 +230,52 @@ def write_features(
     ids: Sequence[str],
     recipe: TableEncoder,
     folder: Path,
+    given_order: np.ndarray | None,
     progress: Progress,
 ) -> None:
-    """Write the features of a table into a graph folder, chunk by chunk."""
+    """Write the features of a table into a graph folder, chunk by chunk, in canonical order.
+
+    `given_order` (N,) has the number of the node of each row; None if rows are in that order.
+    """
     source = nodes.table.source
-    file = FeatureFile(folder, len(recipe.feature_names), not recipe.cut, source)
+    place = folder if given_order is None else folder / "scratch"
+    file = FeatureFile(place, len(recipe.feature_names), not recipe.cut, source)
     no_edges = np.zeros((2, 0), dtype=np.int64)
     parsed = parse_numbers(nodes, recipe.columns)
     for chunk in nodes.chunks(recipe.column_names, ids, parsed):
         file.add(recipe.transform(chunk, no_edges, ())[0])
         progress("writing features", chunk.lines[-1] / len(nodes.table))
     file.close()
+    if given_order is not None:
+        _reorder_features(place, folder, invert(given_order))
+
+
+def _reorder_features(scratch: Path, folder: Path, order: np.ndarray) -> None:
+    """Write the rows `order` of the features in `scratch` into `folder`, in bounded memory."""
+    if (path := scratch / "x.npy").exists():
+        x = np.load(path, mmap_mode="r")
+        file = ArrayFile(folder / "x.npy", np.float32, x.shape[1])
+        for start in range(0, len(order), NEIGHBOR_ROWS):
+            file.add(x[order[start : start + NEIGHBOR_ROWS]])
+        file.close()
+        return
+    indptr, *parts = (np.load(scratch / f"{part}.npy", mmap_mode="r") for part in CSR)
+    length = np.diff(indptr)[order]
+    starts = ArrayFile(folder / f"{CSR[0]}.npy", np.int64)
+    starts.add(np.concatenate([[0], np.cumsum(length)]))
+    starts.close()
+    files = [
+        ArrayFile(folder / f"{name}.npy", part.dtype)
+        for name, part in zip(CSR[1:], parts, strict=True)
+    ]
+    for start in range(0, len(order), NEIGHBOR_ROWS):
+        rows, size = order[start : start + NEIGHBOR_ROWS], length[start : start + NEIGHBOR_ROWS]
+        before = np.cumsum(size) - size
+        places = np.repeat(indptr[rows] - before, size) + np.arange(size.sum())
+        for file, part in zip(files, parts, strict=True):
+            file.add(part[places])
+    for file in files:
+        file.close()
 
 
 def write_neighbors(
@@ -258,7 +285,7 @@ def write_neighbors(
 
     The table `ends` of the store has the edges of the file; `folder` has the CSR of the graph.
     """
-    n = len(ids)
+    n, ids = len(ids), StoredIds(store, len(ids), "number")
     degree = np.zeros(n, dtype=np.int64)
     both = "SELECT x AS e FROM ends UNION ALL SELECT y FROM ends"
     for batch in store.batches(f"SELECT e, count(*) AS n FROM ({both}) GROUP BY e"):

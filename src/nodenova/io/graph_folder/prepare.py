@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from nodenova.data.labels import LabelledGraph, UserGraph
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, StorageError
+from nodenova.files.documents import check_encodable
+from nodenova.graph import invert
 from nodenova.io.edges import first_ids
-from nodenova.io.graph_folder.edges import store_ids, write_edges, write_ids
+from nodenova.io.graph_folder.edges import find_given_order, store_ids, write_edges, write_ids
 from nodenova.io.graph_folder.features import fit_recipe, write_features, write_neighbors
 from nodenova.io.graph_folder.store import MEMORY, Store
 from nodenova.io.graph_folder.tables import STREAMED, StreamedTable
@@ -29,6 +31,7 @@ from nodenova.io.load import (
 )
 from nodenova.io.mmap_graph import (
     CSR,
+    GIVEN,
     LINKS,
     MASKS,
     OPTIONAL,
@@ -39,11 +42,12 @@ from nodenova.io.mmap_graph import (
     write_index,
 )
 from nodenova.io.networkx_scipy import EDGE_LISTS
-from nodenova.io.nodes import read_nodes
+from nodenova.io.nodes import Nodes, read_nodes
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import TableOptions
 from nodenova.io.text_files import check_file, file_ending
 from nodenova.progress import Progress, no_progress
+from nodenova.settings import check_arguments
 
 TYPES = {"links_indptr": np.int64, "links_indices": np.int32, "x_indptr": np.int64,
          "x_indices": np.int32, "x_data": np.float32}  # fmt: skip
@@ -94,10 +98,12 @@ def prepare_graph(
         ...     prepare_graph(Path(place) / "graph", pair).graph
         Graph(2 nodes, 2 edges, 2 dense features)
     """
+    check_arguments(prepare_graph, locals())
     options = TableOptions(**table_options)
     if (source is None) == (nodes is None and edges is None):
         raise SettingError("give either one source or the tables nodes and edges")
     folder = Path(folder)
+    check_encodable([str(folder)], "the folder", StorageError)  # DuckDB opens files in it
     check_target(folder, overwrite)
     notes: list[str] = []
     if isinstance(source, (str, PathLike)):
@@ -170,6 +176,7 @@ def _write_tables(
     table = write_edges(edges, table, options, notes, store, folder, reading)
     ids, source = table.ids, table.table.source
     write_ids(store, len(ids), folder)
+    order = find_given_order(store, len(ids))
     table.check_features(options.columns)
     recipe = None
     if streamed is not None:
@@ -178,15 +185,13 @@ def _write_tables(
     if streamed is None or recipe is None:
         recipe = write_neighbors(store, ids, source, folder, notes)
     else:
-        write_features(streamed, ids, recipe, folder, progress)
+        write_features(streamed, ids, recipe, folder, order, progress)
         memory_notes = [
             f"{source}: the vectors of column {column.name!r} were held in memory"
             for column in recipe.columns
             if streamed.kind(column.name) is VectorColumn
         ]
-    node_ids = np.load(folder / "node_ids.npy", mmap_mode="r")
-    new = table.merge_new(new_node_mask(options.new_nodes, node_ids, source))
-    _save_arrays(folder, {"y": table.y, "new": new})
+    _write_labels(folder, table, options, order)
     names = recipe.feature_names
     write_index(
         folder,
@@ -201,8 +206,22 @@ def _write_tables(
     return memory_notes
 
 
+def _write_labels(
+    folder: Path, table: Nodes, options: TableOptions, given_order: np.ndarray | None
+) -> None:
+    """Write classes and new nodes in canonical order, and the way back to the rows."""
+    order = slice(None) if given_order is None else invert(given_order)
+    if table.new is not None:
+        table = replace(table, new=table.new[order])
+    node_ids = np.load(folder / "node_ids.npy", mmap_mode="r")
+    new = table.merge_new(new_node_mask(options.new_nodes, node_ids, table.table.source))
+    _save_arrays(folder, {"y": table.y[order], "new": new, GIVEN: given_order})
+
+
 def convert(labelled: LabelledGraph, folder: Path, overwrite: bool = False) -> None:
     """Write a graph in memory as a graph folder, with the new nodes and notes of a user's graph."""
+    if isinstance(labelled, UserGraph):
+        labelled = labelled.canonical()
     graph, links, x = labelled.graph, labelled.graph.adjacency, labelled.graph.x
     arrays: dict[str, Any] = dict(zip(LINKS, (links.indptr, links.indices), strict=True))
     if isinstance(x, np.ndarray):
@@ -210,7 +229,7 @@ def convert(labelled: LabelledGraph, folder: Path, overwrite: bool = False) -> N
     else:
         arrays |= dict(zip(CSR, (x.indptr, x.indices, x.data), strict=True))
     arrays |= {"node_ids": graph.node_ids, "y": labelled.y}
-    arrays |= {name: getattr(graph, name) for name in OPTIONAL}
+    arrays |= {name: getattr(graph, name) for name in (*OPTIONAL, GIVEN)}
     notes: tuple[str, ...] = ()
     recipe: TableEncoder | None = None
     new = None

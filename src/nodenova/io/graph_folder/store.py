@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nodenova.errors import SettingError
+from nodenova.io.stream_columns import MAX_VALUE_LENGTH, most_frequent
 
 MEMORY = "1GB"  # that DuckDB uses before it spills to disk
 BATCH = 100_000  # rows per insert or fetch
@@ -135,10 +136,9 @@ class Tally(Collection[str]):
         found = self._store.rows(f"SELECT count(*) FROM {self.table()} WHERE value = ?", [text])
         return bool(found[0][0])
 
-    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
-        """The most frequent texts; ties in order of first appearance."""
+    def most_frequent(self, n: int) -> list[tuple[str, int]]:
+        """The most frequent texts, as `stream_columns.most_frequent` orders them."""
         if not self._table:
-            return self._held.most_common(n)
-        limit = "" if n is None else f"LIMIT {n}"
-        order = f"ORDER BY n DESC, place {limit}"
+            return most_frequent(self._held, n)
+        order = f"ORDER BY n DESC, length(value) > {MAX_VALUE_LENGTH}, value LIMIT {n}"
         return self._store.rows(f"SELECT value, n FROM {self.table()} {order}")

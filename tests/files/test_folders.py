@@ -1,0 +1,279 @@
+"""Folders change whole or not at all, whatever is killed, deleted or run twice."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from nodenova.errors import StorageError
+from nodenova.files import folders
+from nodenova.files.atomic import ENDING, write_atomically
+from nodenova.files.folders import COMMIT, LOCK, FolderState, change_folder, lock_folder, recover
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the command runs after it."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def change(folder: Path) -> None:
+    """Replace one file, add one, and remove one."""
+    with change_folder(folder) as made:
+        write_atomically(made.new / "run.json", b"new")
+        write_atomically(made.new / "model" / "model.json", b"new")
+        made.remove("old.csv")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    for name in ("run.json", "old.csv", "notes.txt"):
+        write_atomically(folder / name, b"old")
+    return folder
+
+
+OLD = {"run.json": b"old", "old.csv": b"old", "notes.txt": b"old"}
+NEW = {"run.json": b"new", "model/model.json": b"new", "notes.txt": b"old"}
+
+
+def test_a_change_replaces_adds_and_removes_and_leaves_nothing_else(folder: Path) -> None:
+    place = os.stat(folder).st_ino
+    change(folder)
+    assert contents(folder) == NEW
+    assert os.stat(folder).st_ino == place  # a shell that is in the folder keeps its place
+
+
+def test_a_change_that_raises_changes_nothing(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), change_folder(folder) as made:
+        write_atomically(made.new / "run.json", bytes([1 // 0]))
+    assert contents(folder) == OLD
+
+
+@pytest.mark.parametrize("step", ["_check_places", "_complete"])
+def test_whoever_opens_the_folder_next_finds_the_state_before_or_after(
+    folder: Path,
+    step: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with monkeypatch.context() as patch:
+
+        def die(*_: object) -> None:
+            patch.setattr(folders.shutil, "rmtree", lambda *_, **__: None)
+            raise Killed
+
+        patch.setattr(folders, step, die)
+        with pytest.raises(Killed):
+            change(folder)
+    left = {path.name for path in folder.iterdir() if path.name.endswith(ENDING)}
+    assert (COMMIT in left) == (step == "_complete")
+    assert left
+    with caplog.at_level(logging.WARNING):
+        recover(folder)
+    assert contents(folder) == (NEW if step == "_complete" else OLD)
+    assert "killed" in caplog.text
+
+
+def test_a_commit_is_completed_wherever_it_was_stopped(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every change of the file system after the commit is a place to be killed at."""
+    calls = {"replace": os.replace, "rename": os.rename, "unlink": Path.unlink, "rmdir": os.rmdir}
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_complete", lambda folder: (_ for _ in ()).throw(Killed()))
+        patch.setattr(folders.shutil, "rmtree", lambda *_, **__: None)
+        with pytest.raises(Killed):
+            change(folder)
+    for name, real in calls.items():
+        for last in range(3):
+            copy = tmp_path / f"{name}-{last}"
+            shutil.copytree(folder, copy)
+            left = [last]
+
+            def stop(*arguments: object, left: list[int] = left, real: object = real, **_: object):  # type: ignore[no-untyped-def]
+                if not left[0]:
+                    raise Killed
+                left[0] -= 1
+                return real(*arguments, **_)  # type: ignore[operator]
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Path if name == "unlink" else os, name, stop)
+                with suppress(Killed):
+                    folders._complete(copy)
+            recover(copy)
+            assert contents(copy) == NEW, (name, last)
+
+
+def test_a_second_process_is_refused_and_the_first_is_named(folder: Path) -> None:
+    refused: list[StorageError] = []
+
+    def second() -> None:
+        try:
+            change(folder)
+        except StorageError as error:
+            refused.append(error)
+
+    with lock_folder(folder):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert f"process {os.getpid()} (" in str(refused[0])
+    assert "is writing there" in str(refused[0])
+    assert contents(folder) == OLD
+    change(folder)  # the lock is free again
+
+
+def test_a_short_change_waits_for_another_one(folder: Path) -> None:
+    started = threading.Event()
+
+    def second() -> None:
+        started.set()
+        with change_folder(folder, patience=20) as made:
+            write_atomically(made.new / "second", b"")
+
+    thread = threading.Thread(target=second)
+    with lock_folder(folder):
+        thread.start()
+        started.wait()
+        write_atomically(folder / "first", b"")
+    thread.join()
+    assert {"first", "second"} <= set(contents(folder))
+
+
+def test_the_lock_of_a_killed_process_is_no_lock(folder: Path) -> None:
+    write_atomically(folder / LOCK, b"process 1 (nodenova discover)\n")
+    change(folder)
+    assert contents(folder) == NEW
+
+
+def test_a_folder_that_stays_empty_is_removed_with_its_parents(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), lock_folder(tmp_path / "a" / "b"):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fresh_change_replaces_nothing_that_appears_meanwhile(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StorageError, match=r"run\.json was made by another program meanwhile"),
+        change_folder(tmp_path / "mine", fresh=True) as made,
+    ):
+        _write_twice(made.new / "run.json", tmp_path / "mine" / "run.json")
+    assert contents(tmp_path / "mine") == {"run.json": b"theirs"}
+
+
+def _write_twice(ours: Path, theirs: Path) -> None:
+    write_atomically(ours, b"new")
+    write_atomically(theirs, b"theirs")
+
+
+def test_a_folder_deleted_meanwhile_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StorageError, match="was deleted while it was being written"),
+        change_folder(tmp_path / "parent" / "mine", fresh=True) as made,
+    ):
+        _write_around_a_deletion(made.new, tmp_path / "parent")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _write_around_a_deletion(new: Path, parent: Path) -> None:
+    write_atomically(new / "predictions.csv", b"")
+    shutil.rmtree(parent)
+    write_atomically(new / "run.json", b"")
+
+
+def test_a_link_to_a_folder_stays_a_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    change(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert contents(folder) == NEW
+
+
+def test_a_commit_from_elsewhere_writes_nothing_outside_its_folder(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    (folder / "model").symlink_to(tmp_path / "home")
+    write_atomically(folder / COMMIT / "new" / "model" / "profile", b"evil")
+    with pytest.raises(StorageError, match="is a link"):
+        recover(folder)
+    assert contents(tmp_path / "home") == {}
+    shutil.rmtree(folder / COMMIT)
+    (folder / COMMIT).symlink_to(tmp_path / "home")
+    with pytest.raises(StorageError, match="not a change of nodenova"):
+        recover(folder)
+
+
+def test_a_place_that_is_a_folder_is_refused_before_anything_changes(folder: Path) -> None:
+    (folder / "model" / "model.json").mkdir(parents=True)
+    with pytest.raises(StorageError, match="is a folder where a file"):
+        change(folder)
+    assert contents(folder) == OLD
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "file", b"")
+    with pytest.raises(StorageError, match="is a file, not a folder"):
+        change(tmp_path / "file")
+
+
+def test_what_is_read_during_a_change_is_refused(folder: Path) -> None:
+    state = FolderState(folder, "run.json")
+    with state.reading():
+        assert (folder / "run.json").read_bytes() == b"old"
+    with pytest.raises(StorageError, match="was changed by another process"), state.reading():
+        change(folder)
+    assert not state.is_current
+    assert FolderState(folder, "run.json").is_current
+
+
+def test_temporary_files_of_killed_writers_are_removed_and_those_in_use_stay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = tmp_path / f".table.csv.abcd{ENDING}"
+    left.write_bytes(b"half")
+    used = tmp_path / f".other.csv.abcd{ENDING}"
+    used.write_bytes(b"half")
+    handle = os.open(used, os.O_RDWR)
+    try:
+        from nodenova.files.atomic import try_lock
+
+        assert try_lock(handle)
+        write_atomically(tmp_path / "table.csv", b"whole")
+    finally:
+        os.close(handle)
+    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", used.name}
+    assert f"removed {left}" in caplog.text
+
+
+def test_a_file_has_the_rights_of_any_other_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    write_atomically(tmp_path / "made", b"first")
+    assert os.stat(tmp_path / "made").st_mode == os.stat(tmp_path / "plain").st_mode
+    (tmp_path / "link").symlink_to(tmp_path / "made")
+    write_atomically(tmp_path / "link", b"second")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "made").read_bytes() == b"second"
+    write_atomically(tmp_path / ("n" * 250), b"")  # a name as long as a file may have
+
+
+def test_whatever_fails_during_a_change_is_the_change(folder: Path) -> None:
+    state = FolderState(folder, "run.json")
+    with pytest.raises(StorageError, match="was changed by another process"), state.reading():
+        _change_and_fail(folder)
+    with pytest.raises(KeyError), FolderState(folder, "run.json").reading():
+        raise KeyError
+
+
+def _change_and_fail(folder: Path) -> None:
+    change(folder)
+    raise KeyError

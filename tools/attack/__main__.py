@@ -1,0 +1,7 @@
+"""`python -m tools.attack`."""
+
+import sys
+
+from .run import main
+
+sys.exit(main())
