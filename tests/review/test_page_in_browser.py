@@ -352,7 +352,7 @@ def test_a_served_page_saves_into_the_run(
 ) -> None:
     model, graph = found
     folder = RunFolder.write(tmp_path / "run", DiscoveryRun("Served", model, graph), report=False)
-    session = ReviewSession(folder.path, None, quiet=True)
+    session = ReviewSession(folder.path, quiet=True)
     with ReviewServer(session.page, session.save) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -378,7 +378,7 @@ def served(found: tuple[nova.Model, nova.Graph], tmp_path: Path) -> Iterator[Rev
     texts = {"url": [f"https page of {i}" for i in range(240)]}
     run = DiscoveryRun("Served", model, graph, node_texts=texts)
     folder = RunFolder.write(tmp_path / "run", run, report=False)
-    session = ReviewSession(folder.path, None, quiet=True)
+    session = ReviewSession(folder.path, quiet=True)
     with ReviewServer(session.page, session.save, undo=session.undo) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
