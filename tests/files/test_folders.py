@@ -176,7 +176,12 @@ def _write_twice(ours: Path, theirs: Path) -> None:
     write_atomically(theirs, b"theirs")
 
 
-def test_a_folder_deleted_meanwhile_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_parent", [False, True])
+def test_a_folder_deleted_meanwhile_is_an_error_and_nothing_is_left(
+    tmp_path: Path, has_parent: bool
+) -> None:
+    if has_parent:
+        (tmp_path / "parent").mkdir()
     with (
         pytest.raises(StorageError, match="was deleted while it was being written"),
         change_folder(tmp_path / "parent" / "mine", fresh=True) as made,

@@ -123,7 +123,7 @@ def lock_folder(folder: Path, patience: float = 0.0) -> Iterator[Path]:
         return
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder} is a file, not a folder")
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    identities = {path: os.stat(path).st_ino for path in (folder, *folder.parents) if path.exists()}
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with lock_file(folder / LOCK, str(folder), patience):
@@ -135,8 +135,10 @@ def lock_folder(folder: Path, patience: float = 0.0) -> Iterator[Path]:
                 _held.discard(key)
     finally:
         with suppress(OSError):  # the first one that is not empty stays, and so do its parents
-            for path in made:
-                path.rmdir()
+            for path in (folder, *folder.parents):
+                # Not there before, or deleted by another program and made anew for a file.
+                if identities.get(path) != os.stat(path).st_ino:
+                    path.rmdir()
 
 
 @contextmanager
