@@ -311,6 +311,17 @@ def test_embeddings_that_do_not_differ_are_no_map(
     assert not page.map
 
 
+@pytest.mark.parametrize("name", ["predicted", "node_ids", "seed"])
+def test_an_array_that_a_map_lacks_is_named(
+    finished: GradedFolder, copy: GradedFolder, name: str
+) -> None:
+    kept = finished.map()
+    assert kept is not None
+    np.savez(copy.path / "map.npz", **{key: array for key, array in kept.items() if key != name})
+    with pytest.raises(StorageError, match=f"map.npz: damaged, the array {name} is missing"):
+        write_report(copy)
+
+
 def test_says_where_seeds_differ_and_who_was_given_labels(copy: GradedFolder) -> None:
     change_row(copy, 0, sees=["graph", "new_ids", "new_labels"])
     change_row(copy, 1, data="other")

@@ -369,6 +369,13 @@ def test_a_broken_graphml_gml_and_edge_list(tmp_path: Path) -> None:
     assert "x.edgelist: a header and no edges" in refused(tmp_path / "x.edgelist")
 
 
+def test_deeply_nested_graphml_is_refused_before_its_tree_is_built(tmp_path: Path) -> None:
+    (tmp_path / "x.graphml").write_text("<graphml>" + "<a>" * 200)
+    assert "x.graphml: not a readable graphml file (elements are nested more than 100 deep)" in (
+        refused(tmp_path / "x.graphml")
+    )
+
+
 def test_a_number_of_a_networkx_graph_that_is_not_finite() -> None:
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, {0: 1.5, 1: float("inf"), 2: 3.0}, "mass")

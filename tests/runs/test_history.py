@@ -168,6 +168,18 @@ def test_the_map_is_laid_out_once(folder: RunFolder, monkeypatch: pytest.MonkeyP
     assert asked == [150]
 
 
+def test_a_map_with_places_outside_the_picture_is_made_anew(folder: RunFolder) -> None:
+    path = folder.path / "map.npz"
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    far = arrays["xy"].copy()
+    far[0] = 1e6
+    np.savez(path, **(arrays | {"xy": far}))
+    folder.report()
+    with np.load(path) as stored:
+        np.testing.assert_array_equal(stored["xy"], arrays["xy"])
+
+
 def test_without_a_page_everything_else_is_there_and_it_can_be_made_later(
     found: DiscoveryRun, tmp_path: Path
 ) -> None:

@@ -119,6 +119,8 @@ def command_line(corpus: Corpus, rng: Rng, place: Path) -> Action:
 
     if name in ("demo", "bench"):
         line += ["--out", place / "taken"]  # the last one counts: they must not start to compute
+    if name == "check-method":  # a right name would train for half a minute
+        line = ["nowhere.py:Mine" if word in ("prism", "sword") else word for word in line]
 
     def use() -> None:
         # A review waits for a browser; here it ends at once.

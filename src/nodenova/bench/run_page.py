@@ -129,6 +129,9 @@ def _map(
         return None, "There is no map: this run has no stored embeddings (map.npz)."
     if not differ(node_map["z"]):
         return None, "There is no map: too few nodes, or their embeddings do not differ."
+    for name in ("predicted", "node_ids", "seed"):
+        if name not in node_map:
+            raise StorageError(f"map.npz: damaged, the array {name} is missing")
     first = rows[0]
     y, predicted = node_map["y"], node_map["predicted"]
     if node_map["seed"].size != 1 or not len(y) == len(predicted) == len(node_map["z"]):

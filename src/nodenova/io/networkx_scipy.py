@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +20,7 @@ from nodenova.io.mmap_graph import is_graph_folder
 from nodenova.io.tables import DELIMITERS, Rows, Table, cell_reader
 from nodenova.io.text_files import check_file, file_ending, text_file
 
+MAX_DEPTH = 100  # nested elements of a GraphML file
 EDGE_LISTS = (".edgelist", ".edges")
 
 
@@ -51,10 +54,24 @@ def read_networkx(path: Path, ending: str) -> Any:
                 if "label" not in str(error):
                     raise
                 return nx.read_gml(path, label="id")
+        _check_depth(path)
         return nx.read_graphml(path)
     except Exception as error:
         what = f"not a readable {ending[1:]} file ({first_line(error)})"
         raise GraphError(f"{path.name}: {what}") from error
+
+
+def _check_depth(path: Path) -> None:
+    """Raise if elements of an XML file are nested too deeply, before its tree takes the memory."""
+    depth = 0
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            depth += 1 if event == "start" else -1
+            if depth > MAX_DEPTH:
+                raise GraphError(f"elements are nested more than {MAX_DEPTH} deep")
+            if event == "end":
+                element.clear()
 
 
 def networkx_tables(graph: Any, source: str) -> tuple[Table, Rows]:

@@ -98,7 +98,6 @@ from nodenova.settings import check_arguments
 
 REPORT = "report.html"
 MAP = "map.npz"
-MAX_PLACE = 1e9  # of a node on the map
 # All files of a run: those that an overwriting run does not have are removed, others stay.
 FILES = (
     "run.json", "model/model.json", f"model/{WEIGHTS}", "graph.npz", "features.json", "labels.npz",
@@ -883,7 +882,7 @@ def stored_layout(
             if {*stored} == {"key", "xy"} and str(stored["key"]) == digest:
                 kept = stored["xy"]
                 fits = kept.shape == (len(z), 2) and kept.dtype.kind == "f"
-                if fits and (np.abs(kept) < MAX_PLACE).all():
+                if fits and ((kept >= 0) & (kept <= 1)).all():
                     xy = kept
         if xy is None or source != target:
             xy = positions(z, progress) if xy is None else xy
