@@ -282,3 +282,13 @@ def test_whatever_fails_during_a_change_is_the_change(folder: Path) -> None:
 def _change_and_fail(folder: Path) -> None:
     change(folder)
     raise KeyError
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs /dev/fd")
+def test_a_pipe_gets_the_content_and_may_be_closed_early() -> None:
+    reader, writer = os.pipe()
+    write_atomically(Path(f"/dev/fd/{writer}"), b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    write_atomically(Path(f"/dev/fd/{writer}"), b"nobody reads this")
+    os.close(writer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 try:
@@ -19,10 +20,12 @@ log = logging.getLogger("nodenova")
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder."""
-    path = Path(os.path.realpath(path))  # a link stays a link
+    # A pipe or a device, such as /dev/stdout; the real path of a pipe names no file.
     if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_bytes(content)  # a pipe or a device, such as /dev/stdout
+        with suppress(BrokenPipeError), path.open("wb") as file:  # its reader may have enough
+            file.write(content)
         return
+    path = Path(os.path.realpath(path))  # a link stays a link
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary_files(path.parent)
     handle, temporary = _temporary_file(path)
