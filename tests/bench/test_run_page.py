@@ -21,6 +21,7 @@ from nodenova.bench.plan import Plan
 from nodenova.bench.registry import get_method
 from nodenova.bench.run_page import write_report
 from nodenova.errors import StorageError
+from nodenova.files import folders
 from nodenova.fitting import TRAINING
 from nodenova.report.charts import before_and_after_matching, loss_curves
 from nodenova.report.html import policy_hash
@@ -322,6 +323,17 @@ def test_an_array_that_a_map_lacks_is_named(
         write_report(copy)
 
 
+@pytest.mark.parametrize("seed", [np.timedelta64(3, "s"), "3", 0.5, [0, 1]])
+def test_a_seed_of_a_map_is_one_whole_number(
+    finished: GradedFolder, copy: GradedFolder, seed: object
+) -> None:
+    kept = finished.map()
+    assert kept is not None
+    np.savez(copy.path / "map.npz", **kept | {"seed": np.array(seed)})
+    with pytest.raises(StorageError, match=r"map\.npz: damaged, its seed is not a whole number"):
+        write_report(copy)
+
+
 def test_says_where_seeds_differ_and_who_was_given_labels(copy: GradedFolder) -> None:
     change_row(copy, 0, sees=["graph", "new_ids", "new_labels"])
     change_row(copy, 1, data="other")
@@ -381,3 +393,21 @@ def test_a_plan_in_the_form_of_the_previous_version_goes_on_and_another_plan_is_
         StorageError, match=r"holds another run \(data: '1ff1d086a3e23311' there, 'x' now\)"
     ):
         GradedFolder.create(tmp_path / "run", same, "x")
+
+
+def test_ctrl_c_while_a_seed_is_stored_stops_before_the_next_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = folders.Change.commit
+
+    def interrupted(change: folders.Change) -> None:
+        commit(change)
+        change.interrupted = True
+
+    monkeypatch.setattr(folders.Change, "commit", interrupted)
+    labelled = nova.synthetic(nodes=150, classes=4, seed=0)
+    plan = Plan(labelled.name, nova.NeverNew(), "gcn", (0, 1), 2, (("epochs", 5),))
+    place = GradedFolder.create(tmp_path / "run", plan, labelled.fingerprint())
+    with pytest.raises(KeyboardInterrupt):
+        place.run(labelled, plan, [0, 1])
+    assert [row.seed for row in GradedFolder.open(tmp_path / "run").rows()] == [0]

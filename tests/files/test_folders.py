@@ -292,3 +292,35 @@ def test_a_pipe_gets_the_content_and_may_be_closed_early() -> None:
     os.close(reader)
     write_atomically(Path(f"/dev/fd/{writer}"), b"nobody reads this")
     os.close(writer)
+
+
+def test_ctrl_c_during_a_commit_completes_the_change_and_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = folders._complete
+
+    def interrupted(place: Path) -> None:
+        monkeypatch.setattr(folders, "_complete", complete)
+        raise KeyboardInterrupt
+
+    with change_folder(folder) as made:
+        write_atomically(made.new / "run.json", b"new")
+        monkeypatch.setattr(folders, "_complete", interrupted)
+    assert made.interrupted
+    assert contents(folder) == OLD | {"run.json": b"new"}
+
+
+def test_ctrl_c_before_a_commit_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.rename
+
+    def interrupted(source: Path, target: Path) -> None:
+        if Path(target).name == COMMIT:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(folders.os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change(folder)
+    assert contents(folder) == OLD

@@ -174,6 +174,8 @@ class GradedFolder:
                 write_atomically(change.new / "run.json", to_json(self._replacing))
                 change.remove("seed-*/*", "map.layout.npz", "report.html")
         self._replacing = None
+        if change.interrupted:  # this seed is stored, and the next one must not begin
+            raise KeyboardInterrupt
 
     def _seed(self, seed: int | None) -> int:
         seeds = [row.seed for row in self.rows()]

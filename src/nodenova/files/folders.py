@@ -40,7 +40,7 @@ COMMIT = f".commit{ENDING}"
 CHANGE = ".change-"
 DONE = f"{CHANGE}done{ENDING}"  # a change whose files are in their places
 # Files that make a folder complete are put in their places last.
-LAST = ("model.json", "row.json", "graph.json", "run.json")
+LAST = ("model.json", "row.json", "graph.json", "run.json", "protocol.json")
 PATIENCE = 20.0  # seconds that a short change waits for another one
 _held: set[tuple[Path, int]] = set()  # folders that a thread of this process has locked
 _completed: set[Path] = set()  # folders with a change that this process completed
@@ -52,6 +52,7 @@ class Change:
     Attributes:
         folder: The folder, without links in its path.
         new: Folder for the new files; their paths below it are those below `folder`.
+        interrupted: Whether Ctrl-C came when it was too late to stop: the change is complete.
     """
 
     def __init__(self, folder: Path, stage: Path, fresh: bool) -> None:
@@ -60,6 +61,7 @@ class Change:
         self.new.mkdir()
         self._gone.mkdir()
         self._identity = os.stat(self.new).st_ino
+        self.interrupted = False
 
     def remove(self, *patterns: str) -> None:
         """Remove files, by their paths below the folder, unless there are new ones."""
@@ -83,12 +85,15 @@ class Change:
                 )
         for place, _, _ in os.walk(self._stage):
             flush_folder(Path(place))
-        os.rename(self._stage, self.folder / COMMIT)  # from here on the change counts
         try:
+            os.rename(self._stage, self.folder / COMMIT)  # from here on the change counts
             flush_folder(self.folder)
             _complete(self.folder)
-        except KeyboardInterrupt:  # too late to stop
+        except KeyboardInterrupt:
+            if self._stage.exists():
+                raise
             _complete(self.folder)
+            self.interrupted = True
 
 
 @contextmanager
