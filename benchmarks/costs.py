@@ -22,7 +22,13 @@ from nodenova.nn.sparse import BagMatrix
 GRAPH = {"nodes": 300_000, "degree": 20}
 FIT = f"fit of {GRAPH['nodes']:,} nodes, {GRAPH['nodes'] * GRAPH['degree']:,} edges"
 STRICT = ["--num-new", "3", "--all-new"]
+ONE_NUMBER = "the same, without previews of other numbers"
+CITESEER = {"dataset": "citeseer", "known": 3}
 READ = {"nodes": 20_000, "edges": 200_000, "words": 100}
+WITHOUT_NEIGHBORS = (
+    "from nodenova.cli import main; from nodenova.runs import numbers; "
+    "numbers.NEIGHBORS = (); main()"
+)
 CASES = [
     Case("costs", FIT, "fit", GRAPH),
     Case("costs", f"{FIT}, two threads", "fit", GRAPH | {"threads": 2}, FIT, 2),
@@ -30,7 +36,10 @@ CASES = [
     Case("costs", "nodenova --help", "start", {"arguments": ["-m", "nodenova", "--help"]}),
     Case("costs", "reading CSV files", "reading", READ),
     Case("costs", "nodenova discover, WordNet, to the page", "command", {"options": STRICT}, "", 2),
-    Case("costs", "the same, nothing said of new nodes", "command", {}, "", 2),
+    Case("costs", ONE_NUMBER, "command", {"neighbors": False}, "", 2),
+    Case("costs", "the same, nothing said of new nodes", "command", {}, ONE_NUMBER, 2),
+    Case("costs", f"CiteSeer, {ONE_NUMBER}", "command", {"neighbors": False} | CITESEER, "", 2),
+    Case("costs", "CiteSeer", "command", CITESEER, f"CiteSeer, {ONE_NUMBER}", 2),
 ]
 
 
@@ -69,22 +78,29 @@ def start(
     return {"seconds": seconds, "clock": clocks, "repeated": repeats}
 
 
-def command(options: Sequence[str] = ()) -> dict[str, float]:
-    """`nodenova discover` of WordNet with three classes unlabelled, from a file to the page."""
+def command(
+    options: Sequence[str] = (), dataset: str = "wordnet", known: int = 7, neighbors: bool = True
+) -> dict[str, float]:
+    """`nodenova discover` with three classes unlabelled, from a file to the page.
+
+    Without `neighbors`, no other number of new classes is looked at.
+    """
     with tempfile.TemporaryDirectory() as place:
-        nouns, known = nova.load_dataset("wordnet"), 7
+        nouns = nova.load_dataset(dataset)
         graph = nouns.graph
         assert not isinstance(graph.x, np.ndarray)
-        file = Path(place) / "wordnet.npz"
+        file = Path(place) / f"{dataset}.npz"
+        names = {} if graph.feature_names is None else {"feature_names": graph.feature_names}
         np.savez(
             file,
             edge_index=graph.edge_index,
             x_data=graph.x.data, x_indices=graph.x.indices, x_indptr=graph.x.indptr,
             x_shape=np.array(graph.x.shape), y=np.where(nouns.y < known, nouns.y, -1),
-            feature_names=np.array(graph.feature_names), node_ids=graph.node_ids,
-            class_names=np.array(nouns.class_names[:known]),
+            node_ids=graph.node_ids, class_names=np.array(nouns.class_names[:known]),
+            **{name: np.array(of) for name, of in names.items()},  # type: ignore[arg-type]
         )  # fmt: skip
-        arguments = ["-m", "nodenova", "discover", "--graph", str(file), "-q", *options]
+        program = ["-m", "nodenova"] if neighbors else ["-c", WITHOUT_NEIGHBORS]
+        arguments = [*program, "discover", "--graph", str(file), "-q", *options]
         out = iter(range(100))
         return start(lambda: [*arguments, "--out", f"{place}/run-{next(out)}"], repeats=3)
 

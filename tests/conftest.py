@@ -22,6 +22,7 @@ with warnings.catch_warnings():
     import torch_geometric  # noqa: F401
 
 import nodenova as nova
+from nodenova.encoders import registry
 from nodenova.model.saving import weights_digest
 from nodenova.review.page_data import PageData, collect
 
@@ -29,6 +30,12 @@ HOSTILE = "<script>alert(1)</script>"
 
 # These graphs are tiny: a second thread only waits for the first.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def no_own_encoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test knows the encoders of one's own that it was given, and no other test's."""
+    monkeypatch.setattr(registry, "_OWN", {})
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ import typer
 
 from nodenova import METHODS
 from nodenova.cli import app, main
+from nodenova.encoders import registry
 from nodenova.supervised import LABELLED
 
 ROOT = Path(__file__).parent.parent
@@ -72,6 +73,7 @@ def run(command: list[str]) -> tuple[int, str]:
     said = io.StringIO()
     arguments = command if command[0] == "nodenova" else command[1:]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        patch.setattr(registry, "_OWN", {})  # a process of its own knows no class of the user
         patch.setattr(sys, "argv", arguments)
         try:
             main() if command[0] == "nodenova" else runpy.run_path(command[1], run_name="__main__")
@@ -105,7 +107,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("page", ["own-graph.md", "growth.md", "estimator.md", "own-method.md"])
+@pytest.mark.parametrize(
+    "page", ["own-graph.md", "growth.md", "estimator.md", "own-method.md", "own-encoder.md"]
+)
 def test_walk_throughs_run(page: str) -> None:
     assert walk((DOCS / page).read_text()) >= 3
 
@@ -169,7 +173,9 @@ PROGRAM = typer.main.get_command(app)
 COMMANDS = {
     name: {
         option
-        for parameter in command.params
+        # Of a group: the options of its commands, too.
+        for one in (command, *(getattr(command, "commands", {}).values() if name else ()))
+        for parameter in one.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     | {"--help"}

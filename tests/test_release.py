@@ -92,6 +92,7 @@ def test_every_extra_is_explained_where_installing_is(built: Built) -> None:
     assert set(explained) >= EXTRAS
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_answers_and_brings_its_data(built: Built, tmp_path: Path) -> None:
     """Its dependencies are those of this environment; the real thing is the slow test below."""
     programs = environment_in(tmp_path, "--without-pip")

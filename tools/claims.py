@@ -363,6 +363,6 @@ def short_comparison(rows: Sequence[Row], encoder: str = "gcn") -> str:
                 here = [row for row in mine if row.dataset == dataset]
                 pair = " · ".join(number(mean(here, score)) for score in ("all", "h"))
                 shown.append(pair if here else "–")
-            seeds = min(len([r for r in mine if r.dataset == d]) for d in PLANETOID)
+            seeds = min(len([r for r in mine if r.dataset == d]) for d in {r.dataset for r in mine})
             lines.append([*shown, str(seeds)])
     return markdown(["method", *(DATASETS[name] for name in PLANETOID), "seeds"], lines)

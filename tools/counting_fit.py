@@ -24,10 +24,13 @@ from nodenova.open_world.count import (
     estimate_count,
 )
 from nodenova.open_world.count_features import NOVELTY_FEATURES, NUMBER_FEATURES, STRICT_FEATURES
+from nodenova.open_world.count_weights import MIXED, NEW, NEW_BIAS, THRESHOLD
 
 Row = dict[str, Any]
 SIGNS = {f.name: f.sign for f in (*NUMBER_FEATURES, *STRICT_FEATURES, *NOVELTY_FEATURES)}
 PENALTY = 0.01  # of squares and of absolute values
+GROUPS = (2, 3, 4, 6, 9, 13)  # first numbers of new classes in groups of tasks
+SIZE_WEIGHTS = (0.0, 0.5, 1.0, 2.0)
 MAX_FEATURES = 12  # features with the largest weights
 FALSE_ALARMS = 0.05
 STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
@@ -79,7 +82,7 @@ def minimize_bounded(
 
 
 def fit_number(rows: Sequence[Row], names: Sequence[str]) -> LinearScore:
-    """Fit the conditional logit over 1..15."""
+    """Fit the conditional logit over 1..40."""
     columns, places = [], []
     for name in names:
         x, mean, spread = standardize(np.array([r["number"][name] for r in rows]))
@@ -87,8 +90,9 @@ def fit_number(rows: Sequence[Row], names: Sequence[str]) -> LinearScore:
         places.append((mean, spread))
     x = np.stack(columns, axis=2)  # (tasks, candidates, features)
     k = np.array([r["k"] for r in rows]) - 1
-    often = Counter(k.tolist())
-    weight = graph_weights(rows) * np.array([often[c] ** -0.5 for c in k.tolist()])
+    group = np.digitize(k + 1, GROUPS)  # numbers from 4 on are too rare to count one by one
+    often = np.bincount(group)
+    weight = graph_weights(rows) * often[group] ** -0.75
     weight /= weight.sum()
     at = np.arange(len(k))
 
@@ -205,7 +209,7 @@ def learn(rows: Path, cells: Path, write: Path | None, fresh: int) -> Report:
 
 def of_kind(made: Sequence[Row], kind: str) -> list[Row]:
     """Tasks of a kind that have new classes."""
-    return [r for r in made if r["k"] and (r["share"] > 0) == (kind == "mixed")]
+    return [r for r in made if r["k"] and (r["kind"] != "strict") == (kind == "mixed")]
 
 
 def learn_number(
@@ -251,11 +255,37 @@ def fit_certainty(
     return min(tried)
 
 
+def judge(rows: Path, size_weights: Sequence[float] | None = None) -> Report:
+    """Evaluate the weights that are there, or each of some weights of the number by size.
+
+    The weights were learned on draws of the same graphs, which flatters them.
+    """
+    scores = {"mixed": MIXED}
+    if size_weights is not None:
+        scores = {
+            f"mixed, weight of size {weight:g}": MIXED | {"off_size_count": (0.0, 1.0, -weight)}
+            for weight in size_weights
+        }
+    made = read(rows)
+    novelty = LinearScore(NEW, NEW_BIAS)
+    score = {id(r): float(novelty(evidence(r).novelty)) for r in made if r["kind"] != "strict"}
+    threshold = dict.fromkeys(graphs_of(made), THRESHOLD)
+    whole = new_table([r for r in made if r["kind"] != "strict"], score, threshold)
+    means = [*whole]
+    these = of_kind(made, "mixed")
+    for title, weights in scores.items():
+        counts = [estimate_count(evidence(r), LinearScore(weights)) for r in these]
+        table = number_table(title, these, counts)
+        means += ["", *table[:HEAD]]
+        whole += ["", *table]
+    return Report("\n".join(means), "\n".join(whole))
+
+
 def learn_new(
     made: Sequence[Row],
 ) -> tuple[tuple[LinearScore, float], dict[str, LinearScore], dict[str, float], list[str]]:
     """Weights and threshold learned on all graphs; those learned without each graph; a table."""
-    rows = [r for r in made if r["share"] > 0]
+    rows = [r for r in made if r["kind"] != "strict"]
     names = [feature.name for feature in NOVELTY_FEATURES]
     held = {g: fit_new([r for r in rows if r["graph"] != g], names) for g in graphs_of(made)}
     score = {id(r): float(held[r["graph"]](evidence(r).novelty)) for r in rows}
@@ -280,19 +310,25 @@ def learn_new(
     for g in every:
         others = [other for other in every if other != g]
         threshold[g] = limit([r for r in null if r["graph"] != g], level_of(others))
+    limit_of_all = limit(null, level_of(every))
+    return (fit_new(rows, names), limit_of_all), held, threshold, new_table(rows, score, threshold)
+
+
+def new_table(
+    rows: Sequence[Row], score: Mapping[int, float], threshold: Mapping[str, float]
+) -> list[str]:
+    """Table: how often a new class is found, by kind of task."""
     lines = [
-        "| known | tasks | new class found | novelty test, p at most 0.05 |",
+        "| share of new nodes | tasks | new class found | novelty test, p at most 0.05 |",
         "|---|---|---|---|",
     ]
-    for share in sorted({r["share"] for r in rows}):
-        these = [r for r in rows if r["share"] == share]
+    for what in ("natural", "many", "drawn", "nothing"):
+        these = [r for r in rows if r["kind"] == what]
         new = [score[id(r)] > threshold[r["graph"]] for r in these]
         test = [r["p_value"] <= 0.05 for r in these]
         both = [100 * float(np.average(v, weights=graph_weights(these))) for v in (new, test)]
-        what = f"{100 * share:.0f}%" + (", nothing new" if share == 1 else "")
         lines.append(f"| {what} | {len(these)} | {both[0]:.0f}% | {both[1]:.0f}% |")
-    limit_of_all = limit(null, level_of(every))
-    return (fit_new(rows, names), limit_of_all), held, threshold, lines
+    return lines
 
 
 def number_table(kind: str, rows: Sequence[Row], counts: Sequence[ClassCountEstimate]) -> list[str]:

@@ -1,6 +1,6 @@
 """Learn the weights of the features by which the number of new classes is estimated.
 
-    python tools/learn_counting.py cells|collect|learn ROWS --cells CELLS
+    python tools/learn_counting.py cells|collect|learn|size|judge ROWS --cells CELLS
 
 cells    makes tasks from class subsets of graphs, and appends one JSON line per task to CELLS: the
          numbers of labelled, unlabelled and new nodes in each cell.
@@ -13,12 +13,20 @@ learn    fits the odds to CELLS and the weights to ROWS, and prints the evaluati
          --page docs/open-world.md and --log docs/experiments/open-world.md write the means and the
          whole tables into these pages.
 
+size     evaluates weights of the number by size beside the weights that are there.
+judge    evaluates the weights that are there; ROWS should have draws (--seeds) that chose nothing.
+
 Existing lines are not computed again. --graphs takes names, or paths of .npz files
 (tools/make_further.py).
 
-A task has o known classes with 20 to 50 labelled nodes each, k new classes, and 500 to 2,000
-unlabelled nodes (fewer where classes are small) with uneven class sizes, of which 30, 50, 70 or 90%
-are known; all of them (nothing new); or none of them (strict).
+A draw takes the same share of each class of a graph. Of o known classes 20 to 50 nodes each, or 10
+to 30%, are labelled. Its tasks have k new classes and
+
+natural  all other nodes of the known classes and all of the new ones, so that the share of new ones
+         follows from the number of new classes (many: up to 20 new classes);
+drawn    500 to 2,000 nodes with uneven class sizes, of which 30, 50, 70 or 90% are known;
+nothing  only nodes of known classes;
+strict   only nodes of new classes.
 """
 
 from __future__ import annotations
@@ -50,11 +58,15 @@ from nodenova.nn.seeding import repeatable
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world import novelty
 from nodenova.open_world.count import collect_evidence
+from nodenova.open_world.count_weights import ODDS
 from nodenova.open_world.novelty import CellNovelty, Partition, cell_novelty
 
-SHARES = (0.3, 0.5, 0.7, 0.9, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0)  # of known nodes, one per task
+# One per task.
+KINDS = ("natural", "natural", "natural", "many", "many", "drawn", "nothing", "strict", "nothing")
+SHARES = (0.3, 0.5, 0.7, 0.9)  # of known nodes, in a drawn task
 MIN_CLASS = 60  # least nodes of a class
-MAX_OLD, MAX_NEW_CLASSES = 8, 8
+MAX_OLD, MAX_NEW_CLASSES = 10, 20
+FEW = 8  # most new classes of most tasks
 MIN_NEW = 20  # least nodes of a new class, if it has as many
 
 
@@ -77,28 +89,39 @@ def tasks(
     rng = np.random.default_rng([seed, *Path(name).stem.encode()])
     size = np.bincount(labelled.y[labelled.y >= 0], minlength=labelled.num_classes)
     large = rng.permutation(np.flatnonzero(size >= MIN_CLASS))
-    o = int(rng.integers(2, min(MAX_OLD, len(large) - 1) + 1))
+    o = int(rng.integers(2, min(MAX_OLD, 1 + len(large) // 2) + 1))
     old, others = large[:o], large[o:]
-    members = {int(c): rng.permutation(np.flatnonzero(labelled.y == c)) for c in large}
-    labels = int(rng.integers(20, 51))
-    train = {c: nodes[: min(labels, len(nodes) // 2)] for c, nodes in members.items()}
+    part = min(1.0, 1000 * 4 ** rng.random() / (size[large].mean() * (o + 4)))
+    size = np.maximum(np.round(part * size), np.minimum(size, MIN_NEW)).astype(int)
+    members = {int(c): rng.permutation(np.flatnonzero(labelled.y == c))[: size[c]] for c in large}
+    labels, label_share = int(rng.integers(20, 51)), rng.uniform(0.1, 0.3)
+    by_share = rng.random() < 0.5
+
+    def num_labels(c: int) -> int:
+        wanted = max(int(label_share * size[c]), 5) if by_share else labels
+        return int(min(wanted, size[c] // 2))
+
+    train = {int(c): members[int(c)][: num_labels(int(c))] for c in old}
+    rest = {c: members[c][len(nodes) :] for c, nodes in train.items()}
     ids = np.concatenate([train[int(c)] for c in old])
     y = np.repeat(np.arange(o), [len(train[int(c)]) for c in old])
     order = np.argsort(ids)
     none = np.zeros(0, dtype=np.int64)
     names = tuple(labelled.class_names[c] for c in old)
     first = OldTask(labelled.graph, ids[order], y[order], none, none, names)
-    for number, share in enumerate(SHARES):
-        k = 0 if share == 1.0 else int(rng.integers(1, min(MAX_NEW_CLASSES, len(others)) + 1))
+    for number, kind in enumerate(KINDS):
+        most = min(MAX_NEW_CLASSES, len(others))
+        most = most if kind == "many" or rng.random() < 0.2 else min(most, FEW)
+        k = 0 if kind == "nothing" else int(rng.integers(1, most + 1))
         new = rng.permutation(others)[:k]
-        total = int(500 * 4 ** rng.random())
-        free_old = np.array([size[c] - len(train[int(c)]) for c in old])
-        n_old = (
-            draw_sizes(free_old, int(total * share), rng, 0) if share else np.zeros(o, dtype=int)
-        )
-        n_new = draw_sizes(size[new], int(total * (1 - share)), rng, MIN_NEW)
-        parts = [members[int(c)][len(train[int(c)]) :][:n] for c, n in zip(old, n_old, strict=True)]
-        found = [members[int(c)][:n] for c, n in zip(new, n_new, strict=True)]
+        parts = [rest[int(c)] for c in old] if kind != "strict" else []
+        found = [members[int(c)] for c in new]
+        if kind == "drawn":
+            share, total = rng.choice(SHARES), int(500 * 4 ** rng.random())
+            n_old = draw_sizes(np.array([*map(len, parts)]), int(total * share), rng, 0)
+            n_new = draw_sizes(size[new], int(total * (1 - share)), rng, MIN_NEW)
+            parts = [nodes[:n] for nodes, n in zip(parts, n_old, strict=True)]
+            found = [nodes[:n] for nodes, n in zip(found, n_new, strict=True)]
         unlabelled = np.concatenate([*parts, *found])
         is_new = np.repeat([False, True], [sum(map(len, parts)), sum(map(len, found))])
         order = np.argsort(unlabelled)
@@ -106,10 +129,11 @@ def tasks(
             "graph": Path(name).stem,
             "seed": seed,
             "task": number,
-            "share": share,
+            "kind": kind,
+            "share": round(float((~is_new).mean()), 4),
             "o": o,
             "k": k,
-            "labels": labels,
+            "labels": len(ids),
             "n": len(order),
         }
         yield what, first, unlabelled[order], is_new[order]
@@ -124,7 +148,7 @@ def collect(
     for seed in seeds:
         for name in graphs:
             stem = Path(name).stem
-            missing = [i for i in range(len(SHARES)) if (stem, seed, i) not in done]
+            missing = [i for i in range(len(KINDS)) if (stem, seed, i) not in done]
             if missing:
                 with rows.open("a") as file:
                     for task in fitted_tasks(load(name), name, seed, missing):
@@ -144,7 +168,7 @@ class Task:
 
     @property
     def mixed(self) -> bool:
-        return bool(self.what["share"] > 0)
+        return bool(self.what["kind"] != "strict")
 
     @property
     def known(self) -> tuple[MultiRank, ClassStatistics, Partition, LDASettings]:
@@ -187,10 +211,11 @@ def cells_of_task(task: Task) -> dict[str, Any]:
     return {"cells": [cells_of(one, task.is_new) for one in each]}
 
 
-def evidence_of(odds: Mapping[str, Sequence[float]], task: Task) -> dict[str, Any]:
+def evidence_of(odds: Mapping[str, Sequence[float]] | None, task: Task) -> dict[str, Any]:
     multirank, known, cells, lda = task.known
+    mine = ODDS if odds is None else tuple(odds[task.what["graph"]])
     with (
-        patch.object(novelty, "ODDS", tuple(odds[task.what["graph"]])),
+        patch.object(novelty, "ODDS", mine),
         repeatable(task.what["seed"], f"count-{task.what['task']}"),
     ):
         evidence = collect_evidence(multirank, known, cells, task.z, task.mixed, lda)
@@ -221,9 +246,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["cells", "collect", "learn"])
+    parser.add_argument("what", choices=["cells", "collect", "learn", "size", "judge"])
     parser.add_argument("rows", type=Path)
-    parser.add_argument("--cells", type=Path, required=True)
+    parser.add_argument("--cells", type=Path, help="without it, the odds stay as they are")
     parser.add_argument("--graphs", nargs="+", default=["cora", "citeseer", "pubmed", "wordnet"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"))
     parser.add_argument(
@@ -237,16 +262,22 @@ def main() -> None:
     if arguments.what == "cells":
         collect(arguments.graphs, arguments.cells, seeds, cells_of_task)
     elif arguments.what == "collect":
-        odds = counting_fit.odds_without_each(counting_fit.read(arguments.cells))
+        odds = None
+        if arguments.cells is not None:
+            odds = counting_fit.odds_without_each(counting_fit.read(arguments.cells))
         collect(arguments.graphs, arguments.rows, seeds, partial(evidence_of, odds))
     else:
-        report = counting_fit.learn(
-            arguments.rows, arguments.cells, arguments.write, arguments.fresh
-        )
+        rows, part = arguments.rows, "counting"
+        if arguments.what == "learn":
+            report = counting_fit.learn(rows, arguments.cells, arguments.write, arguments.fresh)
+        elif arguments.what == "size":
+            report, part = counting_fit.judge(rows, counting_fit.SIZE_WEIGHTS), "size"
+        else:
+            report = counting_fit.judge(rows)
         print(report.whole)
         for page, text in ((arguments.page, report.means), (arguments.log, report.whole)):
             if page is not None:
-                into_page.put(page, "counting", text)
+                into_page.put(page, part, text)
 
 
 if __name__ == "__main__":

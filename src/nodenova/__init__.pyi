@@ -13,6 +13,7 @@ from .data.synthetic import synthetic as synthetic
 from .data.tasks import tasks_from_labels as tasks_from_labels
 from .discovery import count_new as count_new
 from .discovery import discover as discover
+from .encoders.registry import register_encoder as register_encoder
 from .errors import NodenovaError as NodenovaError
 from .estimator import NodeDiscoverer as NodeDiscoverer
 from .evaluation.grade import Grade as Grade
@@ -29,11 +30,13 @@ from .methods import Method as Method
 from .methods.autonovel import AutoNovel as AutoNovel
 from .methods.distilled_gnn import DistilledGNN as DistilledGNN
 from .methods.dtc import DTC as DTC
+from .methods.frost import FRoST as FRoST
 from .methods.frozen_kmeans import FrozenKMeans as FrozenKMeans
 from .methods.ncl import NCL as NCL
 from .methods.never_new import NeverNew as NeverNew
 from .methods.prism import Prism as Prism
 from .methods.restune import ResTune as ResTune
+from .methods.simgcd import SimGCD as SimGCD
 from .methods.sword import Sword as Sword
 from .model.classes import NodeClass as NodeClass
 from .model.info import ClassInfo as ClassInfo

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict, is_dataclass, replace
+from typing import Any
 
 import torch
 
 from nodenova.errors import SettingError, brief
 from nodenova.graph import Graph, NewTask
-from nodenova.growth import is_met, refit_if_changed
+from nodenova.growth import (
+    IN_DOUBT,
+    MIN_DOUBT,
+    is_met,
+    may_refit,
+    refit_encoder,
+    refit_if_changed,
+)
 from nodenova.methods import METHODS, Method
 from nodenova.methods.prism import Prism
-from nodenova.model.model import Model, Stage
+from nodenova.model.model import Model, Refresh, Stage
 from nodenova.nn.encode_cache import encode_rows, shared_passes
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.open_world.count import (
@@ -51,7 +59,8 @@ def discover(
         method: Method that finds them; `Prism()` by default.
         refresh: Whether the representation is refitted on the graph of the task, with classes
             carried over by the nodes that the model is sure of: True, False, or "auto" if the
-            graph has changed much (see `nodenova.growth`) and the encoder is `prism`.
+            graph has changed much, or nodes that came may be of a new class (see
+            `nodenova.growth`), and the encoder is `prism`.
             `model.stages[-1].refresh` records it.
         before: Graph that the model was made on, if it is available. Nodes are matched by id, and
             only nodes of this graph carry classes over.
@@ -78,24 +87,51 @@ def discover(
     """
     check_arguments(discover, {**locals(), "method": None})  # a method is looked at below
     method = Prism() if method is None else method
-    if not isinstance(method, Method) or not is_dataclass(method) or isinstance(method, type):
-        raise SettingError(
-            "a method is a dataclass instance with a discover function, like Sword(); "
-            f"got {brief(method)}"
-        )
-    name = method_name(method)
+    check_method(method)
     if task.mixed:
         check_mixed(method)
-    model, done = refit_if_changed(
-        model,
-        task.graph,
-        refresh,
-        before=before,
-        met=None if before is None else is_met(task.graph, before),
-        all_new=None if task.mixed else task.ids,
-        seed=seed,
-        threads=threads,
-    )
+    anchors: dict[str, Any] = {
+        "met": None if before is None else is_met(task.graph, before),
+        "all_new": None if task.mixed else task.ids,
+        "seed": seed,
+        "threads": threads,
+    }
+    model, done = refit_if_changed(model, task.graph, refresh, before=before, **anchors)
+    if done is None and task.num_new is None and may_refit(model, task.graph, refresh, before):
+        model, done = refit_if_in_doubt(model, task, **anchors)
+    return search(model, task, method, done, seed=seed, threads=threads, progress=progress)
+
+
+def refit_if_in_doubt(
+    model: Model, task: NewTask, *, seed: int = 0, **anchors: Any
+) -> tuple[Model, Refresh | None]:
+    """The model, refitted if no class seems new among what came but one may well be.
+
+    A representation that was fitted without a class hardly shows it, also where its features are
+    known. `anchors` as `refit_encoder`.
+    """
+    if not task.mixed or model.cells is None:
+        return model, None
+    with shared_passes():
+        count = count_new(model, task, seed=seed)
+    if count.number or count.p_new < MIN_DOUBT:
+        return model, None
+    return refit_encoder(model, task.graph, IN_DOUBT, seed=seed, **anchors)
+
+
+def search(
+    model: Model,
+    task: NewTask,
+    method: Method,
+    refresh: Refresh | None = None,
+    *,
+    seed: int,
+    threads: Threads = "auto",
+    progress: Progress = no_progress,
+) -> Model:
+    """`discover` with a model that is up to date; `refresh` is the record of its refit."""
+    check_method(method)
+    name, settings = method_name(method), asdict(method)  # type: ignore[call-overload]
     task = replace(task, graph=model.aligned(task.graph))
     count = None
     # One pass is kept for counting and for the method.
@@ -109,7 +145,7 @@ def discover(
     found, known, wanted = len(grown.classes), len(model.classes), task.num_new or 0
     if found != known + wanted:
         raise SettingError(f"{method!r} returned {found} classes for {known} + {wanted}")
-    stage = Stage(name, asdict(method), seed, SEES, count=count, mixed=task.mixed, refresh=done)
+    stage = Stage(name, settings, seed, SEES, count=count, mixed=task.mixed, refresh=refresh)
     return grown.with_last_stage(stage)
 
 
@@ -126,7 +162,7 @@ def count_new(
         threads: Number of threads, or "auto" for all cores; the result does not depend on it.
 
     Returns:
-        Probabilities of 0 to 15 new classes, the likeliest number, and `sentence()`.
+        Probabilities of 0 to 40 new classes, the likeliest number, and `sentence()`.
 
     Raises:
         SettingError: If the model does not have what is needed.
@@ -137,7 +173,7 @@ def count_new(
         >>> old, new, _ = nova.split(nova.synthetic(nodes=200, classes=4, words=80), old=[0, 1])
         >>> count = count_new(nova.fit(old), new)
         >>> len(count.probabilities), round(sum(count.probabilities), 6)
-        (16, 1.0)
+        (41, 1.0)
     """
     check_arguments(count_new, locals())
     graph = model.aligned(task.graph)
@@ -156,6 +192,15 @@ def count_new(
         evidence = collect_evidence(g.spec.multirank, known, cells, z, task.mixed, model.lda)
     count = estimate_count(evidence)
     return replace(count, nodes=len(task.ids)).capped(len(task.ids))
+
+
+def check_method(method: object) -> None:
+    """Raise unless it is an instance of a method."""
+    if not isinstance(method, Method) or not is_dataclass(method) or isinstance(method, type):
+        raise SettingError(
+            "a method is a dataclass instance with a discover function, like Sword(); "
+            f"got {brief(method)}"
+        )
 
 
 def check_mixed(method: Method) -> None:

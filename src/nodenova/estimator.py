@@ -38,10 +38,12 @@ from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
 from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
+from nodenova.review.trust import calibrate
 from nodenova.runs.folder import RunFolder
 from nodenova.runs.new_graph import as_known
+from nodenova.runs.numbers import preview_numbers
 from nodenova.runs.run import DiscoveryRun
-from nodenova.settings import check_arguments
+from nodenova.settings import check_arguments, check_probability
 
 DISCLOSING = 3  # nodes of a class below which its mean and variance show each of them
 FEW_NODES = (
@@ -56,7 +58,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     Args:
         num_new: Number of new classes; None to estimate it, and maybe find none.
         method: A name of `nova.METHODS`, or a method such as `nova.Prism(n_resamples=0)`.
-        encoder: `prism`, `gcn`, `gat` or `sage`; the method's own by default.
+        encoder: `prism`, `gcn`, `gat` or `sage`; or an encoder of your own: its class, or
+            path/to/mine.py:Net, whose file is run. The method's own by default.
         fit_settings: Settings of phase 1, as `nova.fit` takes them: `{"hidden": 64}`. With
             `{"min_class_size": 5}`, classes with fewer training nodes are treated as unlabelled.
         random_state: A whole number for the same result each time, a NumPy RandomState, or None
@@ -95,7 +98,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         num_new: int | None = None,
         *,
         method: str | Method = "prism",
-        encoder: str | None = None,
+        encoder: str | type[Any] | None = None,
         fit_settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         min_confidence: float = 0.5,
@@ -144,17 +147,18 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         settings = self.fit_settings or {}
         with shared_passes():  # phase 2, the exam and the run use one pass
             known = fit(old, encoder, seed=seed, device=self.device, progress=progress, **settings)
-            self.model_ = discover(known, new, method, seed=seed, progress=progress)
+            model = discover(known, new, method, seed=seed, progress=progress)
+            numbers = preview_numbers(known, model, new, method, seed=seed, progress=progress)
             facts = {
                 "Nodes": f"{loaded.graph.num_nodes:,}",
                 "Unlabelled nodes" if mixed else "New nodes": f"{len(new.ids):,}",
                 "Known classes": ", ".join(old.class_names),
-                "Method": f"{method_name(method)} on {encoder}",
+                "Method": f"{method_name(method)} on {encoder_kind(encoder).name}",
                 "Seed": seed,
             }
-            self.run_ = DiscoveryRun.of_graph(
+            run = DiscoveryRun.of_graph(
                 loaded,
-                self.model_,
+                model,
                 facts,
                 notes,
                 answers=None if exam is None else (exam.answers, exam.class_names),
@@ -163,16 +167,56 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 keep_labels=self.keep_labels,
                 min_confidence=self.min_confidence,
                 none_share=self.none_share,
+                numbers=numbers,
             )
-            names = self.run_.names
-            self.grade_ = None if exam is None else grade(self.model_, exam)
-        self.classes_ = np.empty(len(names), dtype=object)
-        self.classes_[:] = [*labels[: len(old.class_names)], *names[len(old.class_names) :]]
-        self.labels_ = self.classes_[self.run_.predictions.row]
+            self._exam, self._labels = exam, labels[: len(old.class_names)]
+            self._set_run(run)
         self.n_features_in_ = loaded.graph.num_features
         self.notes_ = notes
-        self.count_ = self.model_.stages[-1].count
+        self.count_ = model.stages[-1].count
         return self
+
+    def _set_run(self, run: DiscoveryRun) -> None:
+        """Set what follows from a run."""
+        self.run_, self.model_ = run, run.model
+        names = [*self._labels, *run.names[len(self._labels) :]]
+        self.classes_ = np.empty(len(names), dtype=object)
+        self.classes_[:] = names
+        self.labels_ = self.classes_[run.predictions.row]
+        self.grade_ = None if self._exam is None else grade(run.model, self._exam)
+
+    def at(self, num_new: int) -> NodeDiscoverer:
+        """Return the estimator with another number of new classes, where the number was estimated.
+
+        Nothing is learned again from labels. A class that has more than half of its nodes in
+        common with one of the counted number keeps its id. `run_.numbers.previews` are the numbers
+        that the page shows; others are possible.
+
+        Args:
+            num_new: Number of new classes.
+
+        Returns:
+            Another fitted estimator; this one is not changed.
+
+        Raises:
+            SettingError: If the number was given, the method is not prism, or there are fewer
+                nodes.
+
+        Examples:
+            >>> import nodenova as nova
+            >>> labelled = nova.synthetic(nodes=200, classes=4, words=80)
+            >>> y = np.where(labelled.y < 2, labelled.y, -1)  # two classes are known
+            >>> found = nova.NodeDiscoverer().fit(labelled.graph, y)
+            >>> len(found.at(3).classes_)
+            5
+        """
+        check_is_fitted(self, "model_")
+        run = self.run_.at(num_new, progress=self.progress or no_progress)
+        other = NodeDiscoverer(**self.get_params(deep=False))
+        other.__dict__ |= self.__dict__
+        with shared_passes():
+            other._set_run(run)
+        return other
 
     def predict(self, graph: Any = None) -> np.ndarray:
         """Return (N,) the class of every node of the fitted graph, or of another one."""
@@ -182,12 +226,16 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         return self.classes_[self.predict_proba(graph).argmax(axis=1)]
 
     def predict_proba(self, graph: Any = None) -> np.ndarray:
-        """Return (N, C) probabilities of the classes `classes_` for every node."""
+        """Return (N, C) probabilities of the classes `classes_` for every node.
+
+        Those of discovered classes are calibrated; `model_.predict_proba` gives the model's own.
+        """
         check_is_fitted(self, "model_")
         if graph is None:
             return self._as_given(self.run_.probabilities)
         known = self._known(graph)
-        return known.in_given_order(self.model_.predict_proba(known))
+        p = calibrate(self.model_.predict_proba(known), self.run_.shifts)
+        return known.in_given_order(p)
 
     def transform(self, graph: Any = None) -> np.ndarray:
         """Return (N, hidden) the embedding of every node."""
@@ -259,7 +307,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         )
         return written.path / "report.html"
 
-    def _checked(self) -> tuple[Method, str, int]:
+    def _checked(self) -> tuple[Method, str | type[Any], int]:
         """Method, encoder and seed, validated before anything is computed."""
         others = self.get_params(deep=False).keys() - {"num_new", "method", "mixed"}
         check_arguments(NodeDiscoverer.__init__, {name: getattr(self, name) for name in others})
@@ -277,8 +325,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             raise SettingError(f"mixed is True, False or None, not {brief(self.mixed)}")
         if self.mixed:
             check_mixed(method)
-        if not 0 <= low <= 1:
-            raise SettingError(f"min_confidence is a probability from 0 to 1, not {low}")
+        check_probability(low)
         check_none_share(self.none_share)
         name = method_name(method)
         seed = self.random_state
@@ -286,7 +333,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             seed = check_random_state(seed).randint(2**31 - 1)
         encoder = choose_encoder(name, self.encoder, {name: type(method)})
         if num is None:
-            check_countable(encoder, encoder_kind(encoder).trainable)
+            kind = encoder_kind(encoder)
+            check_countable(kind.name, kind.trainable)
         return method, encoder, int(seed)
 
     def _mixed(self, method: Method, loaded: UserGraph) -> tuple[bool, tuple[str, ...]]:

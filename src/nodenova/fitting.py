@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from numbers import Integral, Real
 from typing import Any
@@ -15,13 +15,11 @@ from torch import Tensor
 from nodenova.data.labels import OldTask
 from nodenova.data.tasks import check_min_class_size
 from nodenova.display import plural
-from nodenova.encoders.gnn import GNN, GNNSpec
 from nodenova.encoders.prism.calibration import calibrate_temperature, learn_view_scale
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings, lda_head
-from nodenova.encoders.registry import encoder_kind
+from nodenova.encoders.registry import SHAPE, EncoderKind, encoder_kind
 from nodenova.errors import SettingError, brief, one_of
-from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass
 from nodenova.model.model import FitSignature, Model, Stage
 from nodenova.nn.class_memory import Memory
@@ -34,8 +32,7 @@ from nodenova.progress import FIT, Progress, no_progress, reporting_to
 from nodenova.settings import check_arguments, from_text
 
 SEES = ("graph", "old_nodes", "old_labels")
-# Settings of trained encoders: of their shape, and of training with defaults.
-SHAPE = ("hidden", "layers", "dropout", "heads", "input_dropout", "attention")
+# Settings of the training of encoders, with defaults.
 TRAINING: dict[str, Any] = {
     "epochs": 200,
     "lr": 0.01,
@@ -54,7 +51,7 @@ HEADS: dict[str, Callable[[int, int], LinearHead | UnitLinearHead]] = {
 
 def fit(
     old: OldTask,
-    encoder: str = "prism",
+    encoder: str | type[Any] = "prism",
     *,
     seed: int = 0,
     device: str = "auto",
@@ -73,7 +70,8 @@ def fit(
 
     Args:
         old: Graph, labelled nodes and their classes, from `split` or `tasks_from_labels`.
-        encoder: `prism`, `gcn`, `gat` or `sage`.
+        encoder: `prism`, `gcn`, `gat` or `sage`; or an encoder of your own: its class, or
+            path/to/mine.py:Net, whose file is run.
         seed: Random seed; the same seed on the same machine gives the same model, bit for bit.
         device: "auto", "cpu", "cuda", ….
         threads: Number of threads, "auto" for all cores; the result does not depend on it.
@@ -86,7 +84,8 @@ def fit(
             input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
             lr=0.01, weight_decay=5e-4, patience=100, early_stopping=True, head="linear" ("cosine"
             trains a head on z/|z| at temperature 0.1), prototype_passes=0 (20 estimates classes
-            under dropout).
+            under dropout). An encoder of your own has hidden, its own settings, and those of
+            training from epochs on.
 
     Returns:
         A model of the old classes, for `discover`.
@@ -106,13 +105,13 @@ def fit(
     check_fit_settings(encoder, settings)
     _check_class_sizes(old, min_class_size)
     place = pick_device(device)
-    closed_form = encoder_kind(encoder).closed_form
+    kind = encoder_kind(encoder)
     lda = LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     with repeatable(seed, "fit", threads), reporting_to(progress, FIT):
-        if closed_form is not None:
-            model = _compute(old, closed_form, seed, place, lda).check_numbers()
+        if kind.closed_form is not None:
+            model = _compute(old, kind.closed_form, seed, place, lda).check_numbers()
         else:
-            model = _train(old, encoder, seed, place, settings, lda).check_numbers()
+            model = _train(old, kind, seed, place, settings, lda).check_numbers()
     if min_class_size == 1:
         return model
     stage = model.stages[0]
@@ -156,7 +155,7 @@ def _compute(
 
 def _train(
     old: OldTask,
-    encoder: str,
+    kind: EncoderKind,
     seed: int,
     device: torch.device,
     settings: Mapping[str, Any],
@@ -164,12 +163,12 @@ def _train(
 ) -> Model:
     graph = old.graph
     training = TRAINING | {key: value for key, value in settings.items() if key in TRAINING}
-    shape = {key: value for key, value in settings.items() if key in SHAPE}
-    spec = GNNSpec(encoder, graph.num_features, row_normalize=_are_counts(graph), **shape)
+    shape = {key: value for key, value in settings.items() if key in kind.settings}
     train, y = _tensors(old.train_ids, old.train_y, device)
     val, y_val = _tensors(old.val_ids, old.val_y, device)
     num_classes = len(old.class_names)
-    g = GNN(spec).to(device)
+    g = kind.fresh(graph, shape).to(device)
+    spec = g.spec
     h = HEADS[training["head"]](spec.hidden, num_classes).to(device)
 
     def terms(epoch: int) -> dict[str, Tensor]:
@@ -211,38 +210,46 @@ def _model(
     )
 
 
-def settings_from_text(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Parse settings of `fit`, as given on the command line."""
-    shape = {each.name: each.default for each in fields(GNNSpec) if each.name in SHAPE}
-    known = shape | TRAINING | asdict(LDASettings())
+def settings_from_text(
+    texts: Mapping[str, str], encoders: Sequence[str | type[Any]] = ("gcn",)
+) -> dict[str, Any]:
+    """Parse settings of `fit`, as given on the command line, for some encoders."""
+    known = TRAINING | asdict(LDASettings())
+    for encoder in encoders:
+        known |= encoder_kind(encoder).settings
     for key in texts:
         if key not in known:
             raise one_of("setting of fit", key, known)
     return {key: from_text(key, text, known[key]) for key, text in texts.items()}
 
 
-def check_fit_settings(encoder: str, settings: Mapping[str, Any]) -> None:
+def check_fit_settings(encoder: str | type[Any], settings: Mapping[str, Any]) -> None:
     """Raise a SettingError if `fit` would reject these settings for this encoder."""
     kind = encoder_kind(encoder)
+    if taken := sorted(kind.settings.keys() & {*LDA, *TRAINING, "min_class_size"}):
+        raise SettingError(
+            f"{kind.name}: {taken[0]} is a setting of phase 1; give yours another name"
+        )
     LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     own = {key: value for key, value in settings.items() if key not in LDA}
+    shape = kind.settings if kind.trainable else SHAPE
     for key in own:
-        if key not in SHAPE and key not in TRAINING:
-            raise one_of("setting of fit", key, [*LDA, *SHAPE, *TRAINING])
+        if key not in shape and key not in TRAINING:
+            raise one_of("setting of fit", key, [*LDA, *shape, *TRAINING])
     if not kind.trainable:
         if own:
             raise SettingError(
-                f"{', '.join(own)}: only for encoders that are trained, and {encoder} is computed: "
-                "use gcn, gat or sage"
+                f"{', '.join(own)}: only for encoders that are trained, and {kind.name} is "
+                "computed: use gcn, gat or sage"
             )
         return
-    defaults = {each.name: each.default for each in fields(GNNSpec)} | TRAINING
+    defaults = {**kind.settings, **TRAINING}
     for key, value in own.items():
         kind_of = type(defaults[key])
-        wanted = {int: Integral, float: Real}.get(kind_of, kind_of)
+        wanted: Any = {int: Integral, float: Real}.get(kind_of, kind_of)
         if key != "head" and not isinstance(value, wanted):
             raise SettingError(f"{key} must be {kind_of.__name__}, it is {brief(value)}")
-    GNNSpec(encoder, **{key: value for key, value in own.items() if key in SHAPE})
+    kind.check({key: value for key, value in own.items() if key in shape})
     if settings.get("epochs", 1) < 1:
         raise SettingError(f"epochs must be at least 1, it is {settings['epochs']}")
     if settings.get("prototype_passes", 0) < 0:
@@ -255,12 +262,3 @@ def check_fit_settings(encoder: str, settings: Mapping[str, Any]) -> None:
 
 def _tensors(ids: np.ndarray, y: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids).to(device), torch.from_numpy(y).to(device)
-
-
-def _are_counts(graph: Graph) -> bool:
-    """Whether features are never negative, as bags of words are.
-
-    Those are divided by their sum, as in the paper; others are left alone.
-    """
-    values = graph.x if isinstance(graph.x, np.ndarray) else graph.x.data
-    return bool((values >= 0).all())

@@ -33,7 +33,9 @@ from nodenova.open_world.novelty import MAX_NODES, Partition, cell_novelty, prob
 
 MAX_UNKNOWN = 0.05  # share of the features' mass in features the model does not know
 MAX_NEW = 1 / 3  # share of nodes, or of edges, that are new
+MIN_DOUBT = 0.3  # probability of a new class from which on "none" is not believed without a refit
 REFRESH = ("auto", True, False)
+IN_DOUBT = "the nodes that came may be of a class it does not know"
 ON_REQUEST = "it was requested"
 
 
@@ -288,6 +290,13 @@ def refit_if_changed(
     if refresh is not True and not change.is_much:
         return model, None
     return refit_encoder(model, graph, change.why(), **anchors)
+
+
+def may_refit(model: Model, graph: Graph, refresh: bool | str, before: Graph | None = None) -> bool:
+    """Whether the model may be refitted though the graph has changed little: if nodes came."""
+    if refresh != "auto" or model.fit_signature is None or model.frozen_encoder().spec.trainable:
+        return False
+    return change_of(model.fit_signature, graph, before).nodes > 0
 
 
 def refit_encoder(

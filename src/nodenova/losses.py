@@ -1,11 +1,14 @@
 """Losses of the methods as pure functions: tensors in, one number out.
 
 In order: pairs of unlabelled nodes (SWORD, Eq. 2-4); soft assignments to centers (Xie et al. 2016;
-Han et al. 2019); contrast with neighbors (Zhong et al., CVPR 2021); keeping old classes without
-their nodes (Eq. 10-11); self-training and perturbation (Eq. 6-8).
+Han et al. 2019); contrast with neighbors (Zhong et al., CVPR 2021); two views (Wen et al.,
+ICCV 2023); keeping old classes without their nodes (Eq. 10-11); self-training and perturbation
+(Eq. 6-8).
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 import torch.nn.functional as F
@@ -324,6 +327,66 @@ def view_and_others(z: Tensor, z_prime: Tensor) -> Tensor:
     alone = torch.eye(len(z), dtype=torch.bool, device=z.device)
     among = (z @ z.detach().t()).masked_fill(alone, -torch.inf)
     return torch.cat([(z * z_prime.detach()).sum(dim=1, keepdim=True), among], dim=1)
+
+
+def l_group_contrast(h: Tensor, y: Tensor, tau: float) -> Tensor:
+    """Supervised contrast (Khosla et al. 2020): rows of a group attract, all other rows repel.
+
+        - 1/|P_i| sum over j in P_i of log softmax over j != i of (h_i . h_j / tau), mean over rows
+
+    P_i are the other rows with y_i. Where a group is the two views of a node it is the contrast
+    without labels (InfoNCE).
+
+    Args:
+        h: (n, size) rows of unit length, at least two.
+        y: (n,) group of each row.
+        tau: Temperature.
+
+    Examples:
+        >>> h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> bool(l_group_contrast(h, torch.tensor([0, 0, 1, 1]), 0.1) < 0.01)
+        True
+    """
+    alone = torch.eye(len(h), dtype=torch.bool, device=h.device)
+    s = (h @ h.t() / tau).masked_fill(alone, -torch.inf)
+    positive = ((y[:, None] == y[None, :]) & ~alone).to(h.dtype)
+    return l_contrast(s, positive)
+
+
+def l_views(logits: Tensor, logits_prime: Tensor, tau_s: float, tau_t: float) -> Tensor:
+    """Self-distillation: each view is taught by the other, mean over nodes and both directions.
+
+        - sum_c q'_c log p_c,  q' = softmax(logits' / tau_t) without gradient,
+                               p  = softmax(logits / tau_s)
+
+    Args:
+        logits: (n, C) logits of one view.
+        logits_prime: (n, C) logits of the other.
+        tau_s: Temperature of the student.
+        tau_t: Temperature of the teacher, which is sharper.
+    """
+    return 0.5 * (
+        _taught(logits, logits_prime, tau_s, tau_t) + _taught(logits_prime, logits, tau_s, tau_t)
+    )
+
+
+def _taught(student: Tensor, teacher: Tensor, tau_s: float, tau_t: float) -> Tensor:
+    return F.cross_entropy(student / tau_s, F.softmax(teacher.detach() / tau_t, dim=1))
+
+
+def l_mean_entropy(logits: Tensor, tau: float) -> Tensor:
+    """log C minus the entropy of the mean prediction: 0 where all classes are used alike.
+
+    Args:
+        logits: (n, C) logits, of both views one after the other.
+        tau: Temperature.
+
+    Examples:
+        >>> round(float(l_mean_entropy(torch.eye(4), 0.1)), 6)
+        0.0
+    """
+    mean = F.softmax(logits / tau, dim=1).mean(dim=0)  # (C,)
+    return math.log(len(mean)) - torch.special.entr(mean).sum()
 
 
 def l_replay(logits_a: Tensor, y: Tensor) -> Tensor:

@@ -206,6 +206,12 @@ def check_arguments(function: Callable[..., Any] | type, values: Mapping[str, An
             check_path(values[name], name)
 
 
+def check_probability(value: float, name: str = "min_confidence") -> None:
+    """Raise SettingError unless a value is in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise SettingError(f"{name} is a probability from 0 to 1, not {value}")
+
+
 def check_path(value: object, name: str) -> None:
     """Raise a SettingError for a path that the file system cannot have; other values are skipped.
 

@@ -102,6 +102,7 @@ def test_who_cannot_take_part_is_told_so(graph: nova.LabelledGraph) -> None:
         ("pown", "silhouette", "silhouette counts classes, so it cannot take part in pown"),
         ("count", "gcd", "gcd does not count classes, so it cannot take part in count"),
         ("stages", "gcd", "gcd keeps labelled nodes in phase 2"),
+        ("stages", "simgcd-labelled", "simgcd-labelled keeps labelled nodes in phase 2"),
     ]:
         with pytest.raises(SettingError, match=said):
             open_world_runs(bench_name, [graph], [entrant], [0])
@@ -127,7 +128,9 @@ def test_every_bench_has_entrants_tables_and_protocols() -> None:
 
 
 def test_prism_finds_planted_classes_in_a_mixture(bench: Bench) -> None:
-    prism, told, gcd, all_new = bench("mixed", keep=lambda spec: spec.plan.protocol == "mixed-50")
+    entrants = ("prism", "told", "gcd", "all-new")
+    half = bench("mixed", *entrants, keep=lambda spec: spec.plan.protocol == "mixed-50")
+    prism, told, gcd, all_new = half
     assert (prism.method, prism.handed, told.handed, all_new.handed) == (
         "prism",
         "mixed",
@@ -143,6 +146,30 @@ def test_prism_finds_planted_classes_in_a_mixture(bench: Bench) -> None:
     assert "which_new" not in prism.sees
     assert {"old_nodes", "old_labels"} <= set(gcd.sees)
     assert prism.sizes == prism.predicted_sizes == (4, 3)
+
+
+@pytest.mark.slow
+def test_rivals_with_trained_encoders_say_what_they_were_given(bench: Bench) -> None:
+    entrants = ("simgcd", "simgcd-labelled", "frost")
+    rows = bench("mixed", *entrants, keep=lambda spec: spec.plan.protocol == "mixed-50")
+    simgcd, labelled, frost = rows
+    assert [(row.method, row.encoder, row.handed) for row in rows] == [
+        ("simgcd", "gcn", "mixed"),
+        ("simgcd_labelled", "gcn", "mixed"),
+        ("frost", "gcn", "told"),
+    ]
+    assert simgcd.sees == ("graph", "new_ids")
+    assert set(labelled.sees) == {"graph", "new_ids", "old_nodes", "old_labels"}
+    assert "which_new" in frost.sees
+    (table,) = TABLES["mixed"](rows)
+    assert [(line.labels[0], line.given_labels) for line in table.lines] == [
+        ("SimGCD, features drawn for labelled nodes", False),
+        ("SimGCD with its labelled nodes", True),
+        ("FRoST, given which nodes are new", True),
+    ]
+    assert min(row.score("all") or 0 for row in rows) > 50
+    for row in rows:
+        assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
 
 
 def test_a_row_of_open_world_benches_survives_its_file(bench: Bench) -> None:

@@ -26,13 +26,18 @@ from tests.cluster.machines import Machines, two_machines
 
 pytestmark = pytest.mark.slow  # Ray starts processes
 
-SLOW = """
+WAITS = """
 import time
+import ray
 
 @dataclass(frozen=True)
-class Slow:
+class Waits:
     def discover(self, model, task):
-        time.sleep(0.7)
+        machine = Path("MARK").with_name(ray.get_runtime_context().get_node_id())
+        machine.touch()
+        until = time.monotonic() + 60
+        while not machine.with_suffix(".goes-on").exists() and time.monotonic() < until:
+            time.sleep(0.01)
         return NeverNew().discover(model, task)
 """
 
@@ -46,7 +51,7 @@ def machines() -> Iterator[Machines]:
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
-    text = METHODS.replace("MARK", str(folder / "mark")) + SLOW
+    text = (METHODS + WAITS).replace("MARK", str(folder / "mark"))
     (folder / "own.py").write_text(text)
     return folder / "own.py"
 
@@ -133,21 +138,26 @@ def test_a_method_whose_file_a_machine_lacks_is_a_failed_run_that_says_so(
 def test_runs_of_a_machine_that_is_lost_are_done_elsewhere(
     machines: Machines, tmp_path: Path, own: Path
 ) -> None:
-    wanted, lost = specs([f"{own}:Slow", "never_new"], seeds=2), []
+    wanted, started = specs([f"{own}:Waits", "never_new"], seeds=2), []
+    machine = machines.others[0]
 
     def lose(event: Event) -> None:
-        # Both machines are at it: the one that is not the head goes in the middle of a run.
-        if isinstance(event.what, Started) and event.worker == 1 and not lost:
-            lost.append(machines.others[0])
-            machines.lose(machines.others[0])
+        if isinstance(event.what, Started):
+            started.append(event.spec.key)
+        if len(started) == 2 and machine in machines.others:
+            # Runs wait for the loss, so each machine has one, and the lost one never ends its own.
+            while not (own.parent / machine.node_id).exists():
+                time.sleep(0.01)
+            machines.lose(machine)
+            head = machines.cluster.head_node
+            (own.parent / f"{head.node_id}.goes-on").touch()
 
     try:
-        rows, events = sweep_rows(wanted, tmp_path, lose)
+        rows, _ = sweep_rows(wanted, tmp_path, lose)
     finally:
         machines.add()
-    assert lost
+    assert machine not in machines.others
     assert all(row.is_done for row in rows)
-    started = [event.spec.key for event in events if isinstance(event.what, Started)]
     assert len(started) > len(rows)  # a run that was under way was begun again
     row = next(row for row in rows if row.method == "never_new")
     assert row == alone(row, wanted)

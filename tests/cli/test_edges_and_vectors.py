@@ -140,7 +140,7 @@ def test_prepare_keeps_weights(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "count.json").read_text())["sentence"]
 
 
-def test_encoders_that_do_not_hear_weights_or_vectors_say_so(tmp_path: Path) -> None:
+def test_an_encoder_that_does_not_use_weights_says_so_and_all_use_vectors(tmp_path: Path) -> None:
     tables = write_tables(tmp_path)
     np.save(tmp_path / "v.npy", np.random.default_rng(0).random((120, 4)))
     asked = (*COLUMNS, "--weight-column", "w", "--text-vectors", tmp_path / "v.npy")
@@ -149,4 +149,6 @@ def test_encoders_that_do_not_hear_weights_or_vectors_say_so(tmp_path: Path) -> 
         "--num-new", 2, "--out", tmp_path / "run",
     )  # fmt: skip
     assert "note: gat does not use edge weights" in said
-    assert "note: gat does not use vectors of texts" in said
+    assert "does not use vectors" not in said
+    model = json.loads((tmp_path / "run" / "model" / "model.json").read_text())
+    assert (model["version"], model["encoder"]["vector_size"]) == (7, 4)

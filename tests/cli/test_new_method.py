@@ -133,3 +133,12 @@ def test_help_and_docs_name_a_method_from_a_file_as_code(command: str) -> None:
     assert "path/to/mine.py:Mine" in words
     assert "file is run" in words
     assert "The file is code" in (ROOT / "docs" / "own-method.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["check-encoder", "run", "bench", "discover"])
+def test_help_and_docs_name_an_encoder_from_a_file_as_code(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    words = " ".join(shown.replace("│", " ").split())
+    assert "path/to/mine.py:Net" in words
+    assert "file is run" in words
+    assert "The file is code" in (ROOT / "docs" / "own-encoder.md").read_text(encoding="utf-8")

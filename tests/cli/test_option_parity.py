@@ -28,7 +28,13 @@ from nodenova.errors import NodenovaError
 from tests.runs.tables import COLUMNS, discover_spring, files, write_tables
 
 TESTS = Path(__file__).parent.parent
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+TOP = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+# Commands, and those of groups: "protocols export".
+COMMANDS = TOP | {
+    f"{name} {inner}": each
+    for name, command in TOP.items()
+    for inner, each in getattr(command, "commands", {}).items()
+}
 
 
 class StopError(Exception):
@@ -146,6 +152,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--min-class-size": Refused(100, "min_class_size=100 leaves 0 of 2 known classes"),
         "--from": Elsewhere("cli/test_discover_from.py"),
         "--refresh": Refused("never", "--refresh is only for a run that continues another one"),
+        "--revise": Refused(None, "--revise is only for a run that continues another one"),
         "--ray": Elsewhere("cluster/test_session.py"),
     },
     "discover --from": READING | WRITES | {
@@ -157,6 +164,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--min-class-size": Refused(2, "--min-class-size cannot be changed with --from"),
         "--from": Changes(None, run_json("lineage"), drop=()),
         "--refresh": Changes("never", stage("refresh")),
+        "--revise": Changes(None, stage("revised")),
         "--ray": Elsewhere("cli/test_option_parity.py"),
     },
     "predict": LATER | {
@@ -215,6 +223,8 @@ OBSERVED: dict[str, dict[str, Any]] = {
     },
     "classes": {
         "run_path": Elsewhere("cli/test_discover.py", "classes"),
+        "--num-new": Elsewhere("runs/test_numbers.py"),
+        "--use": Elsewhere("runs/test_numbers.py"),
         "--json": Changes("c.json", there("c.json")),
         "--quiet": QUIET,
     },
@@ -257,6 +267,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--layers": Reaches(3, ("--method", "sword")),
         "--dropout": Reaches(0.1, ("--method", "sword")),
         "--fit-epochs": Reaches(3, ("--method", "sword")),
+        "--fit-set": Reaches("heads=4", ("--method", "sword", "--encoder", "gat")),
         "--setting": Reaches("inductive"),
         "--per-class": Reaches(10),
         "--seeds": Reaches("7,8"),
@@ -269,6 +280,7 @@ OBSERVED: dict[str, dict[str, Any]] = {
     },
     "bench": {
         "table": Elsewhere(BENCH, "bench"),
+        "--plan": Elsewhere("cli/test_bench_plan.py"),
         "--datasets": Reaches("citeseer"),
         "--encoders": Reaches("sage"),
         "--methods": Reaches("sword,dtc"),
@@ -285,9 +297,50 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--data-root": Reaches("nowhere"),
         "--split": Reaches(2),
         "--out": Elsewhere(BENCH),
+        "--others": Elsewhere("bench/test_method_rows.py"),
         "--retry": Reaches(),
         "--write-only": Reaches(),
         "--quiet": Elsewhere(BENCH),
+    },
+    "tune": READING | {
+        "method": Elsewhere("bench/test_tune.py", "tune"),
+        "--grid": Elsewhere("bench/test_tune.py"),
+        "--dataset": Elsewhere("bench/test_tune.py"),
+        "--data-root": Elsewhere("bench/test_wikics.py"),
+        "--split": Elsewhere("bench/test_tune.py"),
+        "--num-old": Elsewhere("bench/test_tune.py"),
+        "--all-new": Reaches(),
+        "--encoder": Reaches("gcn"),
+        "--draws": Reaches(2),
+        "--seeds": Reaches("4,7"),
+        "--score": Reaches("all"),
+        "--json": Elsewhere("bench/test_tune.py"),
+        "--threads": THREADS,
+        "--quiet": Elsewhere("cli/test_option_parity.py", "-q"),
+    },
+    "protocols": {},
+    "protocols export": {
+        "name": Elsewhere("cli/test_protocols.py", "export"),
+        "--dataset": Elsewhere("cli/test_protocols.py"),
+        "--graph": Elsewhere("cli/test_protocols.py"),
+        "--data-root": Reaches("nowhere", spy="nodenova.io.datasets.load_dataset"),
+        "--split": Reaches(5, spy="nodenova.io.datasets.load_dataset"),
+        "--num-old": Changes(2, content("protocol/splits/paper-seed-0/train.csv")),
+        "--setting": Changes("inductive", content("protocol/protocol.json")),
+        "--seeds": Changes("4,7", content("protocol/protocol.json")),
+        "--out": Changes("other", there("other/README.md")),
+        "--keep-graph": Changes("--no-keep-graph", there("protocol/graph.npz")),
+        "--overwrite": Elsewhere("cli/test_protocols.py"),
+        "--quiet": QUIET,
+    },
+    "export-rows": {
+        "method": Elsewhere("bench/test_method_rows.py", "export-rows"),
+        "--rows": Elsewhere("bench/test_method_rows.py"),
+        "--graded": Elsewhere("bench/test_method_rows.py"),
+        "--set": Elsewhere("bench/test_method_rows.py"),
+        "--out": Elsewhere("bench/test_method_rows.py"),
+        "--overwrite": Elsewhere("bench/test_method_rows.py"),
+        "--quiet": Elsewhere("bench/test_method_rows.py", "-q"),
     },
     "demo": {
         "--out": Elsewhere("cli/test_discover.py"),
@@ -308,6 +361,11 @@ OBSERVED: dict[str, dict[str, Any]] = {
         "--encoders": Reaches("sage"),
         "--quiet": Elsewhere("cli/test_option_parity.py", "-q"),
     },
+    "check-encoder": {
+        "encoder": Elsewhere("cli/test_own_encoder.py", "check-encoder"),
+        "--set": Reaches("layers=3"),
+        "--quiet": Elsewhere("cli/test_own_encoder.py", "-q"),
+    },
     "new-method": {
         "name": Elsewhere("cli/test_new_method.py", "new-method"),
         "--folder": Elsewhere("cli/test_new_method.py"),
@@ -318,12 +376,15 @@ SPIES = {
     "bench": "nodenova.cli.bench._run",
     "review": "nodenova.runs.server.ReviewServer",
     "check-method": "nodenova.testing.problem",
+    "check-encoder": "nodenova.testing.encoder_problem",
     "prepare": "nodenova.io.graph_folder.prepare.prepare_graph",
+    "tune": "nodenova.bench.tune.tune",
 }
 
 
 def names_of(command: str) -> list[str]:
-    return [max(p.opts, key=len) for p in COMMANDS[command.split()[0]].params]
+    command = command if command in COMMANDS else command.split()[0]
+    return [max(p.opts, key=len) for p in COMMANDS[command].params]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "discover --from"])
@@ -366,10 +427,15 @@ def base(command: str, place: Path) -> list[object]:
         "classes": ["classes", place / "run"],
         "diff": ["diff", place / "run", place / "run"],
         "check-method": ["check-method", "frozen_kmeans"],
+        "check-encoder": ["check-encoder", "gcn"],
         "review": ["review", place / "run", "--no-open"],
         "run": ["run", "--dataset", "synthetic:nodes=100,classes=4", "--num-old", 2],
         "bench": ["bench", "comparison", "--datasets", "wordnet", "--methods", "sword",
                   "--encoders", "gcn"],
+        "tune": ["tune", "prism", *files(place / "spring"), *COLUMNS,
+                 "--grid", "ridge=1"],
+        "protocols export": ["protocols", "export", "paper", "--dataset",
+                             "synthetic:nodes=100,classes=4", "--num-old", 3],
     }[command] + ["-q"]  # fmt: skip
 
 

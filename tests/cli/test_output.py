@@ -12,6 +12,7 @@ from rich.console import Console
 
 import nodenova as nova
 from nodenova.cli import bench, output, predict, progress
+from nodenova.model.decisions import Rename
 from nodenova.model.info import ClassInfo, Feature
 from nodenova.model.model import Stage
 
@@ -40,7 +41,7 @@ def infos() -> list[ClassInfo]:
 
 
 def test_a_class_is_one_line_on_80_columns(terminal: io.StringIO) -> None:
-    output.print_classes(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
+    output.print_classes(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12), 8: (9, 12)})])
     lines = terminal.getvalue().splitlines()
     assert len(lines) == 4  # a heading and the classes, discovered ones first
     assert max(map(len, lines)) <= 80
@@ -52,8 +53,17 @@ def test_a_class_is_one_line_on_80_columns(terminal: io.StringIO) -> None:
     assert lines[3].startswith("known              0      gardening tools")
 
 
+def test_a_decided_class_is_yours_on_the_terminal(terminal: io.StringIO) -> None:
+    decided = {7: Rename(7, "music", was="new-7", after=2)}
+    output.print_classes(infos(), [], decided)
+    output.print_contents(infos(), [], decided)
+    lines = terminal.getvalue().splitlines()
+    assert [line.split()[-1] for line in lines[1:3]] == ["up", "Yours"]
+    assert "verdict: You named it." in terminal.getvalue()
+
+
 def test_what_is_in_a_class_follows_with_words_nodes_and_reasons(terminal: io.StringIO) -> None:
-    output.print_contents(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12)})])
+    output.print_contents(infos(), [Stage("prism", {}, 0, (), found_in={7: (11, 12), 8: (9, 12)})])
     said = " ".join(terminal.getvalue().split())
     assert "word-9" in said
     assert "word-10" not in said

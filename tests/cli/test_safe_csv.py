@@ -115,6 +115,16 @@ def test_a_review_of_a_safe_run_stays_safe_and_its_labels_are_read(place: Path, 
     assert nova.open_run(run.parent / "too").safe_csv
 
 
+def test_a_report_made_safe_later_makes_the_shown_columns_safe(place: Path, run: Path) -> None:
+    opened = nova.open_run(run)
+    opened.report(safe_csv=False)
+    for name in RUN_TABLES:
+        assert [*formulas(run / name)], name
+    opened.report(safe_csv=True)
+    for name in RUN_TABLES:
+        assert not [*formulas(run / name)], name
+
+
 def test_predict_and_diff_do_as_the_run_does_unless_told(place: Path, run: Path) -> None:
     out = run.parent / "p.csv"
     later = files(place / "autumn")

@@ -162,7 +162,7 @@ def test_reading_a_graph_and_listing_datasets_does_not_load_pytorch(tmp_path: Pa
 def test_names_that_are_known_before_pytorch_are_those_of_the_registries() -> None:
     assert tuple(ENCODERS) == ENCODER_NAMES
     assert sorted(KNOWN_TABLES) == sorted([*TABLES, *OPEN_WORLD, "all"])
-    shared.check_method("some/mine.py:Mine", {"x": "1"})
+    shared.check_method("some/mine.py:Mine", {"x": "1"}, "some/mine.py:Net")
     with pytest.raises(SettingError, match="unknown encoder 'x'; known: gat, gcn, prism, sage"):
         shared.check_method("sword", {}, "x")
 

@@ -10,9 +10,16 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
-from nodenova.growth import change_of, find_anchor_nodes, refit_encoder, refit_if_changed
+from nodenova.growth import (
+    IN_DOUBT,
+    change_of,
+    find_anchor_nodes,
+    refit_encoder,
+    refit_if_changed,
+)
 from nodenova.model.loading import load_model
 from nodenova.model.saving import read_document, weights_digest
+from nodenova.open_world.count import ClassCountEstimate
 from tests.growth.seasons import LATE, SPRING, Seasons, seasons
 
 ONE = nova.Prism(n_resamples=2)
@@ -225,3 +232,47 @@ def test_a_model_that_does_not_know_its_graph_is_refreshed_when_asked_alone(
     done = nova.discover(old, task, ONE, refresh=True).stages[-1].refresh
     assert done is not None
     assert done.why == "it was requested"
+
+
+@pytest.mark.parametrize(("p_new", "refits"), [(0.1, False), (0.4, True)])
+def test_no_new_class_among_what_came_is_believed_only_where_it_is_unlikely(
+    grown: Seasons, model: nova.Model, p_new: float, refits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few nodes came, and all of their features are known."""
+    none = ClassCountEstimate(0, (1 - p_new, p_new), p_new, 0.5, 0.1, 20)
+    monkeypatch.setattr("nodenova.discovery.count_new", lambda *_, **__: none)
+    nodes = np.arange(SPRING + 20)
+    summer = grown.autumn.subgraph(nodes).aligned(grown.spring.feature_names)[0]
+    task = nova.NewTask(summer, nodes[SPRING:], None, mixed=True)
+    done = nova.discover(model, task, ONE, before=grown.spring).stages[-1].refresh
+    assert (done is not None) == refits
+    assert done is None or done.why == IN_DOUBT
+    for refresh in (False, True):
+        done = nova.discover(model, task, ONE, before=grown.spring, refresh=refresh).stages[-1]
+        assert (done.refresh is not None) == refresh
+    same = replace(task, graph=grown.spring, ids=np.arange(0, SPRING, 3))  # nothing came
+    assert nova.discover(model, same, ONE, before=grown.spring).stages[-1].refresh is None
+
+
+@pytest.mark.slow
+def test_an_unknown_class_among_what_came_is_found_where_new_features_are_few() -> None:
+    """A tenth of WordNet came, a third of it of an unknown class, with few new words."""
+    whole, rng = nova.load_dataset("wordnet"), np.random.default_rng(0)
+    late = whole.class_names.index("plant")
+    others = rng.permutation(np.flatnonzero(whole.y != late))
+    inside = rng.permutation(np.flatnonzero(whole.y == late))[:260]
+    nodes = np.sort(np.concatenate([others, inside]))
+    graph, y = whole.graph.subgraph(nodes), whole.y[nodes]
+    is_met = np.isin(nodes, others[450:])
+    early = graph.subgraph(np.flatnonzero(is_met))
+    labels = np.where(rng.random(early.num_nodes) < 0.15, y[is_met], -1)
+    loaded = nova.load_graph(nova.LabelledGraph(early, labels, whole.class_names))
+    model = nova.fit(nova.tasks_from_labels(loaded)[0])
+    assert not change_of(model.fit_signature, graph, early).is_much  # type: ignore[arg-type]
+    task = nova.NewTask(graph, np.flatnonzero(~is_met), None, mixed=True)
+    before = nova.discover(model, task, ONE, before=early, refresh=False)
+    assert len(before.classes) == len(model.classes)
+    found = nova.discover(model, task, ONE, before=early)
+    is_new = np.isin(found.predict(graph)[task.ids], [c.id for c in found.classes if c.is_new])
+    assert is_new[y[task.ids] == late].mean() > 0.5
+    assert is_new[y[task.ids] != late].mean() < 0.05

@@ -337,5 +337,6 @@ def test_vectors_come_through_a_discovery_and_its_folder(tmp_path: Path) -> None
     document = json.loads((tmp_path / "run" / "features.json").read_text())
     recipe = TableEncoder.from_json(document["recipe"])
     later = nova.load_graph((table, edges), recipe=recipe)
-    assert found.model_.predict_proba(later.graph).tobytes() == found.predict_proba().tobytes()
+    by_model = found.model_.predict_proba(found.run_.graph)
+    assert found.model_.predict_proba(later.graph).tobytes() == by_model.tobytes()
     assert (found.labels_[data.y == 2] == found.classes_[2]).mean() > 0.9

@@ -11,8 +11,9 @@ import pytest
 
 from nodenova.bench.registry import encoder_for, name_of
 from nodenova.errors import SettingError
+from nodenova.files.own_code import is_path
 from nodenova.methods import get_method
-from nodenova.methods._plugin import is_path, load_from_file, origin_of
+from nodenova.methods._plugin import load_from_file, origin_of
 
 GOOD = """
 from dataclasses import dataclass

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from nodenova.errors import SettingError, StorageError
-from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split, from_json, to_json
+from nodenova.model.decisions import (
+    Decision,
+    Merge,
+    Reject,
+    Relabel,
+    Rename,
+    Split,
+    find_reversed,
+    from_json,
+    last_edits,
+    to_json,
+    trace,
+)
 from nodenova.model.loading import load_model
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
@@ -37,6 +49,15 @@ def test_a_decision_that_is_done_is_written_and_read_as_before(
 ) -> None:
     assert json.dumps(to_json(decision)) == written
     assert from_json(json.loads(written), done=True) == decision
+
+
+def test_a_rejection_keeps_where_the_nodes_went() -> None:
+    written = '{"do": "reject", "class": 3, "name": "new-3", "to": [0, 4], "after": 1}'
+    done = Reject(3, name="new-3", to=(0, 4), after=1)
+    assert json.dumps(to_json(done)) == written
+    assert from_json(json.loads(written), done=True) == done
+    with pytest.raises(SettingError, match="unknown key 'to'"):
+        from_json({"do": "reject", "class": 3, "to": [0]})
 
 
 def test_a_decision_names_all_ids_that_are_given_out_by_it() -> None:
@@ -79,3 +100,80 @@ def test_a_saved_edit_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
         StorageError, match="must be one of rename, merge, reject, split, not 'forget'"
     ):
         load_model(tmp_path / "m")
+
+
+# Classes 0 and 1 are known, 2 to 6 were discovered.
+KNOWN = (0, 1)
+NAMED = Rename(2, "fish", was="new-2", after=1)
+OTHER = Rename(3, "birds", was="new-3", after=1)
+MERGED = Merge((4, 5), "places", kept=4, after=1)
+HALVES = Split(6, parts=(7, 8), names=("a", "b"), was="new-6", after=1)
+GONE = Reject(5, name="new-5", to=(1, 6), after=1)
+MOVED = Relabel(("n1",), 2)
+
+
+@pytest.mark.parametrize(
+    ("suggested", "decisions", "reversed_one"),
+    [
+        # Parts of a split, of any generation, merged with others or not.
+        (Merge((7, 8)), [HALVES], HALVES),
+        (Merge((8, 9)), [HALVES, Split(7, parts=(9, 10))], HALVES),
+        (Merge((9, 10)), [HALVES, Split(7, parts=(9, 10))], Split(7, parts=(9, 10))),
+        (Merge((3, 8)), [HALVES, Merge((3, 7), kept=3)], HALVES),
+        (Merge((3, 7)), [HALVES], None),
+        (Merge((3, 7)), [HALVES, Merge((7, 8), kept=7)], None),  # the person took it back
+        (Merge((0, 3)), [HALVES, Reject(8)], None),
+        (Split(7), [HALVES], None),  # further in the direction of the decision
+        # One class: it was merged, or it was named.
+        (Split(4), [MERGED], MERGED),
+        (Split(3), [MERGED, Merge((3, 4), kept=3)], Merge((3, 4), kept=3)),
+        (Split(7), [MERGED, Split(4, parts=(7, 8))], None),
+        (Split(2), [NAMED], NAMED),
+        (Split(2), [MERGED, OTHER, HALVES], None),
+        (Split(0), [Rename(0, "oak")], Rename(0, "oak")),
+        (Split(0), [NAMED], None),
+        # Of its own: different from other classes that have a name.
+        (Merge((2, 3)), [NAMED, OTHER], NAMED),
+        (Merge((2, 4)), [NAMED, MERGED], NAMED),
+        (Merge((1, 2)), [NAMED], NAMED),
+        (Merge((2, 3)), [NAMED], None),
+        (Merge((1, 3)), [NAMED], None),
+        (Merge((3, 4)), [OTHER, Split(3, parts=(7, 8)), MERGED], None),
+        (Merge((4, 7)), [OTHER, Split(3, parts=(7, 8)), MERGED], None),
+        # Nodes of a rejected class would be a class again.
+        (Split(6), [GONE], GONE),
+        (Split(1), [GONE], GONE),
+        (Split(8), [GONE, HALVES], GONE),
+        (Split(2), [GONE], None),
+        (Split(6), [Reject(5)], None),  # a model of an earlier version
+        # Labels.
+        (Relabel(("n1",), 3), [MOVED], MOVED),
+        (Relabel(("n1",), 2), [MOVED], None),
+        (Relabel(("n2",), 3), [MOVED], None),
+        (Relabel(("n1",), 3), [MOVED, Relabel(("n1",), 4)], Relabel(("n1",), 4)),
+        (Relabel(("n1",), 3), [MOVED, Reject(2)], None),
+        (Relabel(("n1",), 8), [Merge((2, 8), kept=2), MOVED], MOVED),
+        (Relabel(("n1",), 8), [Split(2, parts=(7, 8)), MOVED], None),
+        (Relabel((1,), 3), [Relabel(("1",), 2)], Relabel(("1",), 2)),
+        # Names, and classes as a whole.
+        (Rename(2, "cod"), [NAMED], NAMED),
+        (Rename(2, "cod"), [OTHER], None),
+        (Reject(4), [MERGED], MERGED),
+    ],
+)  # fmt: skip
+def test_a_suggestion_reverses_a_decision_or_none(
+    suggested: Decision, decisions: list[Decision], reversed_one: Decision | None
+) -> None:
+    assert find_reversed(suggested, decisions, KNOWN) == reversed_one
+    assert find_reversed(suggested, [], KNOWN) is None
+
+
+def test_a_class_is_followed_through_edits() -> None:
+    assert trace(5, [GONE]) == set()
+    assert trace(5, [MERGED, Split(4, parts=(7, 8)), Reject(7)]) == {8}
+    assert trace(5, [NAMED, MOVED]) == {5}
+
+
+def test_the_last_decision_about_a_class_counts() -> None:
+    edits = [NAMED, HALVES, Rename(7, "cats"), MERGED, Merge((2, 3), kept=2), Reject(8)]
+    assert last_edits(edits) == {2: edits[4], 4: MERGED, 7: edits[2]}

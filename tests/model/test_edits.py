@@ -9,7 +9,7 @@ import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.model.decisions import Merge, Rename
+from nodenova.model.decisions import Merge, Reject, Rename
 from nodenova.model.edits import _metric, _part_rows, _shift
 from nodenova.model.model import Model
 from nodenova.nn.heads import LinearHead
@@ -64,6 +64,22 @@ def test_merge_takes_the_oldest_id_whatever_the_order_and_a_name(case) -> None:
     assert merged.class_names == ("class-0", "class-1", "both")
     # The name of one that goes is free.
     assert case.model.merge([2, 3], "new-3").class_of(2).name == "new-3"
+
+
+def test_a_name_that_a_person_gave_is_not_lost_in_a_merge(case) -> None:
+    named = case.model.rename(3, "plants")
+    assert named.merge([2, 3]).class_of(2).name == "plants"
+    assert named.rename(2, "fish").merge([2, 3]).class_of(2).name == "fish"
+    assert named.merge([1, 3]).class_of(1).name == "class-1"
+
+
+def test_a_rejection_records_the_classes_that_get_several_nodes(case) -> None:
+    rejected = case.model.reject(3, case.graph)
+    was, now = (model.predict(case.graph) for model in (case.model, rejected))
+    ids, count = np.unique(now[was == 3], return_counts=True)
+    assert rejected.edits[-1] == Reject(3, name="new-3", to=tuple(ids[count >= 5]), after=2)
+    assert rejected.edits[-1].to
+    assert case.model.reject(3).edits[-1].to == ()
 
 
 def test_reject_leaves_the_rest_renormalised_and_every_node_in_a_class(case) -> None:

@@ -236,6 +236,8 @@ def test_it_is_the_same_each_time_and_plain_values(case) -> None:
 def test_a_probability_is_asked_for(case) -> None:
     with pytest.raises(NodenovaError, match="min_confidence is a probability from 0 to 1, not 2"):
         case.model.class_info(case.graph, min_confidence=2)
+    with pytest.raises(NodenovaError, match="min_confidence is a probability from 0 to 1, not 1e"):
+        case.model.predict(case.graph, min_confidence=1e39)
 
 
 def test_of_a_large_graph_typical_nodes_are_looked_for_among_some(

@@ -209,7 +209,7 @@ def test_weights_outside_the_folder_are_not_read(tmp_path: Path, saved: Path, na
 @pytest.mark.parametrize(
     "key", ["weights", "sha256", "encoder", "head", "classes", "stages", "version", "format"]
 )
-@pytest.mark.parametrize("value", [None, 7, "seven", ["seven"]])
+@pytest.mark.parametrize("value", [None, 99, "seven", ["seven"]])
 def test_an_entry_of_model_json_that_is_missing_or_wrong(
     saved: Path, key: str, value: object
 ) -> None:

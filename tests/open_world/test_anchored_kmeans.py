@@ -24,13 +24,17 @@ def blobs(at: list[float], size: int = 40) -> np.ndarray:
     return np.concatenate([[x, 0.0] + 0.3 * rng.standard_normal((size, 2)) for x in at])
 
 
+def distances(points: np.ndarray, anchors: np.ndarray, center: np.ndarray) -> np.ndarray:
+    return squared_distances(points, np.concatenate([anchors, center]))
+
+
 def test_new_centers_go_where_no_anchor_is_and_anchors_do_not_move() -> None:
     points, anchors = blobs([0, 5, 10, 15]), np.array([[0.0, 0.0], [10.0, 0.0]])
     before = anchors.copy()
     center = anchored_kmeans(points, anchors, 2, 4, np.random.default_rng(0))
     assert np.array_equal(anchors, before)
     assert np.abs(np.sort(center[:, 0]) - [5, 15]).max() < 0.3
-    groups = assign_new(points, anchors, center)
+    groups = assign_new(distances(points, anchors, center), 2)
     assert (groups[:40] == -1).all()
     assert (groups[80:120] == -1).all()
     assert len(set(groups[40:80])) == 1
@@ -56,7 +60,7 @@ def test_lloyd_never_raises_the_inertia_and_fills_empty_centers() -> None:
 
 def test_every_new_center_has_a_point_even_if_all_are_alike() -> None:
     points = np.zeros((5, 2))
-    groups = assign_new(points, np.zeros((1, 2)), np.ones((3, 2)))
+    groups = assign_new(distances(points, np.zeros((1, 2)), np.ones((3, 2))), 3)
     assert sorted(groups[groups >= 0]) == [0, 1, 2]
 
 
@@ -110,12 +114,12 @@ def test_sums_and_distances_are_the_loops() -> None:
 def test_an_empty_center_takes_the_nearest_point_that_leaves_no_other_center_empty() -> None:
     points, anchors = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([[9.0]])
     # The third center is empty. The point at 2 is nearest to it, but alone with the second one.
-    groups = assign_new(points, anchors, np.array([[0.4], [2.2], [4.5]]))
+    groups = assign_new(distances(points, anchors, np.array([[0.4], [2.2], [4.5]])), 3)
     assert groups.tolist() == [0, 2, 1, -1]
-    groups = assign_new(points, anchors, np.array([[2.2], [0.4], [4.5]]))
+    groups = assign_new(distances(points, anchors, np.array([[2.2], [0.4], [4.5]])), 3)
     assert groups.tolist() == [1, 2, 0, -1]
     # A point of an anchor is free; each point is taken once.
-    groups = assign_new(points, anchors, np.array([[0.5], [40.0], [41.0]]))
+    groups = assign_new(distances(points, anchors, np.array([[0.5], [40.0], [41.0]])), 3)
     assert groups.tolist() == [0, 0, 2, 1]
 
 

@@ -10,6 +10,7 @@ import torch
 from sklearn.metrics import silhouette_samples
 
 import nodenova as nova
+from nodenova.data.tasks import tasks_from_labels
 from nodenova.errors import SettingError
 from nodenova.nn.encode_cache import encode
 from nodenova.nn.seeding import repeatable
@@ -17,6 +18,7 @@ from nodenova.open_world.count import (
     ClassCountEstimate,
     Evidence,
     LinearScore,
+    best_number,
     collect_evidence,
     estimate_count,
 )
@@ -126,7 +128,7 @@ def test_features_exist_for_every_candidate_and_are_numbers(world) -> None:
                 model.lda,
             )
         for values in found.number.values():
-            assert values.shape == (15,)
+            assert values.shape == (40,)
             assert np.isfinite(values).all()
         assert bool(found.novelty) == task.mixed
         assert np.isfinite([float(value) for value in found.novelty.values()]).all()
@@ -207,3 +209,63 @@ def test_likeness_of_groups_leaves_out_a_node_with_itself() -> None:
     assert alike[0, 0] == pytest.approx(within[~np.eye(len(a), dtype=bool)].mean())
     assert np.allclose(mean[1], rows[b].mean(axis=0))
     assert size.tolist() == [4, 5]
+
+
+def test_another_number_by_size_is_reported_with_the_option_to_try() -> None:
+    p = (0.02, 0.2, 0.5, 0.2, 0.02, 0.02, 0.02, 0.01, 0.01)
+    count = ClassCountEstimate(2, p, 0.98, 0.001, 0.41, 2000, by_size=6.4)
+    assert count.other_number == 6
+    assert count.sentence().endswith(
+        "If new classes are as large as yours, there are rather 6: try num_new=6 (--num-new 6) and "
+        "compare."
+    )
+    for by_size in (None, 2.9, 1.2, 3.4):  # no other evidence, or nearly the same
+        alike = dataclasses.replace(count, by_size=by_size)
+        assert alike.other_number is None
+        assert alike.sentence().endswith("Set it yourself with num_new (--num-new).")
+    assert dataclasses.replace(count, number=8, by_size=3.0).other_number == 3
+    assert dataclasses.replace(count, by_size=300.0).other_number == 8  # no number beyond the table
+    assert dataclasses.replace(count, number=0).other_number is None
+
+
+@pytest.mark.parametrize(
+    ("p", "number"),
+    [
+        ({1: 0.2, 2: 0.4, 3: 0.4}, 2),
+        ({1: 0.5, 3: 0.5}, 1),
+        ({4: 0.3, 12: 0.2, 13: 0.2, 15: 0.2, 16: 0.1}, 13),  # many numbers near each other
+    ],
+)
+def test_the_best_number_has_most_probability_at_and_around_it(
+    p: dict[int, float], number: int
+) -> None:
+    assert best_number(np.array([p.get(k, 0.0) for k in range(1, 41)])) == number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "hidden", [("plant", "food", "location"), ("animal", "act", "person", "substance", "body")]
+)
+def test_the_number_moves_by_at_most_a_third_without_a_fifth_of_the_nodes(
+    hidden: tuple[str, ...],
+) -> None:
+    data = nova.load_dataset("wordnet")
+    kinds = np.array(data.class_names)[data.y]
+    assert {*hidden} < {*kinds}
+    is_labelled = ~np.isin(kinds, hidden) & (np.arange(len(kinds)) % 8 == 0)
+    y = np.where(is_labelled, data.y, -1)
+
+    def number(kept: np.ndarray) -> int:
+        place = np.full(len(kinds), -1)
+        place[kept] = np.arange(len(kept))
+        edges = place[data.graph.edge_index]
+        part = nova.Graph(data.graph.x[kept], edges[:, (edges >= 0).all(axis=0)], kept)
+        user = nova.load_graph(nova.LabelledGraph(part, y[kept], data.class_names))
+        old, new, _ = tasks_from_labels(user)
+        return nova.count_new(nova.fit(old), new).number
+
+    whole = number(np.arange(len(kinds)))
+    assert whole > 1
+    for seed in range(2):
+        drawn = np.random.default_rng(seed).permutation(len(kinds))[: 4 * len(kinds) // 5]
+        assert abs(number(np.sort(drawn)) - whole) <= max(whole / 3, 1)

@@ -22,6 +22,7 @@ from nodenova.open_world.count_features import (
     MAX_NEW,
     NOVELTY_FEATURES,
     NUMBER_FEATURES,
+    NUMBERS,
     STRICT_FEATURES,
     Candidates,
     Measures,
@@ -31,49 +32,52 @@ from nodenova.open_world.count_features import (
     _merge,
     _scatters,
     _silhouettes,
+    compute,
+    count_by_size,
 )
 from nodenova.open_world.mixed import WhitenedSpace
 
-# Of three planted new classes: values for 1, 2, 3, 4 and 15 new classes.
+# Of three planted new classes: values for 1, 2, 3, 4 and 14 new classes.
 MIXED = {
-    "log_k": (0.0, 0.6931, 1.0986, 1.3863, 2.7081),
-    "k": (0.1, 0.2, 0.3, 0.4, 1.5),
+    "log_k": (0.0, 0.6931, 1.0986, 1.3863, 2.6391),
+    "k": (0.1, 0.2, 0.3, 0.4, 1.4),
     "is_one": (1.0, 0.0, 0.0, 0.0, 0.0),
     "excess_scatter": (0.3822, 0.1758, 0.0, 0.0, 0.0),
-    "off_scatter_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
-    "silhouette": (-0.4356, -0.1987, 0.0, -0.1272, -0.4991),
-    "off_silhouette_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
-    "closest_pair": (-0.013, -0.013, 0.0153, 0.6646, 1.0438),
-    "closest_pair_excess": (0.0, 0.0, 0.0153, 0.6646, 1.0438),
-    "next_closest_pair": (0.0089, -0.0319, 0.2913, 0.4314, 0.4342),
-    "loosest_group": (0.3239, 0.4873, 0.9479, 0.9373, 0.7655),
-    "smallest_group": (-0.6454, -1.6612, -1.8096, -2.5221, -4.4454),
-    "off_loose_cell_count": (0.0, 0.5108, 0.8473, 1.0986, 2.3354),
-    "off_tight_cell_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
-    "off_novel_cell_count": (0.5108, 0.0, 0.3365, 0.5878, 1.8245),
+    "off_scatter_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
+    "silhouette": (-0.4308, -0.2, 0.0, -0.1509, -0.4881),
+    "off_silhouette_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
+    "closest_pair": (-0.013, -0.013, 0.0153, 0.9341, 1.0479),
+    "closest_pair_excess": (0.0, 0.0, 0.0153, 0.9341, 1.0479),
+    "next_closest_pair": (0.0089, -0.0319, 0.4263, 0.4276, 0.4307),
+    "loosest_group": (0.3239, 0.4873, 0.9479, 0.9283, 0.7766),
+    "smallest_group": (-0.6454, -1.6612, -1.8096, -2.5568, -4.9331),
+    "off_loose_cell_count": (0.0, 0.5108, 0.8473, 1.0986, 2.2687),
+    "off_tight_cell_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
+    "off_novel_cell_count": (0.5108, 0.0, 0.3365, 0.5878, 1.7579),
+    "off_size_count": (0.4504, 0.0257, 0.031, 0.1828, 2.5523),
 }
 STRICT = {
-    "log_k": MIXED["log_k"],
-    "k": MIXED["k"],
-    "is_one": MIXED["is_one"],
+    "log_k": (0.0, 0.6931, 1.0986, 1.3863, 2.6391),
+    "k": (0.1, 0.2, 0.3, 0.4, 1.4),
+    "is_one": (1.0, 0.0, 0.0, 0.0, 0.0),
     "excess_scatter": (0.6323, 0.3105, 0.0, 0.0, 0.0),
-    "off_scatter_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
-    "silhouette": (-0.1658, -0.1658, 0.0, -0.1574, -0.475),
-    "off_silhouette_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
-    "closest_pair": (-0.0172, -0.0172, 0.0135, 0.9338, 1.0652),
-    "closest_pair_excess": (0.0, 0.0, 0.0135, 0.9338, 1.0652),
-    "next_closest_pair": (0.0098, -0.0322, 0.429, 0.4298, 0.4284),
-    "loosest_group": (0.3179, 0.481, 0.9431, 0.9192, 0.7591),
-    "smallest_group": (0.003, -1.0204, -1.1763, -1.8498, -5.128),
-    "off_loose_cell_count": (0.0, 0.5108, 0.8473, 1.0986, 2.3354),
-    "off_tight_cell_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4881),
+    "off_scatter_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
+    "silhouette": (-0.1638, -0.1638, 0.0, -0.1617, -0.4756),
+    "off_silhouette_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
+    "closest_pair": (-0.0172, -0.0172, 0.0135, 0.9438, 1.0613),
+    "closest_pair_excess": (0.0, 0.0, 0.0135, 0.9438, 1.0613),
+    "next_closest_pair": (0.0098, -0.0322, 0.4267, 0.4308, 0.4311),
+    "loosest_group": (0.3179, 0.481, 0.9431, 0.9307, 0.6193),
+    "smallest_group": (0.003, -1.0204, -1.1763, -1.8551, -4.8647),
+    "off_loose_cell_count": (0.0, 0.5108, 0.8473, 1.0986, 2.2687),
+    "off_tight_cell_count": (0.8473, 0.3365, 0.0, 0.2513, 1.4214),
     "excess_plain_scatter": (0.6323, 0.3105, 0.0, 0.0, 0.0),
 }
 NOVELTY = {
     "known_likeness_1": 0.6504,
     "known_likeness_2": 0.5843,
-    "known_likeness_4": 0.5532,
-    "new_share_4": 0.5508,
+    "known_likeness_4": 0.5324,
+    "new_share_4": 0.525,
     "scatter_without_new": 0.7477,
     "log_p_simes": -1.9997,
     "log_p_bonferroni": -1.8785,
@@ -95,6 +99,7 @@ SIGNS = {
     "off_loose_cell_count": -1,
     "off_tight_cell_count": -1,
     "off_novel_cell_count": -1,
+    "off_size_count": -1,
     "excess_plain_scatter": -1,
     "known_likeness_1": -1,
     "known_likeness_2": -1,
@@ -131,7 +136,7 @@ def evidence() -> tuple[Evidence, Evidence]:
 
 def test_features_have_the_values_that_the_weights_were_learned_for(evidence) -> None:
     for found, expected in zip(evidence, (MIXED, STRICT), strict=True):
-        at_five = {name: values[[0, 1, 2, 3, 14]].tolist() for name, values in found.number.items()}
+        at_five = {name: values[[0, 1, 2, 3, 13]].tolist() for name, values in found.number.items()}
         assert at_five == {name: pytest.approx(v, abs=5e-3) for name, v in expected.items()}
     mixture, strict = evidence
     found = {name: float(value) for name, value in mixture.novelty.items()}
@@ -157,14 +162,14 @@ def test_weights_have_the_signs_that_features_allow() -> None:
             assert weight * signs[name] >= 0
 
 
-def planted(groups: list[np.ndarray], rows: np.ndarray, **parts: object) -> Candidates:
+def planted(groups: dict[int, np.ndarray], rows: np.ndarray, **parts: object) -> Candidates:
     """Candidates with given groupings and features, one known class, and plain likeness."""
     space = WhitenedSpace(None, None, torch.from_numpy(rows), rows, rows[:0], None)  # type: ignore[arg-type]
     settings: dict[str, object] = {
         "space": space,
         "num_old": 1,
         "groups": groups,
-        "scatter": np.ones(MAX_NEW + 2),
+        "scatter": np.ones(len(NUMBERS)),
         "plain_scatter": None,
         "u": rows,
         "x": 2 * rows,
@@ -178,10 +183,10 @@ def planted(groups: list[np.ndarray], rows: np.ndarray, **parts: object) -> Cand
     return Candidates(**{**settings, **parts})  # type: ignore[arg-type]
 
 
-def groupings(n: int, seed: int = 0) -> list[np.ndarray]:
-    """Random groupings of n nodes into 0..16 new classes beside one known class."""
+def groupings(n: int, seed: int = 0) -> dict[int, np.ndarray]:
+    """Random groupings of n nodes into each of NUMBERS of new classes beside one known class."""
     rng = np.random.default_rng(seed)
-    return [rng.integers(k + 1, size=n) for k in range(MAX_NEW + 2)]
+    return {k: rng.integers(k + 1, size=n) for k in NUMBERS}
 
 
 def test_a_likeness_is_relative_to_known_classes() -> None:
@@ -220,12 +225,12 @@ def test_likeness_of_groups_is_the_loops() -> None:
 def test_scatters_are_the_loops() -> None:
     rows, groups = np.random.default_rng(1).standard_normal((40, 3)), groupings(40)
     expected = []
-    for k, place in enumerate(groups):
+    for k, place in groups.items():
         mean = {c: rows[place == c].mean(axis=0) for c in set(place.tolist())}
         squares = [((row - mean[c]) ** 2).sum() for row, c in zip(rows, place, strict=True)]
-        expected.append(sum(squares) / (40 - 2 - k))
+        expected.append(sum(squares) / max(40 - 2 - k, 1))
     assert _scatters(rows, groups, 2).tolist() == pytest.approx(expected)
-    assert _scatters(rows[:2], [groups[0][:2]], 5).tolist() == pytest.approx(
+    assert _scatters(rows[:2], {0: groups[0][:2]}, 5).tolist() == pytest.approx(
         [((rows[0] - rows[1]) ** 2).sum() / 2]
     )
 
@@ -235,11 +240,11 @@ def test_silhouettes_are_means_over_all_nodes_and_over_those_in_new_groups() -> 
     candidates = planted(groups, rows)
     every, new = _silhouettes(candidates, np.random.default_rng(2))
     distance = np.linalg.norm(rows[:, None] - rows, axis=2)
-    for k in range(1, MAX_NEW + 1):
+    for at, k in enumerate(NUMBERS[1:-1]):
         value = count_features.silhouettes(distance, groups[k])
         assert value is not None
-        assert every[k - 1] == pytest.approx(value.mean(), abs=1e-6)
-        assert new[k - 1] == pytest.approx(value[groups[k] >= 1].mean(), abs=1e-6)
+        assert every[at] == pytest.approx(value.mean(), abs=1e-6)
+        assert new[at] == pytest.approx(value[groups[k] >= 1].mean(), abs=1e-6)
 
 
 def test_a_lone_pair_has_silhouettes_too() -> None:
@@ -265,7 +270,7 @@ def merged(sizes: list[int], least: float, at: list[float]) -> int:
     angle = np.radians(np.repeat(at, sizes))
     rows = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     cell = np.repeat(np.arange(len(sizes)), sizes)
-    return _merge(planted([], rows), cell, np.arange(len(sizes)), least)
+    return _merge(planted({}, rows), cell, np.arange(len(sizes)), least)
 
 
 def test_alike_cells_are_merged_and_small_groups_do_not_count() -> None:
@@ -288,41 +293,67 @@ def test_merged_cells_are_alike_by_the_mean_over_their_nodes() -> None:
 
 def test_measures_are_cut_to_the_candidates() -> None:
     rows, groups = np.random.default_rng(1).standard_normal((80, 3)), groupings(80)
-    scatter = np.exp(-np.arange(MAX_NEW + 2) / 10)
+    scatter, scored = np.exp(-np.array(NUMBERS) / 10), NUMBERS[1:-1]
     candidates = planted(groups, rows, scatter=scatter, plain_scatter=scatter**2)
-    found = Measures.of(candidates, None, np.random.default_rng(0))
-    assert found.k.tolist() == list(range(1, 16))
-    assert found.scatter.tolist() == pytest.approx([-k / 10 for k in range(1, 16)])
+    found = Measures.of(candidates, None, 3.0, np.random.default_rng(0))
+    assert found.k.tolist() == list(scored)
+    assert scored[-1] == MAX_NEW
+    assert found.scatter.tolist() == pytest.approx([-k / 10 for k in scored])
     assert found.plain_scatter is not None
-    assert found.plain_scatter.tolist() == pytest.approx([-k / 5 for k in range(1, 16)])
-    least = [min((groups[k] == 1 + c).sum() for c in range(k)) / 80 for k in range(1, 16)]
+    assert found.plain_scatter.tolist() == pytest.approx([-k / 5 for k in scored])
+    least = [min((groups[k] == 1 + c).sum() for c in range(k)) / 80 for k in scored]
     assert found.smallest.tolist() == pytest.approx(least)
-    assert found.closest.shape == found.closest_white.shape == found.loosest.shape == (16,)
+    num_pairs = (len(scored) + 1,)
+    assert found.closest.shape == found.closest_white.shape == found.loosest.shape == num_pairs
     white = _between_groups(candidates)[1]
     assert found.closest_white.tolist() == pytest.approx((white - 0.25).tolist())
     assert found.scatter_count() == 1
-    assert found._replace(scatter=np.full(15, 0.15)).scatter_count() == MAX_NEW
+    assert found._replace(scatter=np.full(len(scored), 0.15)).scatter_count() == MAX_NEW
     assert found._replace(scatter=np.where(found.k >= 4, 0.14, 0.2)).scatter_count() == 4
     assert found.off(2)[[0, 1, 4]].tolist() == pytest.approx([np.log(5 / 3), 0, np.log(2.2)])
+
+
+def test_features_between_the_numbers_tried_are_interpolated() -> None:
+    measures = Measures.of(
+        planted(groupings(80), np.random.default_rng(1).standard_normal((80, 3))),
+        None, 3.0, np.random.default_rng(0),
+    )  # fmt: skip
+    values = compute(NUMBER_FEATURES, measures)
+    assert {value.shape for value in values.values()} == {(MAX_NEW,)}
+    assert values["log_k"].tolist() == pytest.approx(np.log(np.arange(1, MAX_NEW + 1)).tolist())
+    for name in ("silhouette", "loosest_group"):
+        (feature,) = (one for one in NUMBER_FEATURES if one.name == name)
+        assert values[name][np.array(measures.k) - 1].tolist() == pytest.approx(
+            np.asarray(feature.value(measures)).tolist()
+        )
+
+
+def test_the_number_by_size_is_the_new_nodes_over_the_mean_size_of_known_classes() -> None:
+    # 600 of 1,000 nodes are new; 400 and 100 labelled ones are of five classes of 100.
+    assert count_by_size(0.6, 1000, 100, 5) == pytest.approx(6)
+    assert count_by_size(0.0, 1000, 100, 5) == 0.25
+    assert count_by_size(1.0, 1000, 0, 5) == 2 * MAX_NEW
 
 
 def test_the_share_of_new_nodes_and_their_likeness_to_known_classes() -> None:
     rows = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], [6, 6, 4], axis=0)
     place = np.repeat([1, 2, 0], [6, 6, 4])
-    candidates = planted([place] * 3, rows, x=rows, mean=np.array([[0.8, 0.6]]))
+    candidates = planted(dict.fromkeys(range(3), place), rows, x=rows, mean=np.array([[0.8, 0.6]]))
     assert candidates.share_of_new(2) == 12 / 16
     assert candidates.known_likeness(2) == pytest.approx((0.8 + 0.6) / 2)
-    near = planted([place] * 3, rows, x=rows, mean=np.array([[30.0, 40.0]]))
+    near = planted(dict.fromkeys(range(3), place), rows, x=rows, mean=np.array([[30.0, 40.0]]))
     assert near.known_likeness(2) == 2.0  # likeness is cut off there
-    far = planted([place] * 3, rows, x=rows, mean=np.array([[-30.0, -40.0]]))
+    far = planted(dict.fromkeys(range(3), place), rows, x=rows, mean=np.array([[-30.0, -40.0]]))
     assert far.known_likeness(2) == -2.0
-    few = planted([np.zeros(16, dtype=int)] * 3, rows)
+    few = planted(dict.fromkeys(range(3), np.zeros(16, dtype=int)), rows)
     assert few.known_likeness(2) == 1.0  # no new group at all
 
 
-@pytest.mark.parametrize(("classes", "cells"), [(1, 16), (3, 18), (9, 48)])
+@pytest.mark.parametrize(
+    ("classes", "size_count", "cells"), [(1, 1, 16), (3, 1, 18), (3, 9, 42), (18, 9, 96)]
+)
 def test_cells_are_five_to_seven_per_class_within_bounds(
-    monkeypatch: pytest.MonkeyPatch, classes: int, cells: int
+    monkeypatch: pytest.MonkeyPatch, classes: int, size_count: int, cells: int
 ) -> None:
     counts: list[int] = []
 
@@ -332,12 +363,13 @@ def test_cells_are_five_to_seven_per_class_within_bounds(
 
     monkeypatch.setattr(count_features, "kmeans_pp", record)
     rows = np.random.default_rng(0).standard_normal((200, 3))
-    candidates = planted([], rows, mean=np.ones((classes, 3)), own=np.ones(classes))
-    found = count_features.cell_counts(candidates, None, np.random.default_rng(0))
-    assert counts == {16: [16] * 3, 18: [16, 18, 21], 48: [45, 48, 48]}[cells]
+    candidates = planted({}, rows, mean=np.ones((classes, 3)), own=np.ones(classes))
+    rng = np.random.default_rng(0)
+    found = count_features.cell_counts(candidates, None, float(size_count), rng)
+    assert counts == {16: [16] * 3, 18: [16, 18, 21], 42: [30, 36, 42], 96: [90, 96, 96]}[cells]
     assert min(found) >= 1
-    few = planted([], rows[:9], mean=np.ones((classes, 3)), own=np.ones(classes))
-    assert min(count_features.cell_counts(few, np.zeros(9), np.random.default_rng(0))) == 1
+    few = planted({}, rows[:9], mean=np.ones((classes, 3)), own=np.ones(classes))
+    assert min(count_features.cell_counts(few, np.zeros(9), 1.0, rng)) == 1
     assert counts[-1] == 5  # half of nine nodes, rounded up
 
 
@@ -349,7 +381,7 @@ def test_numbers_that_results_depend_on_are_those_of_the_published_ones() -> Non
     assert (count.MAX_SAMPLED, count.MAX_GROUPED) == (20_000, 1_500)
     features = count_features
     path = (features.MAX_NEW, features.STEPS, features.TRIED, features.COMPARED)
-    assert path == (15, 12, 10, 400)
+    assert path == (40, 12, 10, 400)
     assert (features.MIN_GROUP, features.SPARE_SCATTER, features.SURE) == (5, 0.14, 0.7)
     assert (features.LOOSE, features.TIGHT) == ((0.70, -0.1), (0.60, 0.1))
     assert (novelty.REPETITIONS, novelty.MAX_NODES, novelty.PARTITION_STEPS) == (3, 20_000, 30)

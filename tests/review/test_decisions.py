@@ -40,7 +40,7 @@ def test_decisions_are_taken_in_order(case) -> None:
         case.model.split(2, case.graph, 3)
         .rename(4, "plants")
         .merge([5, 6], "places")
-        .reject(3)
+        .reject(3, case.graph)
         .merge([0, 1])
     )
     reviewed = apply_review(case.model, json.loads(json.dumps(document)), case.graph)

@@ -81,6 +81,39 @@ def file(story: PageData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[nova.NodeDiscoverer, Path]:
+    """A run with an estimated number of new classes, and its page."""
+    data = nova.synthetic(nodes=240, classes=6, words=80, seed=3)
+    y = np.where((data.y < 3) & (np.arange(240) % 2 == 0), data.y, -1)
+    found = nova.NodeDiscoverer(method=nova.Prism(restarts=2, n_resamples=2)).fit(data.graph, y)
+    return found, found.report(tmp_path_factory.mktemp("counted") / "run")
+
+
+def test_the_slider_shows_other_numbers_of_new_classes(
+    open_page: Callable[..., Any], counted: tuple[nova.NodeDiscoverer, Path]
+) -> None:
+    found, path = counted
+    numbers = found.run_.numbers
+    assert numbers is not None
+    more = numbers.previews[numbers.previews.index(found.run_.num_new) + 1]
+    page = open_page(path.as_uri())
+    slider = page.get_by_label("New classes", exact=True)
+    assert "counted, this run" in page.locator("#number-text").text_content()
+    before = page.locator("#legend").inner_text()
+    assert page.locator("#number-use").is_hidden()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == f"{more} new classes (preview)"
+    there = numbers.new_ids(more)
+    cells = page.locator("#number-classes td:nth-child(2)").all_text_contents()
+    assert sorted(map(int, cells)) == there
+    assert page.locator("#legend li").count() == len(there) + 3
+    assert page.locator("#number-command").text_content().endswith(f"--num-new {more} --use")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#legend").inner_text() == before
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
         running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -443,7 +476,7 @@ def test_members_are_typical_random_and_least_sure_ones_and_more_on_demand(
     open_page: Callable[..., Any], file: Path
 ) -> None:
     page = open_page(file.as_uri())
-    card = page.locator("[data-card='2'] .members")
+    card = page.locator("[data-card='3'] .members")
     lists = []
     for kind in ("typical", "random", "least certain"):
         card.get_by_role("button", name=kind, exact=True).click()
@@ -452,7 +485,7 @@ def test_members_are_typical_random_and_least_sure_ones_and_more_on_demand(
     assert len({tuple(each) for each in lists}) == 3
     sure = page.evaluate("names => names.map(name => probability(nodeOf.get(name)))", lists[2])
     least = page.evaluate(
-        "story.names.map((_, i) => i).filter(i => classOf(i) === 2).map(probability)"
+        "story.names.map((_, i) => i).filter(i => classOf(i) === 3).map(probability)"
     )
     assert sure == sorted(least)[:5]
     card.locator(".more").click()
@@ -582,3 +615,72 @@ def test_what_was_decided_otherwise_cannot_be_accepted(
         ["merge", [1, 2]],
         ["relabel", ["node 5"]],
     ]
+
+
+def rename(page: Any, number: int, name: str) -> None:
+    field = page.locator(f"[data-card='{number}'] .name")
+    field.fill(name)
+    field.press("Enter")
+
+
+def test_open_decisions_are_not_advised_against(
+    open_page: Callable[..., Any], offered: Path, story: PageData
+) -> None:
+    page = open_page(offered.as_uri())
+    merge, split, label = (page.locator(f"li:has([data-accept='{i}'])") for i in range(3))
+    verdict = page.locator("[data-card='4'] .trust")
+    before = verdict.inner_text()
+    assert not before.startswith("Yours")
+    rename(page, 4, "cats")
+    assert (verdict.inner_text(), verdict.get_attribute("class")) == ("Yours.", "trust yours")
+    assert split.is_hidden()
+    rename(page, 2, "fish")
+    assert merge.is_visible()  # the other class may be fish, too
+    assert "likely the same class" in page.inner_text("[data-card='2'] .trust")
+    rename(page, 3, "birds")
+    assert merge.is_hidden()
+    assert "likely the same class" not in page.inner_text("[data-card='2'] .trust")
+    page.fill("#search", "node 5")
+    page.press("#search", "Enter")
+    page.select_option("#move-to", "0")
+    page.click("#move")
+    assert label.is_hidden()
+    for _ in range(4):
+        page.click("#undo")
+    assert all(each.is_visible() for each in (merge, split, label))
+    assert verdict.inner_text() == before
+
+
+def test_a_merged_class_keeps_the_name_that_a_person_gave(
+    open_page: Callable[..., Any], offered: Path
+) -> None:
+    page = open_page(offered.as_uri())
+    rename(page, 3, "birds")  # the younger of the two
+    page.click("[data-accept='0']")
+    assert page.locator("[data-card='2'] .name").input_value() == "birds"
+    page.click("#undo")
+    page.check("[data-tick='2']")
+    page.check("[data-tick='3']")
+    page.click("#merge")
+    assert page.input_value("#ask-input") == "birds"
+
+
+def test_parts_of_a_saved_split_are_not_offered_for_a_merge_by_way_of_another_class(
+    open_page: Callable[..., Any], found: tuple[nova.Model, nova.Graph], tmp_path: Path
+) -> None:
+    model, graph = found
+    halved = model.split(4, graph)  # 5 and 6
+    suggested = Suggestions((MergeSuggestion((2, 5), 0.8), MergeSuggestion((2, 6), 0.7)))
+    page_data = collect(
+        halved, graph, title="x", model_hash=weights_digest(halved), suggested=suggested
+    )
+    path = tmp_path / "review.html"
+    path.write_text(review_page(page_data), encoding="utf-8")
+    page = open_page(path.as_uri())
+    cards = page.locator("[data-card]:has(.trust.yours)")
+    assert cards.count() == 2
+    assert all("You split it off class 4." in text for text in cards.all_inner_texts())
+    page.click("[data-accept='0']")
+    assert page.locator("li:has([data-accept='1'])").is_hidden()
+    page.click("#undo")
+    assert page.locator("[data-accept='1']").is_enabled()

@@ -129,11 +129,14 @@ def test_a_share_that_cannot_be_told_is_refused(
         nova.suggest(made.model, made.data.graph, y, share)
 
 
-def test_a_split_class_is_suggested_to_be_one_again(made: Made) -> None:
+def test_halves_of_a_class_look_like_one_but_the_person_who_split_it_is_not_told(
+    made: Made,
+) -> None:
     halved = made.model.split(3, made.data.graph)
-    found = nova.suggest(halved, made.data.graph)
-    assert [one.class_ids for one in found.merges] == [(5, 6)]
-    assert found.merges[0].decision == Merge((5, 6))
+    assert nova.suggest(halved, made.data.graph).merges == ()
+    unknown = nova.suggest(replace(halved, edits=()), made.data.graph)
+    assert [one.class_ids for one in unknown.merges] == [(5, 6)]
+    assert unknown.merges[0].decision == Merge((5, 6))
 
 
 def test_a_run_tells_the_same_everywhere(run: DiscoveryRun, made: Made) -> None:

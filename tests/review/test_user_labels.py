@@ -97,6 +97,8 @@ def test_labels_in_discovered_classes_are_said_above_one_in_twenty() -> None:
     assert "101 of your 1,124 labelled nodes" in warning
     assert "'c2' (83), 'c1' (10), 'c3' (7)." in warning
     assert labels_in_new_classes([replace(each, labelled=None) for each in many]) == ""
+    # Of classes that a person decided on there is no advice.
+    assert labels_in_new_classes(many, {2}) == ""
 
 
 def test_class_info_counts_labelled_nodes(data: nova.LabelledGraph, model: nova.Model) -> None:

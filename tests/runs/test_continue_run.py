@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +16,14 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError, SplitError, StorageError
+from nodenova.model.decisions import Relabel
 from nodenova.model.saving import weights_digest
+from nodenova.open_world.count import ClassCountEstimate
 from nodenova.runs.continue_run import _nodes_to_search
 from nodenova.runs.folder import ContinuedRun, RunFolder
+from nodenova.runs.revise import undecided_classes
 from nodenova.runs.run import MIN_STAY, DiscoveryRun
-from tests.growth.seasons import LATE, SPRING, Seasons, seasons
+from tests.growth.seasons import AUTUMN, LATE, SPRING, Seasons, seasons
 
 ONE = nova.Prism(n_resamples=2)
 NAMES = ("oak", "elm")
@@ -76,6 +81,9 @@ def test_what_came_is_found_and_all_that_was_known_stays(
     assert after.refresh.sentence() in after.notes
     assert after.refresh.sentence() in after.run.facts.values()
     assert after.refresh.told == 53  # the labels of spring go on
+    came = grown.autumn.num_nodes - SPRING
+    assert after.run.facts["Nodes that came"] == f"{came:,}"
+    assert after.run.facts["Method"].startswith("prism")
 
 
 def test_labels_of_the_same_nodes_go_on_and_those_given_now_go_before(
@@ -196,6 +204,28 @@ def test_a_run_that_goes_on_is_written_read_and_compared(
     assert not folder.diff(spring.path).continued
 
 
+def test_corrected_labels_and_names_count_in_runs_that_continue(
+    grown: Seasons, spring: RunFolder, tmp_path: Path
+) -> None:
+    """A label that was corrected wrongly is not suggested to be wrong, two runs later either."""
+    shutil.copytree(spring.path, tmp_path / "spring")
+    folder = RunFolder(tmp_path / "spring")
+    node = str(grown.spring.node_ids[np.flatnonzero(folder.run.label_ids == 0)[0]])
+    folder.apply([{"do": "relabel", "nodes": [node], "class": 1}])
+    for name in ("autumn", "winter"):
+        later = folder.continue_with(autumn(grown), num_new=1, method=ONE)
+        folder = later.write(tmp_path / name, report=False)
+        assert folder.run.moves == (Relabel((node,), 1),)
+        assert node not in [str(one.node) for one in folder.suggestions.labels]
+        unknown = replace(folder.run, earlier_moves=())
+        assert node in [str(one.node) for one in unknown.suggestions.labels]
+        assert list(folder.run.last_edits) == [2]
+    assert "moves" in folder.document
+    (tmp_path / "winter" / "run.json").write_text(json.dumps(folder.document | {"moves": [{}]}))
+    with pytest.raises(SettingError, match=r'run\.json: move: "do" must be one of'):
+        _ = RunFolder(tmp_path / "winter").run
+
+
 def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None:
     before = Path(__file__).parent.parent / "fixtures" / "previous" / "run"
     shutil.copytree(before, tmp_path / "run")
@@ -212,6 +242,19 @@ def test_a_run_of_the_version_before_can_be_gone_on_from(tmp_path: Path) -> None
     assert run.graph.num_features == graph.num_features + 1
 
 
+def test_a_method_for_new_nodes_only_is_refused_before_anything_is_fitted(
+    grown: Seasons, spring: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refit(*_: Any, **__: Any) -> None:
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr("nodenova.runs.continue_run.refit_if_changed", refit)
+    with pytest.raises(SettingError, match="assumes that all nodes are new"):
+        spring.continue_with(autumn(grown), method=nova.Sword())
+    with pytest.raises(AssertionError, match="fitted"):  # Prism by default, which may be mixed
+        spring.continue_with(autumn(grown))
+
+
 def test_nodes_to_search_are_those_that_came_without_a_label_and_may_be_known() -> None:
     plain: Any = SimpleNamespace(new_named=False, name="autumn")
     labels, earlier = np.array([-1, 0, -1, -1]), np.array([2, -1, -1, -1])
@@ -226,3 +269,74 @@ def test_nodes_to_search_are_those_that_came_without_a_label_and_may_be_known() 
     for mixed, expected in ((None, False), (True, True), (False, False)):
         ids, is_mixed = _nodes_to_search(named, labels, earlier, mixed)
         assert (ids.tolist(), is_mixed) == ([1], expected)
+
+
+def test_a_revision_is_a_fresh_start_in_which_classes_found_again_keep_their_ids(
+    grown: Seasons, tmp_path: Path
+) -> None:
+    y = np.where((np.arange(SPRING) % 3 > 0) & (grown.y[:SPRING] < 2), grown.y[:SPRING], -1)
+    first = nova.load_graph(nova.LabelledGraph(grown.spring, y, NAMES, name="spring"))
+    nova.NodeDiscoverer(num_new=1, method=ONE).fit(first).report(tmp_path / "one")
+    spring = RunFolder(tmp_path / "one")  # two classes were found as one
+    y = np.where((np.arange(AUTUMN) % 3 > 0) & (grown.y < 2), grown.y, -1)
+    now = nova.load_graph(nova.LabelledGraph(grown.autumn, y, NAMES, name="autumn"))
+    fresh = nova.NodeDiscoverer(num_new=3, method=ONE).fit(now)
+    later = spring.continue_with(now, num_new=3, method=ONE, revise=True)
+    model = later.run.model
+    assert weights_digest(model) == weights_digest(fresh.model_)
+    assert [c.id for c in model.classes] == [0, 1, 3, 4, 5]
+    assert "revised 1 discovered class that you have not decided on: 0 stayed, 1 went, 3 came" in (
+        later.notes
+    )
+    assert model.stages[-1].revised == (2,)
+    assert len(model.stages) == len(spring.model.stages) + 1
+    folder = later.write(tmp_path / "two")
+    again = folder.continue_with(now, num_new=3, method=ONE, revise=True)
+    assert [c.id for c in again.run.model.classes] == [0, 1, 3, 4, 5]
+    assert again.run.names == later.run.names
+    assert again.run.predictions.columns() == folder.run.predictions.columns()
+    fewer = folder.continue_with(now, num_new=1, method=ONE, revise=True).run.model
+    assert fewer.next_id >= 6  # an id that is gone is not used again
+
+
+def test_a_revision_leaves_alone_what_a_person_has_decided(
+    grown: Seasons, spring: RunFolder
+) -> None:
+    assert [c.id for c in undecided_classes(spring.model, np.array([-1, 0]))] == [3]
+    assert undecided_classes(spring.model, np.array([3])) == []
+    later = spring.continue_with(autumn(grown), num_new=2, method=ONE, revise=True)
+    model = later.run.model
+    assert model.class_of(2).name == "heather"
+    assert model.edits == spring.model.edits
+    now = np.array([model.classes[row].id for row in later.run.predictions.row])
+    was = spring.class_of_nodes()
+    heather = np.array([was.get(node) == 2 for node in grown.autumn.node_ids.tolist()])
+    assert (now[heather] == 2).mean() > 0.98
+    assert {c.id for c in model.classes} >= {0, 1, 2, 3}  # 3 was found again
+    assert (now[grown.y == LATE] == 4).mean() > 0.9
+    stays = spring.continue_with(autumn(grown), num_new=2, method=ONE, revise=True, refresh=False)
+    assert stays.refresh is None
+    assert stays.run.model.class_of(2).name == "heather"
+
+
+def test_another_number_over_all_nodes_is_noted_with_what_to_do(
+    grown: Seasons, spring: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def notes(number: int, most: int) -> list[str]:
+        p = tuple(float(number <= k <= most) / (most - number + 1) for k in range(10))
+        count = ClassCountEstimate(number, p, 1.0, 0.1, 0.5, 100)
+        monkeypatch.setattr("nodenova.runs.revise.count_new", lambda *_, **__: count)
+        later = spring.continue_with(autumn(grown), num_new=1, method=ONE)
+        return [note for note in later.notes if "--revise" in note]
+
+    assert notes(0, 0) == []
+    assert notes(3, 3) == []  # 2 are there: class 3, and what is found now
+    (note,) = notes(4, 4)
+    assert re.fullmatch(
+        r"counted together, the \d+ unlabelled nodes have probably 4 new classes, and this run has "
+        r"2 that you have not decided on: --revise searches for them again, "
+        r"--revise --num-new N for N classes",
+        note,
+    )
+    assert len(notes(1, 1)) == 1
+    assert notes(1, 2) == []  # 2 are likely, too

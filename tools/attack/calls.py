@@ -42,6 +42,7 @@ ODD_WORDS = (
     "x=", "epochs=-1", "epochs=a", "restarts=0", ",", "1,2", "0,0", "a,b", "x" * 300, "é", "../..",
     "/", ".", "~", "*", "--", "-", "auto", "all", "count", "filter", "tab", "utf-8", "rot13",
     "prism", "gcn", "sword", "never", "always", "nowhere.csv", "nowhere.py:Mine", "cora",
+    "nowhere.py:Net",
     "wordnet:", "synthetic:", "synthetic:nodes=-1", "synthetic:nodes=a",
     "synthetic:nodes=3,classes=9", "csv", "table", "pyg", "networkx", "embeddings",
     "http://localhost", "\n", "a\nb", "[red]",
@@ -59,9 +60,9 @@ def _commands() -> dict[str, tuple[str, ...]]:
 
     found = {}
     for name, one in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
-        options = [
-            o for parameter in one.params for o in (*parameter.opts, *parameter.secondary_opts)
-        ]
+        parts = [one, *getattr(one, "commands", {}).values()]  # of a group: those of its commands
+        parameters = [parameter for part in parts for parameter in part.params]
+        options = [o for each in parameters for o in (*each.opts, *each.secondary_opts)]
         found[name] = tuple(o for o in options if o.startswith("--") and o not in LEFT_OUT)
     return found
 
@@ -93,6 +94,10 @@ def _base(name: str, corpus: Corpus, place: Path) -> list[object]:
         "report": [run, "-q"],
         "bench": ["comparison", "--datasets", "nowhere", "--out", taken],
         "check-method": ["nowhere.py:Mine"],
+        "export-rows": ["nowhere.py:Mine"],
+        "tune": ["nowhere.py:Mine", "--dataset", TINY, "--grid", "x=1"],
+        "protocols": ["export", "paper", "--dataset", TINY, "--out", place / "p", "-q"],
+        "check-encoder": ["nowhere.py:Net"],
         "new-method": ["Not-A-Name"],
     }  # fmt: skip
     return lines.get(name, [])
@@ -119,8 +124,14 @@ def command_line(corpus: Corpus, rng: Rng, place: Path) -> Action:
 
     if name in ("demo", "bench"):
         line += ["--out", place / "taken"]  # the last one counts: they must not start to compute
-    if name == "check-method":  # a right name would train for half a minute
+    if name in (
+        "check-method",
+        "export-rows",
+        "tune",
+    ):  # a right name would train for half a minute
         line = ["nowhere.py:Mine" if word in ("prism", "sword") else word for word in line]
+    if name == "check-encoder":
+        line = ["nowhere.py:Net" if word == "gcn" else word for word in line]
 
     def use() -> None:
         # A review waits for a browser; here it ends at once.
@@ -196,6 +207,7 @@ def _phases(corpus: Corpus, rng: Rng, place: Path) -> Action:
         lambda: nova.split(labelled, [0, 1], seed=odd),
         lambda: nova.fit(old, odd),
         lambda: nova.fit(old, "gcn", epochs=2, hidden=4, seed=odd),
+        lambda: nova.register_encoder(odd),
         lambda: nova.fit(old, "gcn", epochs=2, hidden=4, dropout=odd),
         lambda: nova.fit(odd),
         lambda: nova.discover(model, odd),
@@ -259,6 +271,8 @@ def _run_calls(corpus: Corpus, rng: Rng, place: Path) -> Action:
         lambda: run().export(odd, place / "o"),
         lambda: run().export("csv", odd),
         lambda: run().continue_with(odd),
+        lambda: run().at(odd),
+        lambda: run().use_number(odd),
     )
     return pick(rng, uses)
 

@@ -160,6 +160,12 @@ def reviewed_once() -> None:
     write_review("undo.json")
 
 
+def counted() -> None:
+    """A run with an estimated number of new classes."""
+    write_tables()
+    nodenova(*DISCOVER, "--num-new", "auto")
+
+
 def nothing() -> None:
     """An empty folder."""
 
@@ -449,6 +455,7 @@ def all_commands() -> list[Command]:
     review = call("apply-review", "mine", "review.json", "-q")
     saves, undoes = (review_in_browser(f"/{name}", f"{name}.json") for name in ("review", "undo"))
     undo = call("undo", "mine", "--last", "2", "-q")
+    number = call("classes", "mine", "--num-new", "4", "--use", "-q")
     prepare = call("prepare", *TABLES, "-q", "--out", "graph")
     larger = call(
         "prepare", *LATER, "--label-column", "topic", "-q", "--out", "graph", "--overwrite"
@@ -476,6 +483,7 @@ def all_commands() -> list[Command]:
         Command("review server", discovered, saves, read_run, **once, weight=3),
         Command("undo", reviewed, undo, read_run, **once, weight=4),
         Command("undo by server", reviewed_once, undoes, read_run, **once, weight=2),
+        Command("another number", counted, number, read_run, weight=2),
         Command("prepare", write_tables, prepare, read_graph, **once, weight=2),
         Command("prepare overwrite", prepared, larger, read_graph, weight=3),
         Command("save model", saved_model, save_model, read_model, weight=2),

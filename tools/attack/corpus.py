@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 import nodenova as nova
 
@@ -25,6 +27,18 @@ PREVIOUS = ROOT / "tests" / "fixtures" / "previous"
 NODES = 42
 TOPICS = ("birds", "boats", "bread")
 ENCODERS = ("prism", "gcn", "gat", "sage")
+
+
+class Layer(torch.nn.Module):
+    """An encoder of one's own."""
+
+    def __init__(self, num_features: int, hidden: int) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(num_features, hidden)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        z: Tensor = self.layer(x)
+        return z
 
 
 def command(*arguments: object) -> str:
@@ -204,6 +218,8 @@ class Corpus:
 
     def _write_models(self) -> None:
         old, new, _ = nova.split(self.labelled, [0, 1])
+        own = nova.discover(nova.fit(old, Layer, hidden=8, epochs=3), new, nova.FrozenKMeans())
+        own.save(self.folder / "models" / "own")
         for encoder in ENCODERS:
             settings: dict[str, Any] = {} if encoder == "prism" else {"hidden": 8, "epochs": 3}
             method = nova.Prism(n_resamples=0) if encoder == "prism" else nova.FrozenKMeans()

@@ -191,6 +191,8 @@ def _use_run(corpus: Corpus, rng: Rng, folder: Path, place: Path) -> Action:
         lambda: command("diff", corpus.folder / "run", folder),
         lambda: command("export", folder, "--to", "csv", "--out", place / "out", "-q"),
         lambda: command("apply-review", folder, corpus.folder / "review.json", "-q"),
+        lambda: run().at(2),
+        lambda: command("classes", folder, "--num-new", "2", "--use", "-q"),
     )
     return pick(rng, uses)
 
@@ -233,6 +235,60 @@ def row_file(corpus: Corpus, rng: Rng, place: Path) -> Action:
     def use() -> None:
         for row in RowFile(path).read():
             row.is_done, row.is_failed, row.to_json()
+
+    return use
+
+
+def method_rows_file(corpus: Corpus, rng: Rng, place: Path) -> Action:
+    """A file with the rows of a method of others."""
+    from nodenova.bench.method_rows import read_method_rows
+    from nodenova.bench.tables import comparison
+
+    lines = (corpus.folder / "rows.jsonl").read_bytes().splitlines()
+    rows = [row for row in map(json.loads, lines) if row["method"] == "frozen_kmeans"]
+    document = {
+        "format": "nodenova method rows",
+        "version": 1,
+        "method": {"name": "frozen_kmeans", "source": None},
+        "verdict": "passes",
+        "checks": [{"encoder": "gcn", "check": "one new class", "problem": None}],
+        "rows": [{**row, "key": str(place)} for place, row in enumerate(rows)],
+        "versions": {"nodenova": "0.1"},
+        "commit": None,
+    }
+    path = place / "theirs.json"
+    path.write_bytes(change_json_file(json.dumps(document).encode(), rng))
+
+    def use() -> None:
+        comparison(read_method_rows(path))
+
+    return use
+
+
+PLAN = """table = "comparison"
+datasets = ["cora", "citeseer"]
+encoders = "gcn"
+methods = ["sword"]
+set = { epochs = 7, reading = "printed" }
+seeds = [4, 7]
+num-old = 2
+hidden = 8
+fit-set = ["dropout=0.25"]
+out = "here"
+[[tables]]
+table = "heads"
+"""
+
+
+def plan_file(corpus: Corpus, rng: Rng, place: Path) -> Action:
+    """A plan of a bench."""
+    from nodenova.cli.bench_plan import read_plan
+
+    path = place / "plan.toml"
+    path.write_bytes(change_bytes(PLAN.encode(), rng))
+
+    def use() -> None:
+        read_plan(path, {"seeds": "4,7"})
 
     return use
 
@@ -428,6 +484,8 @@ FILE_FORMATS: dict[str, tuple[Case, int]] = {
     "run": (run_folder, 6000),
     "graded-run": (graded_folder, 2000),
     "rows": (row_file, 3000),
+    "method-rows": (method_rows_file, 2000),
+    "plan": (plan_file, 2000),
     "review": (review_file, 3000),
     "suggestions": (suggestions_file, 2500),
     "recipe": (recipe_file, 3500),

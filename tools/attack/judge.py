@@ -210,8 +210,8 @@ def _child(
                 os.kill(pid, signal.SIGABRT)  # faulthandler writes the stack
                 _wait(pid, 5.0)
                 place = _place_in(log)
-                assert current is not None
-                yield Judged(current, Outcome("hang", "over the limit", place), hang)
+                if current is not None:  # else it was stopped between two cases
+                    yield Judged(current, Outcome("hang", "over the limit", place), hang)
                 return
             content = os.read(reading, 65536)
             if not content:

@@ -1,7 +1,8 @@
-"""Baselines of the open-world benches, all on Prism's representation.
+"""Baselines of the open-world benches, all but SimGCD on Prism's representation.
 
-Semi-supervised k-means of generalized category discovery, and rules that count new classes: Prism's
-own, the silhouette, HDBSCAN, and the width of clusters compared with the old classes.
+Semi-supervised k-means of generalized category discovery, SimGCD with its labelled nodes, and
+rules that count new classes: Prism's own, the silhouette, HDBSCAN, and the width of clusters
+compared with the old classes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from nodenova.data.labels import OldTask
 from nodenova.discovery import count_new
 from nodenova.encoders.prism.lda import scaled_features
 from nodenova.graph import Graph, NewTask
+from nodenova.methods.simgcd import SimGCD
 from nodenova.model.model import Model
 from nodenova.nn.encode_cache import encode
 from nodenova.settings import check_settings, setting
@@ -252,3 +254,23 @@ def _squares(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """(n, k) squared distances."""
     cross = rows @ centers.T
     return np.square(rows).sum(axis=1)[:, None] - 2 * cross + np.square(centers).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class LabelledSimGCD(SimGCD):
+    """SimGCD with the labelled nodes themselves, as in its paper: no stand-ins, nothing distilled.
+
+    Its settings are those of `nodenova.SimGCD`; L_FD is for stand-ins, so it has no weight here.
+    """
+
+    sees: ClassVar[tuple[str, ...]] = GCDKMeans.sees
+
+    omega_fd: float = setting(0.0, at_least=0)
+
+    def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
+        """Return (N,) the class of every node; see `Baseline`."""
+        ids, y = (torch.from_numpy(each).to(model.device) for each in (old.train_ids, old.train_y))
+        g, head, _ = self.train(model, task, (ids, y))
+        with torch.no_grad():
+            found: np.ndarray = head(g(task.graph)).argmax(dim=1).cpu().numpy()
+        return found

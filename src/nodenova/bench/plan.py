@@ -59,7 +59,7 @@ class Plan:
     Attributes:
         dataset: Name of the graph.
         method: Method; its fields are its settings.
-        encoder: Name of the encoder of phase 1.
+        encoder: Name of the encoder of phase 1, or path/to/mine.py:Net.
         old: Ids of the classes that are labelled in phase 1.
         num_new: Number of classes to find in phase 2.
         fit_settings: Settings of phase 1; "schedule" stands for all settings of a schedule.
@@ -72,6 +72,8 @@ class Plan:
             and nodes; "" for the paper's split.
         handed: How an open-world protocol gives unlabelled nodes to the method: "mixed", "told" or
             "all-new".
+        encoder_source: Hash of the file of a user's own encoder, taken when the plan is made; ""
+            for other encoders.
 
     Raises:
         SettingError: If `method` is a name, or `draw` is unknown.
@@ -96,17 +98,33 @@ class Plan:
     draw: str = "published"
     protocol: str = ""
     handed: str = ""
+    encoder_source: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.method, str):
             raise SettingError(f"the method of a plan is a value, not a name: {self.method!r}")
         if self.draw not in DRAWS:
             raise one_of("draw", self.draw, DRAWS)
+        origin = encoder_kind(self.encoder).origin
+        if origin is not None and not self.encoder_source:
+            object.__setattr__(self, "encoder", origin.name)
+            object.__setattr__(self, "encoder_source", origin.digest)
 
     @property
     def method_name(self) -> str:
         """Name of the method in rows and tables."""
         return name_of(self.method)
+
+    @property
+    def encoder_name(self) -> str:
+        """Name of the encoder in rows and tables: of a user's own, that of its class."""
+        return self.encoder.rpartition(":")[2]
+
+    def check_source(self) -> None:
+        """Raise if the file of a user's own encoder has changed since the plan was made."""
+        origin = encoder_kind(self.encoder).origin
+        if origin is not None and origin.digest != self.encoder_source:
+            raise SettingError(f"{origin.name}: the file has changed since the run was planned")
 
     @property
     def world_protocol(self) -> WorldProtocol:
@@ -131,7 +149,8 @@ class Plan:
     @property
     def resolved_training(self) -> dict[str, Any]:
         """Settings of phase 1 with the defaults of training; a computed encoder has no defaults."""
-        return (TRAINING if encoder_kind(self.encoder).trainable else {}) | self.phase1_settings
+        trained = self.encoder_source or encoder_kind(self.encoder).trainable
+        return (TRAINING if trained else {}) | self.phase1_settings
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -157,6 +176,7 @@ class Plan:
             "device": self.device,
             "class_split": self.class_split,
             "draw": self.draw,
+            **({"encoder_source": self.encoder_source} if self.encoder_source else {}),
         }
 
 
@@ -260,7 +280,7 @@ class RunSpec:
             "dataset": p.dataset,
             "method": FIRST_WORDS.get(p.method_name, p.method_name),
             "method_settings": _first_settings(p),
-            "encoder": p.encoder,
+            "encoder": p.encoder_name,
             "old": p.old,
             "num_new": p.num_new,
             "fit_settings": p.resolved_training,
@@ -276,6 +296,8 @@ class RunSpec:
         }
         if (origin := origin_of(p.method)) is not None:
             content["source"] = origin.digest
+        if p.encoder_source:
+            content["encoder_source"] = p.encoder_source
         if p.protocol:
             content |= {"protocol": p.protocol, "handed": p.handed}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -285,7 +307,8 @@ class RunSpec:
         """Runs that are equal in this start from the same model of the old classes."""
         p = self.plan
         shared = (p.dataset, p.encoder, p.old, p.fit_settings, p.visibility, p.per_class, p.device)
-        return (*shared, p.class_split, p.draw, p.protocol, self.seed, self.data)
+        own = (p.encoder_source, p.class_split, p.draw, p.protocol)
+        return (*shared, *own, self.seed, self.data)
 
 
 def _first_settings(plan: Plan) -> dict[str, Any]:
@@ -303,24 +326,25 @@ def _first_settings(plan: Plan) -> dict[str, Any]:
     return found | {name: phase_1[name] for name in MOVED if "prism" in names}
 
 
-def key_of_row(row: Row) -> str:
+def key_of_row(row: Row, kind: type[Any] | None = None) -> str:
     """Return the key that the run of a row has today, computed from what the row records.
 
     Earlier versions hashed other words, so the stored key may differ. It stays where the row does
-    not record everything: of a failed run, of a user's own method (the key has its source), or of a
-    version with fewer settings.
+    not record everything: of a failed run, of a user's own method (the key has its source) unless
+    `kind` is its class, or of a version with fewer settings.
     """
     with suppress(SettingError):
-        if (plan := _recorded_plan(row)) is not None:
+        if (plan := _recorded_plan(row, kind)) is not None:
             return RunSpec(plan, row.seed, row.data, row.map is not None).key
     return row.key
 
 
-def _recorded_plan(row: Row) -> Plan | None:
+def _recorded_plan(row: Row, own: type[Any] | None = None) -> Plan | None:
     """Return the plan of a finished run, or None where the row does not record all settings."""
-    if row.method not in BENCH_METHODS or row.encoder not in ENCODERS or not row.is_done:
+    known = own is not None or row.method in BENCH_METHODS
+    if not known or row.encoder not in ENCODERS or not row.is_done:
         return None
-    kind = BENCH_METHODS[row.method]
+    kind = BENCH_METHODS[row.method] if own is None else own
     settings: dict[str, Any] = {**ADDED, **row.settings}
     names = [field.name for field in fields(kind)]
     training = TRAINING if encoder_kind(row.encoder).trainable else {}

@@ -19,6 +19,11 @@ BASELINES = Registry(
         "gcd": Entry(
             "nodenova.bench.baselines:GCDKMeans", "GCD's semi-supervised k-means", restarts=10
         ),
+        "simgcd_labelled": Entry(
+            "nodenova.bench.baselines:LabelledSimGCD",
+            "SimGCD with its labelled nodes",
+            **METHODS.entries["simgcd"].settings | {"omega_fd": 0.0},
+        ),
         "count": Entry("nodenova.bench.baselines:PrismCount", "Prism's count"),
         "silhouette": Entry("nodenova.bench.baselines:Silhouette", "silhouette"),
         "hdbscan": Entry(
@@ -49,7 +54,7 @@ def is_given_labels(method: object) -> bool:
 
 def encoder_for(name: str, encoder: str | None) -> str:
     """Return the encoder to run a method on: `encoder`, or the one that the method prefers."""
-    return registry.choose_encoder(name, encoder, ALL_METHODS)
+    return str(registry.choose_encoder(name, encoder, ALL_METHODS))
 
 
 def name_of(method: object) -> str:

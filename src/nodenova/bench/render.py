@@ -112,6 +112,7 @@ TEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
     ">": r"$>$", "|": r"$|$", '"': "''", "±": r"$\pm$", "−": "$-$", "–": "--", "†": r"\dag{}",
+    "‡": r"\ddag{}",
     "✓": r"$\checkmark$", "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$",
     "△": r"$\vartriangle$", "▽": r"$\triangledown$", "α": r"$\alpha$", "η": r"$\eta$",
     "λ": r"$\lambda$", "²": r"$^2$", "…": r"\dots{}", "·": r"$\cdot$",

@@ -111,6 +111,7 @@ class Row(GradedRun):
         commit: Commit of the code; None if it is not known.
         data: Fingerprint of the graph.
         map: File with the embeddings of some test nodes; None if they were not stored.
+        source: File of rows of others and the verdict on their method; "" for a row of our own.
 
     Examples:
         >>> row = Row(dataset="cora", method="sword", encoder="gcn", seed=0, num_old=3, num_new=4,
@@ -146,6 +147,7 @@ class Row(GradedRun):
     commit: str | None = None
     data: str = ""
     map: str | None = None
+    source: str = ""
 
     _NEEDED: ClassVar[tuple[str, ...]] = (
         "dataset", "method", "encoder", "seed", "num_old", "num_new",
@@ -179,13 +181,14 @@ class Row(GradedRun):
         "commit": str,
         "data": str,
         "map": str,
+        "source": str,
     }
 
     _FORMS: ClassVar[Mapping[str, Schema]] = {
         **GradedRun._FORMS,
         **dict.fromkeys(
             ("dataset", "method", "encoder", "key", "error", "draw", "split", "visibility",
-             "protocol", "handed", "device", "commit", "data", "map"), text
+             "protocol", "handed", "device", "commit", "data", "map", "source"), text
         ),
         "status": one_of("done", "failed"),
         "num_new": whole(0, 1_000_000),
@@ -205,7 +208,7 @@ class Row(GradedRun):
         return cls(
             dataset=plan.dataset,
             method=plan.method_name,
-            encoder=plan.encoder,
+            encoder=plan.encoder_name,
             seed=seed,
             num_old=len(plan.old),
             num_new=plan.num_new,
@@ -273,11 +276,12 @@ _ORDER = (
     "old_classes", "class_names", "class_split", "draw", "split", "visibility", "protocol",
     "handed", "nodes", "settings", "changed", "fit_settings", "fit_changed", "sees", "confusion",
     "confusion_fit", "confusion_old", "confusion_new", "sessions", "measured", "sizes",
-    "predicted_sizes", "seconds", "device", "versions", "commit", "data", "map", "stored",
+    "predicted_sizes", "seconds", "device", "versions", "commit", "data", "map", "source",
+    "stored",
 )  # fmt: skip
 _FINISHED = {
     "class_names", "split", "nodes", "settings", "fit_settings", "sees", "confusion",
     "confusion_fit", "confusion_old", "confusion_new", "sizes", "predicted_sizes", "seconds",
     "device", "map",
 }  # fmt: skip
-_OPTIONAL = ("key", "error", "stored", "protocol", "handed", "sessions", "measured")
+_OPTIONAL = ("key", "error", "stored", "protocol", "handed", "sessions", "measured", "source")

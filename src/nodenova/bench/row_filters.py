@@ -22,9 +22,11 @@ from nodenova.bench.titles import (
     PARAMETERS,
     encoder_title,
     in_order,
+    is_trained,
     method_title,
 )
 from nodenova.evaluation import metrics
+from nodenova.fitting import LDA, TRAINING
 
 # Settings of phase 1 with lines of their own in the comparison; depth has a table, and fewer epochs
 # are for trying.
@@ -64,8 +66,15 @@ def in_setting(
         and row.class_split is None
         and row.draw == "published"
         and row.visibility == visibility
-        and set(row.fit_changed) <= {"hidden", "schedule", *fit}
+        and set(row.fit_changed) <= {"hidden", "schedule", *fit, *_own_settings(row, fit)}
     ]
+
+
+def _own_settings(row: Row, fit: Collection[str] = PHASE_1) -> set[str]:
+    """Settings of a user's encoder, where those of phase 1 have lines of their own."""
+    if row.encoder in ENCODERS or not is_trained(row.encoder) or not {*PHASE_1} <= {*fit}:
+        return set()
+    return row.fit_changed.keys() - {"hidden", "schedule", "layers", *TRAINING, *LDA}
 
 
 def in_paper_setting(
@@ -88,7 +97,7 @@ def variants(rows: Sequence[Row]) -> list[str]:
     """
     sizes: dict[str, set[int]] = {}
     for row in rows:
-        if row.encoder in ENCODERS:
+        if is_trained(row.encoder):
             sizes.setdefault(row.dataset, set()).add(_hidden(row))
     usual = {
         name: min(each, key=lambda h: (h != hidden_size(name), h)) for name, each in sizes.items()
@@ -99,9 +108,10 @@ def variants(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         default = "released" if (row.dataset, row.encoder, row.method) in released else "paper"
         schedule = f"{_schedule(row)} schedule" if _schedule(row) != default else ""
-        trained = row.encoder in ENCODERS
+        trained = is_trained(row.encoder)
         hidden = f"hidden {_hidden(row)}" if trained and _hidden(row) != usual[row.dataset] else ""
-        phase_1 = [f"phase 1 {k}={value}" for k, value in row.fit_changed.items() if k in PHASE_1]
+        named = {*PHASE_1, *_own_settings(row)}
+        phase_1 = [f"phase 1 {k}={value}" for k, value in row.fit_changed.items() if k in named]
         found.append(", ".join(filter(None, (schedule, hidden, *phase_1))))
     return found
 
@@ -146,7 +156,7 @@ def by_method(rows: Sequence[Row], variants: Sequence[str] | None = None) -> lis
         for row, more in zip(rows, names, strict=True)
     ]
     encoders = in_order({row.encoder for row in rows}, ENCODERS)
-    blocks = [encoder for encoder in encoders if encoder in ENCODERS] or encoders
+    blocks = [encoder for encoder in encoders if is_trained(encoder)] or encoders
     given = {row.method for row in rows if GIVEN & set(row.sees)}
     of: dict[tuple[str, tuple[str, str, str]], list[Row]] = {}
     for row, line in zip(rows, lines, strict=True):
@@ -208,7 +218,7 @@ def beside(
     rows = without_ncd(in_setting(rows, fit))
     found = []
     for row, variant in zip(rows, variants(rows), strict=True):
-        if row.encoder in ENCODERS:
+        if is_trained(row.encoder):
             others = {k: v for k, v in row.changed.items() if not vary(k, v)}
             set_to = [f"{PARAMETERS.get(k, k)}={v}" for k, v in others.items()]
             found.append((", ".join([*set_to, *filter(None, [variant])]), row))
@@ -267,7 +277,7 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
         order = ["sword", *METHODS]
         method = order.index(row.method) if row.method in order else len(order)
         line = LEFT_OUT.index(left_out(row) or "none") if row.changed else -1
-        return row.encoder not in ENCODERS, method, line
+        return not is_trained(row.encoder), method, line
 
     for row in sorted((r for r in done if not r.changed or left_out(r) in LEFT_OUT), key=place):
         title = method_title(row.method)

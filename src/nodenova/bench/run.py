@@ -68,6 +68,7 @@ def fit_phase1(
 
 
 def _fit(old: OldTask, plan: Plan, seed: int, progress: Progress) -> Phase1Result:
+    plan.check_source()
     clock, settings = time.perf_counter(), plan.phase1_settings
     model = fit(old, plan.encoder, seed=seed, device=plan.device, progress=progress, **settings)
     return Phase1Result(model, time.perf_counter() - clock)

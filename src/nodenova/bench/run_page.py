@@ -134,7 +134,9 @@ def _map(
             raise StorageError(f"map.npz: damaged, the array {name} is missing")
     first = rows[0]
     y, predicted = node_map["y"], node_map["predicted"]
-    if node_map["seed"].size != 1 or not len(y) == len(predicted) == len(node_map["z"]):
+    if node_map["seed"].dtype.kind not in "iu" or node_map["seed"].size != 1:
+        raise StorageError("map.npz: damaged, its seed is not a whole number")
+    if not len(y) == len(predicted) == len(node_map["z"]):
         raise StorageError("map.npz: damaged, its arrays do not fit together")
     seed = int(node_map["seed"].item())
     names = first.class_names

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodenova.bench.baselines import CountingRule
+from nodenova.bench.baselines import Baseline, CountingRule
 from nodenova.bench.plan import (
     HIDDEN,
     RELEASED_FIT,
@@ -30,8 +30,8 @@ from nodenova.data.protocols import (
 )
 from nodenova.encoders.registry import encoder_kind
 from nodenova.errors import SettingError
+from nodenova.files.own_code import is_path
 from nodenova.fitting import LDA
-from nodenova.methods._plugin import is_path
 from nodenova.methods._two_heads import JOINTS
 from nodenova.methods.registry import preferred_encoder, with_settings
 from nodenova.methods.sword import Sword
@@ -130,12 +130,22 @@ def class_splits(config: BenchConfig) -> list[RunSpec]:
     found = []
     for spec in plain(config):
         labelled = next(graph for graph, _ in config.datasets if graph.name == spec.plan.dataset)
-        order = np.random.default_rng([spec.seed, 42]).permutation(labelled.num_classes)
-        old = tuple(sorted(order[: len(spec.plan.old)].tolist()))
+        old = draw_classes(labelled.num_classes, len(spec.plan.old), spec.seed)
         for draw in ("balanced", "as-it-comes"):
             plan = replace(spec.plan, old=old, class_split=spec.seed, draw=draw)
             found.append(replace(spec, plan=plan))
     return found
+
+
+def draw_classes(num_classes: int, num_old: int, seed: int) -> tuple[int, ...]:
+    """Return the old classes that a seed draws, ascending.
+
+    Examples:
+        >>> draw_classes(6, 4, seed=0)
+        (0, 1, 2, 4)
+    """
+    order = np.random.default_rng([seed, 42]).permutation(num_classes)
+    return tuple(sorted(order[:num_old].tolist()))
 
 
 TABLES: dict[str, Callable[[BenchConfig], list[RunSpec]]] = {
@@ -250,6 +260,9 @@ ENTRANTS: dict[str, tuple[str, str]] = {
     "told": ("prism", "told"),
     "all-new": ("prism", "all-new"),
     "gcd": ("gcd", "mixed"),
+    "simgcd": ("simgcd", "mixed"),
+    "simgcd-labelled": ("simgcd_labelled", "mixed"),
+    "frost": ("frost", "told"),
     "sword": ("sword", "told"),
     "count": ("count", "mixed"),
     "silhouette": ("silhouette", "mixed"),
@@ -275,7 +288,7 @@ class OpenWorldBench:
 OPEN_WORLD: dict[str, OpenWorldBench] = {
     "mixed": OpenWorldBench(
         lambda graph, seed: [(f"mixed-{share}", seed) for share in SHARES_MIXED],
-        ("prism", "told", "gcd", "all-new"),
+        ("prism", "told", "gcd", "all-new", "simgcd", "simgcd-labelled", "frost", "sword"),
         10,
         AT_HAND,
     ),
@@ -287,19 +300,19 @@ OPEN_WORLD: dict[str, OpenWorldBench] = {
     ),
     "stages": OpenWorldBench(
         lambda graph, seed: [("stages", seed)],
-        ("prism", "told", "sword"),
+        ("prism", "told", "simgcd", "frost", "sword"),
         5,
         ("cora", "citeseer", "wordnet", SYNTHETIC),
     ),
     "pown": OpenWorldBench(
         lambda graph, seed: [("pown", fold) for fold in range(num_folds(graph.name))],
-        ("prism", "gcd", "all-new"),
+        ("prism", "gcd", "all-new", "simgcd", "simgcd-labelled"),
         5,
         tuple(POWN_FOLDS),
     ),
     "openima": OpenWorldBench(
         lambda graph, seed: [("openima", seed)],
-        ("prism", "gcd", "all-new"),
+        ("prism", "gcd", "all-new", "simgcd", "simgcd-labelled"),
         len(OPENIMA_SEEDS),
         ("cora", "citeseer", "photo", "computers", "cs", "physics"),
     ),
@@ -359,8 +372,9 @@ def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
     if counts != (bench == "count") and not (bench == "count" and name == "prism"):
         what = "counts classes" if counts else "does not count classes"
         raise SettingError(f"{name} {what}, so it cannot take part in {bench}")
-    if bench == "stages" and name == "gcd":
-        raise SettingError("gcd keeps labelled nodes in phase 2, so it cannot take part in stages")
+    if bench == "stages" and isinstance(method, Baseline):
+        what = f"{name} keeps labelled nodes in phase 2"
+        raise SettingError(f"{what}, so it cannot take part in stages")
     return method, handed
 
 

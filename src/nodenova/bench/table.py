@@ -15,6 +15,8 @@ from nodenova.evaluation.significance import holm, paired_t, signed_rank
 
 # A method that phase 2 gives any of these is marked † and never best.
 GIVEN = {"new_labels", "old_nodes", "old_labels", "which_new"}
+# In `sees` of rows of others: the method fails check-method, or was not checked. It is never best.
+UNCHECKED = "unchecked"
 PUBLISHED = "published"
 # What a mean is over: a number for each row, and the fields in which the rows of a cell must agree.
 UNITS: Mapping[str, tuple[Callable[[Row], int | None], tuple[str, ...]]] = {
@@ -121,6 +123,11 @@ class Line:
     def given_labels(self) -> bool:
         """Whether phase 2 got labels, old nodes or which nodes are new; then it is never best."""
         return bool(GIVEN & set(self.sees))
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it may be best: without labels, by a method that is known to keep the rules."""
+        return not self.given_labels and UNCHECKED not in self.sees
 
     @property
     def n(self) -> str:
@@ -235,6 +242,7 @@ def _row_remarks(rows: Sequence[Row], unit: str) -> list[str]:
             where = f"{row.dataset}, {row.method} on {row.encoder}"
             where += f", {row.protocol} {row.class_split}" if row.protocol else ""
             found.append(f"Failed: {where}, seed {row.seed}: {error[:200]}")
+    found += dict.fromkeys(f"{row.source}." for row in rows if row.source)
     done = [row for row in rows if row.is_done]
     for name in UNITS[unit][1]:
         if any(getattr(row, name) != getattr(done[0], name) for row in done):
@@ -272,9 +280,7 @@ def _with_marks(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
     """Mark best and runner-up of each marked column and group by what is printed, without †."""
     marks: dict[tuple[int, int], str] = {}
     for group in dict.fromkeys(line.group for line in lines):
-        ranked = [
-            i for i, line in enumerate(lines) if line.group == group and not line.given_labels
-        ]
+        ranked = [i for i, line in enumerate(lines) if line.group == group and line.is_ranked]
         for j in (j for j, column in enumerate(columns) if column.marked):
             means = {
                 i: round(mean, 1) for i in ranked if (mean := lines[i].cells[j].mean) is not None

@@ -28,8 +28,18 @@ DATASETS = {
 ENCODERS = {"gcn": "GCN", "gat": "GAT", "sage": "GraphSAGE"}
 # Order of the lines of a table; methods that are not listed follow.
 ORDER = (
-    *("autonovel", "restune", "ncl", "dtc", "frozen_kmeans", "never_new", "sword"),
-    *("distilled_gnn", "prism", "gem", "er_gnn", "twp", "cpca", "sword_as_released", "oracle"),
+    *("autonovel", "restune", "ncl", "dtc", "frozen_kmeans", "never_new", "frost", "simgcd"),
+    *(
+        "sword",
+        "distilled_gnn",
+        "prism",
+        "gem",
+        "er_gnn",
+        "twp",
+        "cpca",
+        "sword_as_released",
+        "oracle",
+    ),
     *("autonovel_ncd", "ncl_ncd", "dtc_ncd"),
 )
 METHODS = {name: ALL_METHODS.titles[name] for name in (*ORDER, *ALL_METHODS)}
@@ -45,9 +55,14 @@ ENTRANTS = {
     ("prism", "told"): "Prism, given which nodes are new",
     ("prism", "all-new"): "Prism, every unlabelled node taken for new",
     ("gcd", "mixed"): BASELINES.titles["gcd"],
-    ("sword", "told"): "SWORD, given which nodes are new",
+    ("simgcd", "mixed"): "SimGCD, features drawn for labelled nodes",
+    ("simgcd_labelled", "mixed"): BASELINES.titles["simgcd_labelled"],
+    **{
+        (name, "told"): f"{ALL_METHODS.titles[name]}, given which nodes are new"
+        for name in ("frost", "sword")
+    },
 }
-COUNTERS = {name: title for name, title in BASELINES.titles.items() if name != "gcd"}
+COUNTERS = {name: BASELINES.titles[name] for name in ("count", "silhouette", "hdbscan", "scatter")}
 COUNTERS |= {"prism": "number given"}
 # What phase 2 is given, by whether it has labels of new nodes and of old ones.
 LABEL_GROUPS = {
@@ -282,6 +297,11 @@ def dataset_title(name: str) -> str:
 def encoder_title(name: str) -> str:
     """Return the title of an encoder, or its name."""
     return ENCODERS.get(name, name)
+
+
+def is_trained(encoder: str) -> bool:
+    """Whether an encoder in a row is trained: all but Prism's, a user's own among them."""
+    return encoder != "prism"
 
 
 def method_title(name: str) -> str:

@@ -21,13 +21,16 @@ _FILES = (
     "predict",
     "run",
     "bench",
+    "protocols",
+    "tune",
     "new_method",
 )
 for _name in _FILES:
     import_module(f"nodenova.cli.{_name}")
 
 # Docstrings are wrapped like code; help fills the terminal.
-for _command in app.registered_commands:
+_apps = [app, *(group.typer_instance for group in app.registered_groups)]
+for _command in (each for one in _apps if one for each in one.registered_commands):
     _text = inspect.getdoc(_command.callback) or ""
     _command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", _text)
 

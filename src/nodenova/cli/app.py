@@ -49,6 +49,15 @@ def _print_version(is_set: bool) -> None:
         raise typer.Exit
 
 
+def _import_encoders(names: list[str] | None) -> list[str] | None:
+    """Make the encoders of --import known to the command."""
+    for name in names or []:
+        from nodenova.encoders.registry import register_encoder
+
+        register_encoder(name)
+    return names
+
+
 @app.callback()
 def _every_command(
     version: Annotated[
@@ -57,6 +66,15 @@ def _every_command(
             "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
         ),
     ] = False,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="mine.py:Net",
+            callback=_import_encoders,
+            help="Encoder of your own that a saved model needs; its file is run. Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Options before the name of a command."""
 
@@ -143,7 +161,7 @@ def check_method_name(name: str) -> None:
 def check_method(name: str, settings: Mapping[str, str], encoder: str | None = None) -> None:
     """Validate the names of a method, its settings and an encoder, before PyTorch is imported."""
     check_method_name(name)
-    if encoder is not None and encoder not in ENCODER_NAMES:
+    if encoder is not None and ".py" not in encoder and encoder not in ENCODER_NAMES:
         raise one_of("encoder", encoder, ENCODER_NAMES)
     if ".py" not in name:
         (METHODS | LABELLED).check_settings(name, settings)
@@ -192,12 +210,6 @@ def listed_names(text: str) -> list[str]:
         ['year', 'venue']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def check_probability(min_confidence: float) -> None:
-    """Raise SettingError unless --min-confidence is a probability."""
-    if not 0 <= min_confidence <= 1:
-        raise SettingError(f"--min-confidence is a probability from 0 to 1, not {min_confidence}")
 
 
 def check_saved(path: Path) -> None:

@@ -1,11 +1,11 @@
-"""nodenova bench and check-method: run and write benchmark tables, and test a method's rules."""
+"""nodenova bench, check-method and check-encoder: run and write tables, and test the rules."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +35,7 @@ from nodenova.cli.app import (
     seeds_of,
     settings_of,
 )
+from nodenova.display import plural
 from nodenova.errors import SettingError, one_of
 from nodenova.io.dataset_table import DATASETS, PAPER, find_root, is_on_disk
 
@@ -78,9 +79,11 @@ class BenchOptions:
 
 @app.command(rich_help_panel=RESEARCH)
 def bench(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Table of the paper: {PAPER_TABLES}; or open-world bench, old and new classes mixed: {OPEN_WORLD}.")],
+    context: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help=f"Table of the paper: {PAPER_TABLES}; or open-world bench, old and new classes mixed: {OPEN_WORLD}. --plan may name it instead.")] = None,
+    plan: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file with the options of this command as keys, for one table or several; an option beside it must not contradict it.")] = None,
     datasets: Annotated[str | None, typer.Option(help="Datasets by name or your own files, separated by commas (default: those of the table that are on this machine).")] = None,
-    encoders: Annotated[str, typer.Option(help="Encoders, separated by commas: gcn, gat, sage.")] = ENCODERS,
+    encoders: Annotated[str, typer.Option(help="Encoders, separated by commas: gcn, gat, sage; your own as path/to/mine.py:Net, whose file is run, with --ray on the workers too.")] = ENCODERS,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; your own as path/to/mine.py:Mine, whose file is run, with --ray on the workers too (default: all; in an open-world bench, those of the protocol).")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the one method of --methods; of SWORD in ablation, sensitivity and layers. Repeatable.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those (default: 10; in an open-world bench, as its protocol).")] = None,
@@ -95,6 +98,7 @@ def bench(
     data_root: DataRoot = None,
     split: Annotated[int, typer.Option(help="Number of the published split, where there are several (Wiki-CS).")] = 0,
     folder: Annotated[Path, typer.Option("--out", help="Folder for rows and tables; a stopped bench is resumed there.")] = Path("results"),
+    others: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Rows of others in the tables, marked ‡: a file that `nodenova export-rows` wrote. Repeatable.")] = None,
     retry: Annotated[bool, typer.Option(help="Repeat failed runs.")] = False,
     write_only: Annotated[bool, typer.Option("--write-only", help="Run nothing; write the tables from the existing rows.")] = False,
     quiet: Quiet = False,
@@ -105,21 +109,58 @@ def bench(
     per run, failures too. A run with a row is never repeated, so the same command resumes after
     Ctrl-C, a crash or a power cut, and tables share their runs. Exit code 1 if runs failed.
     """
-    options = BenchOptions(
-        table, datasets, encoders, methods, set_ or [], seeds, num_old, hidden, schedule, setting,
-        fit_set or [], fit_epochs,
+    given = BenchOptions(
+        table or "", datasets, encoders, methods, set_ or [], seeds, num_old, hidden, schedule,
+        setting, fit_set or [], fit_epochs,
     )  # fmt: skip
-    _check_names(options)
+    shared: dict[str, Any] = {
+        "jobs": jobs, "data-root": data_root, "split": split, "out": folder, "others": others or [],
+    }  # fmt: skip
+    tables = [given]
+    if plan is not None:
+        tables, shared = _plan_options(plan, given, shared, context)
+    elif table is None:
+        raise SettingError("name a table, such as comparison, or give --plan FILE")
+    for options in tables:
+        _check_names(options)
     with loading(quiet):
+        from nodenova.bench.method_rows import with_others
         from nodenova.bench.rowfile import RowFile
         from nodenova.bench.sweep import Source
 
-    source = Source(None if data_root is None else str(data_root), split)
+    root, folder = shared["data-root"], Path(shared["out"])
+    source = Source(None if root is None else str(root), shared["split"])
     file = RowFile(folder / "rows.jsonl")
-    plan_runs = open_world_specs if table in OPEN_WORLD_NAMES else _paper_specs
-    specs = plan_runs(options, source)
-    _run(specs, source, file, jobs, ray, retry, write_only, quiet)
-    _write(table, specs, file.read(), folder, quiet)
+    by_table: dict[str, list[RunSpec]] = {}
+    for options in tables:
+        plan_runs = open_world_specs if options.table in OPEN_WORLD_NAMES else _paper_specs
+        by_table.setdefault(options.table, []).extend(plan_runs(options, source))
+    specs = list({spec.key: spec for each in by_table.values() for spec in each}.values())
+    _run(specs, source, file, shared["jobs"], ray, retry, write_only, quiet)
+    _write(by_table, specs, with_others(file.read(), shared["others"]), folder, quiet)
+
+
+def _plan_options(
+    path: Path, defaults: BenchOptions, common: dict[str, Any], context: typer.Context
+) -> tuple[list[BenchOptions], dict[str, Any]]:
+    """Return the options of each table of a plan, and those of the whole command."""
+    from nodenova.cli.bench_plan import SHARED_KEYS, TABLE_KEYS, read_plan
+
+    fields = {"set": "settings", "fit-set": "fit_settings"}
+    fields = {key: fields.get(key, key.replace("-", "_")) for key in TABLE_KEYS}
+    parameters = {"set": "set_", "out": "folder"}
+    values = {key: getattr(defaults, name) for key, name in fields.items()} | common
+    typed = {}
+    for key in (*TABLE_KEYS, *SHARED_KEYS):
+        origin = context.get_parameter_source(parameters.get(key, key.replace("-", "_")))
+        if origin is not None and origin.name == "COMMANDLINE":
+            typed[key] = values[key]
+    found = read_plan(path, typed)
+    tables = [
+        replace(defaults, **{fields[key]: value for key, value in table.items()})
+        for table in found.tables
+    ]
+    return tables, common | dict(found.shared)
 
 
 def _check_names(options: BenchOptions) -> None:
@@ -227,7 +268,7 @@ def _fit_settings(
     texts = dict(settings_of(options.fit_settings, "--fit-set"))
     if "hidden" in texts:
         raise SettingError("--fit-set hidden=…: use --hidden for the size of the representation")
-    settings = settings_from_text(texts)
+    settings = settings_from_text(texts, encoders)
     settings |= {} if options.fit_epochs is None else {"epochs": options.fit_epochs}
     for name in encoders:
         if not encoder_kind(name).trainable:
@@ -317,15 +358,21 @@ def _run(
 
 
 def _write(
-    table: str, specs: Sequence[RunSpec], rows: Sequence[Row], folder: Path, quiet: bool
+    by_table: Mapping[str, Sequence[RunSpec]],
+    specs: Sequence[RunSpec],
+    rows: Sequence[Row],
+    folder: Path,
+    quiet: bool,
 ) -> None:
     """Write the tables and the page, and report failures."""
     from nodenova.bench.page import write_outputs, write_page
     from nodenova.bench.runs import TABLES
 
     keys = {spec.key for spec in specs}
-    run_keys = keys if table == "comparison" else ()  # also those with other settings
-    names = TABLES if table == "all" else [table]
+    # Also those with other settings.
+    run_keys = {spec.key for spec in by_table.get("comparison", ())}
+    run_keys |= {row.key for row in rows if row.source}
+    names = dict.fromkeys(n for table in by_table for n in (TABLES if table == "all" else [table]))
     paths = [path for name in names for path in write_outputs(name, rows, folder, run_keys)]
     paths.append(write_page(rows, folder, run_keys))
     last = {row.key: row for row in rows if row.key in keys}
@@ -335,7 +382,7 @@ def _write(
         message = f"[yellow]failed:[/] {escape(what)}: {escape(row.error)}"
         err.print(message, highlight=False, soft_wrap=True)
     if not quiet:
-        print_tables(paths if table != "all" else [])
+        print_tables(paths if "all" not in by_table else [])
         print_notes(
             [*own_encoder_notes(specs), *variant_notes(specs), *equal_seed_notes(specs, rows)]
         )
@@ -363,9 +410,11 @@ def print_tables(paths: Sequence[Path]) -> None:
 
 def own_encoder_notes(specs: Sequence[RunSpec]) -> list[str]:
     """Notes on methods that ignore --encoders."""
+    from nodenova.encoders.registry import encoder_kind
+
     found: dict[str, set[str]] = defaultdict(set)
     for spec in specs:
-        if not spec.plan.protocol and spec.plan.encoder not in ENCODERS.split(","):
+        if not spec.plan.protocol and not encoder_kind(spec.plan.encoder).trainable:
             found[spec.plan.method_name].add(spec.plan.encoder)
     return [
         f"{method} ignores --encoders and runs on its own encoder ({', '.join(sorted(names))})"
@@ -478,7 +527,7 @@ class Board:
 
 
 def _place(spec: RunSpec) -> tuple[str, str]:
-    return spec.plan.dataset, spec.plan.encoder
+    return spec.plan.dataset, spec.plan.encoder_name
 
 
 def _kind(spec: RunSpec) -> tuple[str, ...]:
@@ -533,3 +582,93 @@ def check_method(
                 out.print(f"[green]passes[/] {encoder}, {name}", highlight=False)
     if failures:
         fail(f"{method}: {failures} of {len(names) * len(CHECKS)} checks failed", 1)
+
+
+@app.command("export-rows", rich_help_panel=RESEARCH)
+def export_rows(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="path/to/mine.py:Mine, whose file is run, or the name of a method; with --graded any name.")],
+    rows: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of a bench with its rows.")] = Path("results"),
+    grades: Annotated[list[Path] | None, typer.Option("--graded", metavar="FILE", help="Instead of rows: a run of a method outside nodenova, as `grade.py --json FILE` wrote it. Repeatable.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the method, with which its rules are checked. Repeatable.")] = None,
+    path: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="JSON file to write (default: METHOD.json).")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Write all rows of a method as one JSON file, with versions and the verdict of check-method.
+
+    Others read it with `nodenova bench TABLE --others FILE`. Rows have settings, protocol, hash of
+    the data, confusion matrices and commit. Rows of another version of your file are left out.
+    Exit code 1 if a check fails; the file is written all the same.
+    """
+    if grades and set_:
+        raise SettingError("--set is for a method that runs in nodenova, not for --graded")
+    if not grades:
+        check_method_name(method)
+        if not (rows / "rows.jsonl").is_file():
+            raise SettingError(f"{rows} has no rows.jsonl: it is not the folder of a bench")
+    with loading(quiet):
+        from nodenova.bench.method_rows import FAILS, graded_document
+        from nodenova.files.atomic import write_atomically
+        from nodenova.files.content import to_json
+
+    place = Path(f"{method.rpartition(':')[2]}.json") if path is None else path
+    if place.is_dir() or (place.exists() and not overwrite):
+        raise SettingError(f"{place} exists; choose another --out, or replace it with --overwrite")
+    if grades:
+        document = graded_document(method, grades)
+    else:
+        document = _checked_rows(method, dict(settings_of(set_ or [])), rows / "rows.jsonl")
+    write_atomically(place, to_json(document))
+    if not quiet:
+        count = plural(len(document["rows"]), "row")
+        what = f"Written: {place}, {count}; check-method: {document['verdict']}"
+        out.print(escape(what), highlight=False, soft_wrap=True)
+    if document["verdict"] == FAILS:
+        wrong = next(each for each in document["checks"] if each["problem"])
+        fail(f"{method} on {wrong['encoder']}, {wrong['check']}: {wrong['problem']}", 1)
+
+
+def _checked_rows(method: str, settings: Mapping[str, str], path: Path) -> dict[str, Any]:
+    """Return the document of the rows of a method in a row file."""
+    from nodenova.bench.method_rows import method_document, rows_of_method
+    from nodenova.bench.registry import get_method
+    from nodenova.bench.rowfile import RowFile
+
+    candidate = get_method(method, settings)
+    mine, strange = rows_of_method(candidate, RowFile(path).read())
+    if strange:
+        what = "1 row is" if strange == 1 else f"{strange} rows are"
+        print_notes([f"{what} of another version of {method}, and left out"])
+    return method_document(candidate, mine, method)
+
+
+@app.command("check-encoder", rich_help_panel=RESEARCH)
+def check_encoder(
+    encoder: Annotated[str, typer.Argument(metavar="ENCODER", help="path/to/mine.py:Net, whose file is run, or the name of an encoder that is trained.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the encoder. Repeatable.")] = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Check that an encoder can be trained, saved and copied, and that no label leaks through it.
+
+    Runs it on small graphs, also without edges, then SWORD and frozen k-means on it. Exit code 1 if
+    a check fails; a z that depends on the order of the nodes is only a warning.
+    """
+    from nodenova.encoders.registry import encoder_kind
+    from nodenova.fitting import check_fit_settings, settings_from_text
+    from nodenova.testing import ADVICE, ENCODER_CHECKS, encoder_problem
+
+    if not encoder_kind(encoder).trainable:
+        raise SettingError(f"{encoder} is computed: it has weights that no gradient reaches")
+    settings = settings_from_text(dict(settings_of(set_ or [])), [encoder])
+    check_fit_settings(encoder, settings)
+    failures = 0
+    for name in ENCODER_CHECKS:
+        wrong = encoder_problem(encoder, name, settings)
+        failures += wrong is not None and name not in ADVICE
+        if wrong is not None:
+            verdict = "[yellow]warns[/]" if name in ADVICE else "[red]fails[/]"
+            err.print(f"{verdict} {name}: {escape(wrong)}", highlight=False, soft_wrap=True)
+        elif not quiet:
+            out.print(f"[green]passes[/] {name}", highlight=False)
+    if failures:
+        fail(f"{encoder}: {failures} of {len(ENCODER_CHECKS)} checks failed", 1)

@@ -19,7 +19,6 @@ from nodenova.cli.app import (
     Threads,
     app,
     check_method,
-    check_probability,
     fail,
     listed_names,
     loading,
@@ -37,6 +36,7 @@ from nodenova.files.content import unguard_formula
 from nodenova.files.documents import has_safe_csv
 from nodenova.io.table_options import TableOptions
 from nodenova.runs.run_dir import check_place, reserve, run_document
+from nodenova.settings import check_probability
 from nodenova.supervised import LABELLED
 
 NumNew = Annotated[
@@ -73,6 +73,15 @@ RefreshWord = Annotated[
         "(auto, the default: if the graph has changed much).",
     ),
 ]
+Revise = Annotated[
+    bool,
+    typer.Option(
+        "--revise",
+        rich_help_panel=GOING_ON,
+        help="With --from: search again for the discovered classes that you have not named, edited "
+        "or labelled, among all unlabelled nodes; those found again keep their ids.",
+    ),
+]
 REFRESH: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}
 
 
@@ -84,13 +93,14 @@ def discover(
     all_new: graph_options.AllNew = False,
     method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="Method that discovers; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat or sage (default: the method's own).")] = None,
+    encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat, sage, or your own, path/to/mine.py:Net, whose file is run (default: the method's own).")] = None,
     min_class_size: Annotated[int, typer.Option(min=1, rich_help_panel=FINDING, help="Treat classes with fewer labelled training nodes than this as unlabelled, so that the model discloses none of these nodes.")] = 1,
     seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="Random seed; the same seed gives the same result.")] = 0,
     min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
     from_path: FromPath = None,
     labels_path: LabelsPath = None,
     refresh: RefreshWord = None,
+    revise: Revise = False,
     relabel: Annotated[bool, typer.Option("--relabel", rich_help_panel=OUTPUT, help="Let predictions override labels (default: labelled nodes keep their labels).")] = False,
     none_share: graph_options.NoneShare = 0.0,
     folder: Annotated[Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for the model, tables and report.")] = Path("nodenova-run"),
@@ -112,13 +122,14 @@ def discover(
     and name the classes.
 
     With --from, an earlier run continues on a graph that has grown: its classes keep their ids,
-    names and decisions, and new classes are searched among the nodes that came since.
+    names and decisions, and new classes are searched among the nodes that came since. With
+    --revise, discovered classes that you have not decided on are searched again, too.
     """
     settings = dict(settings_of(set_ or []))
     check_method(method, settings, encoder)
     if method in LABELLED:
         raise SettingError(f"--method {method} needs labels of the new classes; use another method")
-    check_probability(min_confidence)
+    check_probability(min_confidence, "--min-confidence")
     graph_options.check_none_share(none_share)
     search: dict[str, Any] = {
         "num_new": parse_number(num_new),
@@ -143,9 +154,10 @@ def discover(
         if ray is not None:
             raise SettingError("--ray cannot be combined with --from")
         _check_continue(from_path, refresh, output)
-    elif refresh is not None:
+    elif refresh is not None or revise:
+        option = "--revise" if refresh is None else "--refresh"
         raise SettingError(
-            "--refresh is only for a run that continues another one: give --from RUN"
+            f"{option} is only for a run that continues another one: give --from RUN"
         )
     check_place(folder, overwrite)
     files.check()
@@ -153,7 +165,7 @@ def discover(
     try:
         with reserve(folder, overwrite):
             if from_path is not None:
-                search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed}
+                search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed, "revise": revise}
                 _continue(from_path, files, labels_path, output, chosen, search)
             else:
                 search |= {"encoder": encoder, "random_state": seed}
@@ -187,9 +199,8 @@ def _discover(
         from nodenova.estimator import NodeDiscoverer
         from nodenova.methods import choose_encoder, get_method
     search |= {"method": get_method(*chosen), "device": "auto" if ray is None else "cpu"}
-    use_cluster(
-        ray, loaded.canonical().graph, files.graph, choose_encoder(chosen[0], search["encoder"])
-    )
+    encoder = str(choose_encoder(chosen[0], search["encoder"]))
+    use_cluster(ray, loaded.canonical().graph, files.graph, encoder)
     with Bars(not output.quiet) as bars:
         found = NodeDiscoverer(**search, progress=bars).fit(loaded)
     if not output.quiet:

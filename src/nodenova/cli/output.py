@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,14 +14,15 @@ from rich.table import Column, Table
 
 from nodenova.cli.app import OUTPUT, err, out, print_notes, program
 from nodenova.cli.progress import Bars
-from nodenova.display import percent
 from nodenova.errors import SettingError
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
     from nodenova.io.table_options import TableOptions
+    from nodenova.model.decisions import Edit
     from nodenova.model.info import ClassInfo
     from nodenova.model.model import Stage
+    from nodenova.review.trust import Trust
     from nodenova.runs.run import DiscoveryRun
 
 MAX_SUGGESTIONS = 3  # after a discovery
@@ -113,7 +114,7 @@ class RunOutput:
             )
         if self.quiet:
             return
-        print_classes(run.classes, run.model.stages)
+        print_classes(run.classes, run.model.stages, run.last_edits)
         more = f"What is in them: {program()} classes {self.folder}"
         out.print(escape(more), highlight=False, soft_wrap=True)
         print_suggestions(run)
@@ -130,6 +131,8 @@ def print_verdict(run: DiscoveryRun, notes: Sequence[str]) -> None:
     print_notes(notes)
     if run.verdict:
         out.print(f"{escape(run.verdict)}\n", highlight=False, soft_wrap=True)
+    if run.held_out_scores is not None and run.held_out_scores.sentence:
+        out.print(f"{escape(run.held_out_scores.sentence)}\n", highlight=False, soft_wrap=True)
     if run.warning:
         warning = f"[bold yellow]warning:[/] [bold]{escape(run.warning)}[/]"
         err.print(warning, highlight=False, soft_wrap=True)
@@ -165,38 +168,59 @@ def one_line_table(*heads: str) -> Table:
     return Table(*columns, box=None, pad_edge=False, width=min(out.width, MAX_TABLE))
 
 
-def print_classes(infos: Sequence[ClassInfo], stages: Sequence[Stage] = ()) -> None:
-    """Print a table of the classes, discovered ones first."""
-    from nodenova.review.trust import found_in, trust
+def print_classes(
+    infos: Sequence[ClassInfo],
+    stages: Sequence[Stage] = (),
+    last_edits: Mapping[int, Edit] | None = None,
+) -> None:
+    """Print a table of the classes, discovered ones first; `last_edits` as in `last_edits`."""
+    from nodenova.review.trust import display_confidence
 
-    groupings, last = found_in(stages), max((info.stage for info in infos), default=0)
+    verdicts = _verdicts(infos, stages, last_edits or {})
+    last = max((info.stage for info in infos), default=0)
     stage_head = ["stage"] if last > 1 else []  # which of several discoveries found a class
     table = one_line_table("", *stage_head, "class", "name", "nodes", "confidence", "verdict")
     for info in _in_order(infos):
         stage = [str(info.stage or "")] if stage_head else []
         size = "" if info.size is None else f"{info.size:,}"
-        confidence = "" if info.confidence is None else percent(info.confidence)
-        verdict = trust(info, infos, groupings.get(info.id)).word if info.is_new else ""
+        verdict = verdicts[info.id] if info.is_new else None
         table.add_row(
-            info.kind, *stage, str(info.id), escape(info.name), size, confidence, verdict
+            info.kind, *stage, str(info.id), escape(info.name), size,
+            display_confidence(info, verdict), verdict.word if verdict else "",
         )  # fmt: skip
     out.print(table)
 
 
-def print_contents(infos: Sequence[ClassInfo], stages: Sequence[Stage] = ()) -> None:
+def print_contents(
+    infos: Sequence[ClassInfo],
+    stages: Sequence[Stage] = (),
+    last_edits: Mapping[int, Edit] | None = None,
+) -> None:
     """Print features, typical nodes and the reasons of the verdict of each class."""
-    from nodenova.review.trust import found_in, trust
-
-    groupings = found_in(stages)
+    verdicts = _verdicts(infos, stages, last_edits or {})
     for info in _in_order(infos):
         words = ", ".join(feature.display_text for feature in info.features[:10])
         nodes = ", ".join(str(node) for node in info.representatives[:5])
-        reasons = trust(info, infos, groupings.get(info.id)).reasons if info.is_new else ()
+        reasons = verdicts[info.id].reasons if info.is_new else ()
         lines = {"features": words, "for example": nodes, "verdict": " ".join(reasons)}
         out.print(f"\n[bold]{info.id}  {escape(info.name)}[/]", highlight=False)
         for head, text in lines.items():
             if text:
                 out.print(Padding(escape(f"{head}: {text}"), (0, 0, 0, 3)), highlight=False)
+
+
+def _verdicts(
+    infos: Sequence[ClassInfo], stages: Sequence[Stage], last_edits: Mapping[int, Edit]
+) -> dict[int, Trust]:
+    """The verdict on each discovered class, by id."""
+    from nodenova.review.trust import found_in, trust
+
+    groupings = found_in(stages)
+    return {
+        info.id: trust(info, infos, groupings.get(info.id), last_edits.get(info.id))
+        for info in infos
+        if info.is_new
+    }
 
 
 def _in_order(infos: Sequence[ClassInfo]) -> list[ClassInfo]:

@@ -17,7 +17,6 @@ from nodenova.cli.app import (
     RayAddress,
     Threads,
     app,
-    check_probability,
     check_saved,
     err,
     fail,
@@ -36,6 +35,7 @@ from nodenova.files.content import table_content, to_json
 from nodenova.files.documents import has_safe_csv
 from nodenova.runs.diff import Drift, no_predictions
 from nodenova.runs.run_dir import is_discovery, prediction_columns, run_document
+from nodenova.settings import check_probability
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -143,7 +143,7 @@ def predict(
     class may be put into a known class with confidence.
     """
     if min_confidence is not None:
-        check_probability(min_confidence)
+        check_probability(min_confidence, "--min-confidence")
     ids = parse_ids(only)
     has_files = files.is_given or dataset is not None
     for option, most in (("--max-unsure", max_unsure), ("--max-drift", max_drift)):
@@ -208,8 +208,7 @@ def export(
     table = table or files.nodes
     if to == "table" and table is None:
         raise SettingError("--to table needs your table of nodes: give --table FILE")
-    if not 0 <= settled <= 1:
-        raise SettingError(f"--settled is a probability from 0 to 1, not {settled}")
+    check_probability(settled, "--settled")
     if to == "model":
         notes = _export_model(run_path, seed, path, files.is_given or dataset is not None, quiet)
     else:
@@ -305,7 +304,9 @@ def _open_input(
     model = _load_model(run_path, seed) if run is None else run.model
     if dataset is not None:
         graph = load_dataset(dataset, data_root).graph
-        return PredictInput(model, graph, None if run is None else run.class_names)
+        if run is None:
+            return PredictInput(model, graph)
+        return PredictInput(model, graph, run.class_names, shifts=run.shifts)
     paths = (files.graph, files.nodes, files.edges)
     with Bars(not quiet, "reading files" if files.is_given else "") as bars:
         if run is not None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from nodenova.review.review_file import Review
     from nodenova.runs.diff import ClassChange, RunDiff
     from nodenova.runs.folder import RunFolder
+    from nodenova.runs.run import DiscoveryRun
 
 MAX_MOVES = 10  # nodes that `nodenova diff` prints
 MAX_NAME = 23  # letters of a class, and
@@ -48,17 +49,34 @@ DiscoveryPath = Annotated[
 @app.command(rich_help_panel=OWN)
 def classes(
     run_path: DiscoveryPath,
+    num_new: Annotated[int | None, typer.Option(min=0, metavar="N", help="Describe the classes at another number of new classes (only where the number was estimated).")] = None,
+    use: Annotated[bool, typer.Option("--use", help="With --num-new: make it the number of the run; model, tables and page change together.")] = False,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Describe each class: size, confidence, characteristic features, typical nodes."""
-    run = _open(run_path, quiet).run
+    """Describe each class: size, confidence, characteristic features, typical nodes.
+
+    With --num-new, the classes are those that the run would have at another number of new classes.
+    The run stays as it is, unless --use is given. Classes that stay keep their ids.
+    """
+    if use and num_new is None:
+        raise SettingError("--use needs the number of new classes to use: give --num-new N")
+    folder = _open(run_path, quiet)
+    if num_new is None:
+        run = folder.run
+    else:
+        with Bars(not quiet) as bars:
+            if use:
+                folder.use_number(num_new, progress=bars)
+            run = folder.run if use else folder.at(num_new, progress=bars)
     if json_path is not None:
         write_atomically(json_path, to_json({"classes": [asdict(info) for info in run.classes]}))
     if not quiet:
-        print_classes(run.classes, run.model.stages)
-        print_contents(run.classes, run.model.stages)
+        print_classes(run.classes, run.model.stages, run.last_edits)
+        print_contents(run.classes, run.model.stages, run.last_edits)
         print_suggestions(run, None)
+        if num_new is not None:
+            _print_number(run, run_path, use)
 
 
 @app.command(rich_help_panel=OWN)
@@ -193,6 +211,19 @@ def _open(run_path: Path, quiet: bool) -> RunFolder:
     with loading(quiet):
         from nodenova.runs.folder import RunFolder
     return RunFolder(run_path)
+
+
+def _print_number(run: DiscoveryRun, run_path: Path, use: bool) -> None:
+    """Print whether the run has this number now, and which numbers its page shows."""
+    assert run.numbers is not None
+    shown = ", ".join(map(str, run.numbers.previews))
+    text = f"\nThe run now has {plural(run.num_new, 'new class', 'new classes')}."
+    if not use:
+        command = f"nodenova classes {run_path} --num-new {run.num_new} --use"
+        text = f"\nThe run is unchanged. To give it this number: {command}"
+    counted = run.numbers.count.number
+    text += f"\n{counted} were counted; its page shows {shown}. Any other number can be given."
+    out.print(escape(text), highlight=False, soft_wrap=True)
 
 
 def _print_diff(changes: RunDiff) -> None:

@@ -79,11 +79,12 @@ def run(
     num_new: Annotated[int | None, typer.Option(help="Number of new classes to find (default: the true number).")] = None,
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", help="Setting name=value of the method. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="Encoder: prism, gcn, gat or sage (default: the one that the method prefers).")] = None,
-    hidden: Annotated[int | None, typer.Option(help="Size of the representation (gcn, gat, sage; default 16).")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Encoder: prism, gcn, gat or sage; or your own, path/to/mine.py:Net, whose file is run (default: the one that the method prefers).")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Size of the representation of an encoder that is trained (default 16).")] = None,
     layers: Annotated[int | None, typer.Option(help="Depth of the encoder, 1 to 64 (default 2).")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout between layers (default 0.5).")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs of phase 1 (default 200).")] = None,
+    fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="Setting name=value of phase 1, or of your own encoder. Repeatable.")] = None,
     setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
     per_class: Annotated[int, typer.Option(help="Training nodes per class, for a graph without a published split.")] = 20,
     seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those.")] = "1",
@@ -119,16 +120,20 @@ def run(
         from nodenova.bench.run_page import write_report
         from nodenova.files.atomic import write_atomically
         from nodenova.files.content import to_json
+        from nodenova.fitting import settings_from_text
 
     chosen = old_classes(labelled, old, num_old if num_old is not None or old else default_old)
-    options = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    encoder = encoder_for(method, encoder)
+    options = settings_from_text(dict(settings_of(fit_set or [], "--fit-set")), [encoder])
+    named = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    options |= {name: value for name, value in named.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,
         method=get_method(method, settings),
-        encoder=encoder_for(method, encoder),
+        encoder=encoder,
         old=chosen,
         num_new=num_new if num_new is not None else labelled.num_classes - len(chosen),
-        fit_settings=tuple((name, value) for name, value in options.items() if value is not None),
+        fit_settings=tuple(options.items()),
         visibility=setting,
         per_class=per_class,
         device=device,

@@ -130,7 +130,15 @@ class LabelledGraph:
         """Return a short hash of features, edges, labels and masks, to identify the data.
 
         Returns:
-            16 hexadecimal digits.
+            16 hexadecimal digits, the first ones of `sha256`.
+        """
+        return self.sha256()[:16]
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of features, edges, labels and masks.
+
+        Returns:
+            64 hexadecimal digits.
         """
         digest = hashlib.sha256()
         x = self.graph.x
@@ -140,7 +148,7 @@ class LabelledGraph:
         parts += [part for part in optional if part is not None]
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

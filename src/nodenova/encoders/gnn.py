@@ -7,8 +7,8 @@ compares the two), from operators that are built once per graph instead of once 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -18,15 +18,21 @@ from torch import Tensor, nn
 from nodenova.errors import SettingError, one_of
 from nodenova.graph import Graph
 from nodenova.nn.attention import attend, attend_v1, edge_segments, score_v2
-from nodenova.nn.encoder import Encoder
+from nodenova.nn.encoder import TrainedEncoder
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.sparse import SparseMatrix, features, gcn_operator, mean_operator
+from nodenova.nn.sparse import (
+    FeaturesAndVectors,
+    SparseMatrix,
+    features,
+    gcn_operator,
+    mean_operator,
+)
 from nodenova.nn.threaded_matmul import linear
 
 if TYPE_CHECKING:
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
-Input: TypeAlias = "SparseMatrix | Tensor"
+Input: TypeAlias = "SparseMatrix | FeaturesAndVectors | Tensor"
 
 
 def gcn_layer(conv: GCNConv, x: Input, graph: Graph, device: torch.device) -> Tensor:
@@ -116,6 +122,7 @@ class GNNSpec:
         row_normalize: Whether a node's features are divided by their sum.
         input_dropout: Dropout of the features.
         attention: `v1`, Velickovic et al. 2018, or `v2`, Brody et al. 2022. GAT only.
+        vector_size: Number of columns of the text vectors, which stand beside x; 0 without them.
     """
 
     name: str = "gcn"
@@ -127,6 +134,7 @@ class GNNSpec:
     row_normalize: bool = True
     input_dropout: float = 0.0
     attention: str = "v1"
+    vector_size: int = 0
 
     def __post_init__(self) -> None:
         if self.name not in LAYERS:
@@ -175,35 +183,58 @@ class GNNSpec:
         """The settings that this kind of encoder uses."""
         settings = asdict(self)
         del settings["name"], settings["num_features"]
+        if not self.vector_size:
+            del settings["vector_size"]
         if not LAYERS[self.name].many_heads:
             del settings["heads"], settings["attention"]
         return settings
 
 
-class GNN(Encoder):
+class GNN(TrainedEncoder):
     """g: Graph -> z of shape (N, hidden), with dropout and activations between layers."""
 
     spec: GNNSpec
 
     def __init__(self, spec: GNNSpec) -> None:
-        super().__init__()
-        self.spec = spec
+        super().__init__(spec)
         kind = spec.kind
         heads = spec.heads if kind.many_heads else 1
-        sizes = [spec.num_features] + [spec.hidden * heads] * (spec.layers - 1)
+        first = spec.num_features + spec.vector_size
+        sizes = [first] + [spec.hidden * heads] * (spec.layers - 1)
         inner = [kind.make(size, spec.hidden, heads) for size in sizes[:-1]]
         self.convs = nn.ModuleList([*inner, kind.make(sizes[-1], spec.hidden, 1)])
+
+    def inputs(self, graph: Graph) -> Input:
+        """(N, d + k) features, and text vectors beside them."""
+        x = features(graph, next(self.parameters()).device, self.spec.row_normalize)
+        if not self.spec.vector_size:
+            return x
+        vectors = self.vector_columns(graph)
+        if isinstance(x, Tensor):
+            return torch.cat([x, vectors], dim=1)
+        return FeaturesAndVectors(x, vectors)
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, hidden) z of all nodes."""
         kind = self.spec.kind
         p = self.spec.input_dropout
         device = next(self.parameters()).device
-        x: Input = features(graph, device, self.spec.row_normalize)
+        x = self.inputs(graph)
         if p and self.training:
-            x = x.dropout(p) if isinstance(x, SparseMatrix) else F.dropout(x, p)
+            x = F.dropout(x, p) if isinstance(x, Tensor) else x.dropout(p)
         for depth, conv in enumerate(self.convs):
             if depth:
                 x = F.dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
             x = kind.layer(conv, x, graph, device)
         return x  # type: ignore[return-value]
+
+    def fresh(self, **settings: Any) -> GNN:
+        known = {each.name for each in fields(GNNSpec)}
+        spec = replace(self.spec, **{k: v for k, v in settings.items() if k in known})
+        new = GNN(spec).to(next(self.parameters()).device)
+        new.load_state_dict(dict(self.named_buffers()), strict=False)  # of the text vectors
+        return new
+
+    def last_layer(self) -> Sequence[nn.Parameter]:
+        """W and b of the last layer: no attention."""
+        return [p for p in self.convs[-1].parameters() if p.shape[0] == self.spec.hidden]

@@ -15,6 +15,7 @@ import gzip
 import io
 import json
 import os
+import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from nodenova.errors import NodenovaError, StorageError, brief, first_line
 from nodenova.files.content import open_file, unguard_formula
 
 MAX_BYTES = 2**28  # of a document
+MAX_TOML_BYTES = 2**20  # of a plan, which a person writes
 MAX_ROWS_BYTES = 2**30  # of a file of rows, unpacked
 BLOCK_BYTES = 2**20  # that are unpacked at a time
 MAX_DEPTH = 32  # of lists and objects inside each other, where a schema does not limit them
@@ -71,6 +73,22 @@ def parse_json(content: bytes | str, where: str, error: Errors = StorageError) -
         what = f"not readable as JSON ({first_line(found)})"
         raise error(f"{where}: damaged, {what}") from None
     return value
+
+
+def read_toml(path: Path, error: Errors = StorageError) -> dict[str, Any]:
+    """Read a TOML document, which a person wrote.
+
+    Raises:
+        NodenovaError: If the file cannot be read or is no TOML.
+    """
+    try:
+        return tomllib.loads(_read_bytes(path, MAX_TOML_BYTES, error).decode("utf-8-sig"))
+    except RecursionError:
+        raise error(f"{path}: lists or tables are nested too deeply") from None
+    except UnicodeDecodeError as found:
+        raise error(f"{path}: byte {found.start:,} is not UTF-8") from None
+    except ValueError as found:
+        raise error(f"{path}: not readable as TOML ({first_line(found)})") from None
 
 
 def parse_cells(content: str, most: int = MAX_DEPTH) -> Any:
@@ -309,8 +327,17 @@ class Schema:
             raise _MisfitError(f"must be {self.name}, it is {brief(value)}")
 
 
-def check(value: Any, schema: Schema, where: str, error: Errors = StorageError) -> None:
+def check(
+    value: Any,
+    schema: Schema,
+    where: str,
+    error: Errors = StorageError,
+    *,
+    verdict: str = "damaged, ",
+) -> None:
     """Raise unless a document has the form of a schema; `where` begins the message.
+
+    `verdict` follows it; a file that a person wrote is not damaged, but wrong.
 
     Examples:
         >>> form = record({"sees": list_of(text)}, {"seed": whole(0)})
@@ -322,7 +349,7 @@ least 0, it is -1
     try:
         schema.check(value)
     except _MisfitError as found:
-        raise error(f"{where}: damaged, {found.path or 'it'} {found.what}") from None
+        raise error(f"{where}: {verdict}{found.path or 'it'} {found.what}") from None
 
 
 text = Schema("a text", "texts", frozenset({str}))

@@ -68,8 +68,12 @@ class DistilledGNN:
             grouping = strict_grouping(multirank, memory.classes, z[ids], task.number, lda)
             teacher = fit_joint_classifier(multirank, memory, grouping, z, lda).head
             p = teacher(z).softmax(dim=1)  # (N, n)
-        spec = GNNSpec(self.encoder, task.graph.num_features, self.hidden, self.layers)
-        g = GNN(spec).to(model.device)
+        graph = task.graph
+        width = 0 if graph.vectors is None else graph.vectors.shape[1]
+        spec = GNNSpec(
+            self.encoder, graph.num_features, self.hidden, self.layers, vector_size=width
+        )
+        g = GNN(spec).standardize(graph).to(model.device)
         h = UnitLinearHead.on_sphere(self.hidden, n, temperature=1.0).to(model.device)
 
         def terms(epoch: int) -> dict[str, Tensor]:

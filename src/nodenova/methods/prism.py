@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from nodenova.encoders.prism.lda import (
     RESAMPLES,
     RIDGE,
     Grouping,
+    fit_head,
     fit_joint_classifier,
     refit_rows,
     strict_grouping,
@@ -27,6 +30,17 @@ from nodenova.open_world.novelty import Partition, cell_novelty, odds_of_new
 from nodenova.settings import check_settings, setting
 
 MAX_GROUPED = 20_000  # unlabelled nodes that are grouped
+MAX_PREVIEWED = 2_000  # the same for a preview
+PREVIEW_RESAMPLES = 3  # resampled groupings that a preview averages
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Nodes of a task as a discovery reads them."""
+
+    z: Tensor  # (n, hidden) unlabelled nodes that are grouped
+    visible: Tensor  # (m, hidden) nodes that the classifier is refitted on
+    odds: np.ndarray | None  # (n,) odds of being new, in a mixed task
 
 
 @dataclass(frozen=True)
@@ -42,11 +56,14 @@ class Prism:
                  to unit length, times the root of the view's weight, which phase 1 learned on pairs
                  of old nodes
         groups = k-means of the new nodes by the direction of u in its first 3k/2 principal
-                 components
+                 components, then a mixture of round classes with unequal shares, by 15 steps of
+                 expectation and maximization, so that large classes are not cut
         mu_c   = mean of u over the class, for old classes from memory
         Sigma  = (1 - s) pooled scatter within classes / dof + s t I,
                  s = prior / (prior + dof), t its mean variance
-        logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T
+        logit  = (u . Sigma^-1 mu_c - mu_c . Sigma^-1 mu_c / 2) / T, for old classes plus
+                 tr(Sigma^-1 S) / (2 n_c T), which the noise of a mean of n_c labelled nodes takes
+                 off, S the scatter within old classes / dof
         p      = mean softmax(logit) over groupings of two thirds of the new nodes, for every
                  visible node; refitted by ridge regression on u
 
@@ -56,8 +73,9 @@ class Prism:
     In a mixed task, where nodes may belong to old classes too:
 
         x      = Sigma^-1/2 u, Sigma of the old classes
-        groups = k-means of x by direction with the old means as anchors, centers that do not move;
-                 nodes nearest to an anchor are in no group
+        groups = k-means of x by direction with the old means as anchors, centers that do not move,
+                 then the mixture, in which anchors keep their direction and have the length of the
+                 mean of their nodes; nodes nearest to an anchor are in no group
         weight = odds that a node is new, by the number of labelled nodes that phase 1 had in its
                  cell; principal components are those of the nodes with this weight and of the old
                  means
@@ -100,14 +118,12 @@ class Prism:
     def discover(self, model: Model, task: NewTask) -> Model:
         """Return the model with the new classes of `task`; called by `nova.discover`."""
         g = model.frozen_encoder()
-        ids = torch.from_numpy(task.ids).to(model.device)
-        ids = ids[sample(len(ids), MAX_GROUPED, ids.device)]
-        z_new, z = encode_rows(g, task.graph, ids, refit_rows(task.graph))  # (n, hidden) each
+        nodes = self._read_nodes(model, task, MAX_GROUPED)
         joint = fit_joint_classifier(
             g.spec.multirank,
             model.memory,
-            self._group_nodes(model, z_new, task),
-            z,
+            self._group_nodes(model, nodes, task.mixed, task.number),
+            nodes.visible,
             model.lda,
             pool=self.pool,
             resamples=self.n_resamples,
@@ -115,7 +131,7 @@ class Prism:
         )
         cells = model.cells
         if cells is not None:
-            cells = _count_new_nodes(cells, model, joint.head, z_new, task)
+            cells = _count_new_nodes(cells, model, joint.head, nodes.z, task)
         return model.grown(
             encoder=g,
             head=joint.head,
@@ -124,14 +140,45 @@ class Prism:
             times_found=joint.times_found,
         )
 
-    def _group_nodes(self, model: Model, z: Tensor, task: NewTask) -> Grouping:
-        multirank, known = model.frozen_encoder().spec.multirank, model.memory.classes
-        if not task.mixed:
-            return strict_grouping(multirank, known, z, task.number, model.lda, self.group)
+    def preview(self, model: Model, task: NewTask) -> Callable[[int], UnitLinearHead]:
+        """Return a function from a number of new classes to a joint head for them.
+
+        It costs a fraction of `discover`: all numbers share what does not depend on the number,
+        fewer nodes are grouped, and fewer groupings are averaged.
+        """
+        nodes = self._read_nodes(model, task, MAX_PREVIEWED)
+
+        def head_at(number: int) -> UnitLinearHead:
+            grouping = self._group_nodes(model, nodes, task.mixed, number)
+            return fit_head(
+                grouping,
+                nodes.visible,
+                model.lda,
+                pool=self.pool,
+                resamples=min(self.n_resamples, PREVIEW_RESAMPLES),
+                ridge=self.ridge if self.refit else None,
+                share_scatter=True,
+            )[0]
+
+        return head_at
+
+    def _read_nodes(self, model: Model, task: NewTask, most: int) -> _Nodes:
+        """What does not depend on the number of new classes; at most `most` nodes are grouped."""
+        g = model.frozen_encoder()
+        ids = torch.from_numpy(task.ids).to(model.device)
+        ids = ids[sample(len(ids), most, ids.device)]
+        z, visible = encode_rows(g, task.graph, ids, refit_rows(task.graph))
         odds = None
-        if model.cells is not None and self.weigh:
+        if task.mixed and model.cells is not None and self.weigh:
+            multirank, known = g.spec.multirank, model.memory.classes
             odds = odds_of_new(cell_novelty(multirank, known, model.cells, model.lda, z))
-        return mixed_grouping(multirank, known, z, task.number, model.lda, odds)
+        return _Nodes(z, visible, odds)
+
+    def _group_nodes(self, model: Model, nodes: _Nodes, mixed: bool, number: int) -> Grouping:
+        multirank, known = model.frozen_encoder().spec.multirank, model.memory.classes
+        if not mixed:
+            return strict_grouping(multirank, known, nodes.z, number, model.lda, self.group)
+        return mixed_grouping(multirank, known, nodes.z, number, model.lda, nodes.odds)
 
     def group(self, u: Tensor, num_new: int) -> Tensor:
         """Return the group (n,) of each row of u (n, D)."""

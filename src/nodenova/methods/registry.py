@@ -11,7 +11,8 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from nodenova.errors import needs_training, one_of
-from nodenova.methods._plugin import is_path, load_from_file, origin_of
+from nodenova.files.own_code import is_path
+from nodenova.methods._plugin import load_from_file, origin_of
 from nodenova.settings import Entry, Registry, from_text
 
 if TYPE_CHECKING:
@@ -97,6 +98,20 @@ METHODS = Registry(
             update=5, omega=10.0, rampup_epochs=5, eta=0.2, restarts=20,
             new_rows="concatenated",
         ),
+        "frost": Entry(
+            "nodenova.methods.frost:FRoST",
+            "FRoST",
+            epochs=200, lr=0.01, weight_decay=5e-4, k=5, pairwise=1.0, omega_mse=5.0,
+            omega_st=0.1, rampup_epochs=50, eta=0.2, replay=1.0, draws=20, sigma="class",
+            omega_fd=10.0, distill="all", pair_nodes=4096,
+        ),
+        "simgcd": Entry(
+            "nodenova.methods.simgcd:SimGCD",
+            "SimGCD",
+            epochs=200, lr=0.01, weight_decay=5e-4, lam=0.35, epsilon=2.0, student=0.1,
+            teacher_start=0.07, teacher=0.04, warmup_epochs=30, tau_u=1.0, tau_c=0.07,
+            drop_edges=0.2, mask_features=0.2, projection=128, omega_fd=1.0, batch=512,
+        ),
         "frozen_kmeans": Entry(
             "nodenova.methods.frozen_kmeans:FrozenKMeans",
             "frozen k-means",
@@ -144,13 +159,13 @@ def get_method(
 
 
 def choose_encoder(
-    method: str, encoder: str | None, methods: Mapping[str, type[Any]] = METHODS
-) -> str:
-    """Return the name of the encoder to run a method on.
+    method: str, encoder: str | type[Any] | None, methods: Mapping[str, type[Any]] = METHODS
+) -> str | type[Any]:
+    """Return the encoder to run a method on.
 
     Args:
         method: Name of the method.
-        encoder: Name of the requested encoder, None for the one that the method prefers.
+        encoder: Requested encoder, a name or a class; None for the one that the method prefers.
         methods: Registry to look the method up in.
 
     Raises:
@@ -164,7 +179,7 @@ def choose_encoder(
 
     preferred = preferred_encoder(_kind(method, methods))
     if encoder and not encoder_kind(encoder).trainable and encoder_kind(preferred).trainable:
-        raise needs_training(method, encoder)
+        raise needs_training(method, encoder_kind(encoder).name)
     return encoder or preferred
 
 

@@ -42,7 +42,8 @@ class ResTune(TrainedMethod):
       z^b and new ones from z^b + z^r; to have both from one z, the residual is kept where the old
       head does not look, w_c . z^r = 0 for every old class c. What is left for L_LwF is the
       length of z, by which the old head divides (on gat also the attention). Without room (as many
-      old classes as z has dimensions) the centers alone are learned.
+      old classes as z has dimensions) the centers alone are learned. On an encoder of your own the
+      residual is a linear layer of z^b.
     - L_LwF is taken over the new nodes and those near them, which on a graph can be seen; the paper
       has new images only. Teacher and student see the same part of the graph, both without dropout
       (the paper's ResNet has none): through dropout the student would have to be surer than its
@@ -103,8 +104,7 @@ class ResTune(TrainedMethod):
     def discover(self, model: Model, task: NewTask) -> Model:
         head = trained_head(model, "restune").requires_grad_(False)
         g = trained_encoder(model, "restune").requires_grad_(False)
-        own = [p for p in g.convs[-1].parameters() if p.shape[0] == g.spec.hidden]
-        last = [p.requires_grad_() for p in own]  # W, b: no attention
+        last = [p.requires_grad_() for p in g.last_layer()]  # W, b
         basic = [p.detach().clone() for p in last]
         unseen = orthogonal(head.linear.weight)  # (hidden, hidden)
         task = restrict_to_receptive_field(task, g)

@@ -7,7 +7,8 @@ edits in model.json applied decisions:
     requested                                               applied, further keys
     {"do": "rename", "class": 7, "name": "plants"}          "was": "new-7", "after": 2
     {"do": "merge", "classes": [5, 8], "name": "places"}    "class": 5, "after": 2
-    {"do": "reject", "class": 9}                            "name": "new-9", "after": 2
+    {"do": "reject", "class": 9}                            "name": "new-9", "to": [3, 8],
+                                                            "after": 2
     {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […],
                                                             "was": …, "after": 2; no "into"
     {"do": "relabel", "nodes": ["p17"], "class": 3}         never among edits
@@ -18,8 +19,9 @@ which a model does not keep: the run that holds them changes, the model does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from itertools import combinations, product
 from typing import Any, ClassVar, TypeAlias
 
 from nodenova.errors import SettingError, brief
@@ -60,7 +62,8 @@ class Merge:
     Attributes:
         class_ids: Ids of the classes.
         kept: Id of the oldest, which the class keeps.
-        name: Name of the class; that of the oldest by default.
+        name: Name of the class; by default that of the oldest that is known or was named, else of
+            the oldest.
         after: Number of stages before.
     """
 
@@ -83,12 +86,14 @@ class Reject(_OfOneClass):
     Attributes:
         class_id: Id of the class.
         name: Its name.
+        to: Ids of the classes that got several of its nodes; empty where no graph was given.
         after: Number of stages before.
     """
 
     do: ClassVar[str] = "reject"
     class_id: int
     name: str | None = field(default=None, kw_only=True)
+    to: tuple[int, ...] = field(default=(), kw_only=True)
     after: int | None = field(default=None, kw_only=True)
 
 
@@ -141,6 +146,7 @@ EDITS: dict[str, type[Edit]] = {kind.do: kind for kind in (Rename, Merge, Reject
 DECISIONS: dict[str, type[Decision]] = {**EDITS, Relabel.do: Relabel}
 # JSON keys that differ from their fields.
 KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}
+LATER = ("to",)  # keys that edits of earlier versions lack
 
 
 def _is_id(value: object) -> bool:
@@ -164,6 +170,7 @@ VALUES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "class": ("the id of a class", _is_id),
     "classes": ("a list of ids of classes", _list_of(_is_id)),
     "parts": ("a list of ids of classes", _list_of(_is_id)),
+    "to": ("a list of ids of classes", _list_of(_is_id)),
     "nodes": ("a list of ids of nodes", _list_of(_is_node)),
     "name": ("a text", _is_text),
     "was": ("a text", _is_text),
@@ -178,7 +185,9 @@ def to_json(decision: Decision) -> dict[str, Any]:
     done = decision.after is not None
     values = {key: getattr(decision, f.name) for key, f in _fields(type(decision), done).items()}
     return {"do": decision.do} | {
-        k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v is not None
+        k: list(v) if isinstance(v, tuple) else v
+        for k, v in values.items()
+        if v is not None and (v or k not in LATER)
     }
 
 
@@ -190,7 +199,7 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
         raise SettingError(f'{where}: "do" must be one of {", ".join(kinds)}, not {brief(do)}')
     known = _fields(kinds[do], done)
     for key, f in known.items():
-        if key not in value and (done or f.default is MISSING):
+        if key not in value and (done or f.default is MISSING) and key not in LATER:
             raise SettingError(f"{where} ({do}): {key} is missing")
     values: dict[str, Any] = {}
     for key, given in value.items():
@@ -211,3 +220,115 @@ def _fields(kind: type[Decision], done: bool) -> dict[str, Field[Any]]:
     """Fields that JSON holds for this kind of decision, by key, in writing order."""
     written = [f for f in fields(kind) if (f.name != "into" if done else not f.kw_only)]
     return {KEYS.get(f.name, f.name): f for f in written}
+
+
+def trace(class_id: int, edits: Iterable[Decision]) -> set[int]:
+    """Ids of the classes that hold a class after applied edits; empty if it was rejected.
+
+    Examples:
+        >>> trace(5, [Split(5, parts=(7, 8)), Merge((3, 8), kept=3)])
+        {3, 7}
+    """
+    ids = {class_id}
+    for edit in edits:
+        match edit:
+            case Merge(class_ids=merged, kept=int(kept)) if ids & {*merged}:
+                ids = ids - {*merged} | {kept}
+            case Split(class_id=whole, parts=parts) if whole in ids:
+                ids = ids - {whole} | {*parts}
+            case Reject(class_id=gone):
+                ids -= {gone}
+    return ids
+
+
+def last_edits(edits: Iterable[Decision]) -> dict[int, Edit]:
+    """The last applied edit about each class that a person named, merged or split off, by id."""
+    decided: dict[int, Edit] = {}
+    for edit in edits:
+        match edit:
+            case Rename(class_id=class_id):
+                decided[class_id] = edit
+            case Merge(class_ids=merged, kept=int(kept)):
+                decided = {c: last for c, last in decided.items() if c not in merged}
+                decided[kept] = edit
+            case Split(class_id=class_id, parts=parts):
+                decided.pop(class_id, None)
+                decided |= dict.fromkeys(parts, edit)
+            case Reject(class_id=class_id):
+                decided.pop(class_id, None)
+    return decided
+
+
+def own_classes(edits: Iterable[Decision]) -> dict[int, Edit]:
+    """Those that a person named or merged: each is one class, different from every named one.
+
+    A merge names its class: the page asks for the name.
+    """
+    last = last_edits(edits)
+    return {c: edit for c, edit in last.items() if not isinstance(edit, Split)}
+
+
+def find_reversed(
+    suggestion: Decision, decisions: Sequence[Decision], known: Collection[int] = ()
+) -> Decision | None:
+    """The decision of a person that a suggested one would reverse; None if there is none.
+
+    `decisions` are applied edits in order, and relabels anywhere among them. `known` are the ids of
+    classes learned from labels: they have names of the user too.
+
+    Examples:
+        >>> halves = Split(5, parts=(7, 8), after=1)
+        >>> find_reversed(Merge((7, 8)), [halves]) == halves
+        True
+        >>> find_reversed(Split(7), [halves]), find_reversed(Merge((6, 7)), [halves])
+        (None, None)
+    """
+    if isinstance(suggestion, Relabel):
+        return _find_move({*map(str, suggestion.nodes)}, suggestion.class_id, decisions)
+    own = own_classes(decisions)
+    match suggestion:
+        case Merge(class_ids=ids):
+            named = [own[c] for c in ids if c in own]
+            if named and sum(c in own or c in known for c in ids) > 1:
+                return named[0]
+            apart = find_separations(decisions)
+            return next(
+                (apart[pair] for pair in combinations(sorted(ids), 2) if pair in apart), None
+            )
+        case Split(class_id=class_id) if class_id not in own:
+            return _find_reject(class_id, decisions)
+        case Split() | Rename() | Reject():
+            return own.get(suggestion.class_id)
+
+
+def find_separations(decisions: Sequence[Decision]) -> dict[tuple[int, int], Split]:
+    """The first split of which two classes hold different parts, by their ids, the lower first."""
+    found: dict[tuple[int, int], Split] = {}
+    for number, split in enumerate(decisions, start=1):
+        if isinstance(split, Split):
+            held = [trace(part, decisions[number:]) for part in split.parts]
+            for one, other in combinations(held, 2):
+                for a, b in product(one, other):
+                    if a != b:
+                        found.setdefault((min(a, b), max(a, b)), split)
+    return found
+
+
+def _find_reject(class_id: int, decisions: Sequence[Decision]) -> Reject | None:
+    """The rejection whose nodes are in this class: as a half of it they would be a class again."""
+    for number, reject in enumerate(decisions, start=1):
+        if isinstance(reject, Reject):
+            held = [trace(to, decisions[number:]) for to in reject.to]
+            if class_id in set().union(*held):
+                return reject
+    return None
+
+
+def _find_move(nodes: set[str], class_id: int, decisions: Sequence[Decision]) -> Relabel | None:
+    """The last relabel of one of these nodes, if it chose another class that still exists."""
+    for move in reversed(decisions):
+        if isinstance(move, Relabel) and not nodes.isdisjoint(map(str, move.nodes)):
+            # Ids are never used again: edits before the relabel cannot concern its class.
+            now = trace(move.class_id, decisions)
+            return move if now and class_id not in now else None
+    return None

@@ -7,7 +7,7 @@ rest renormalized. Splitting replaces the columns of the class by those of its p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,16 @@ from nodenova.errors import SettingError, brief
 from nodenova.files.documents import check_encodable
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, make_unique
-from nodenova.model.decisions import Decision, Edit, Merge, Reject, Relabel, Rename, Split
+from nodenova.model.decisions import (
+    Decision,
+    Edit,
+    Merge,
+    Reject,
+    Relabel,
+    Rename,
+    Split,
+    own_classes,
+)
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import Head, LinearHead, as_nearest_mean
 from nodenova.nn.kmeans import cluster
@@ -31,18 +40,22 @@ from nodenova.nn.training import freeze
 if TYPE_CHECKING:
     from nodenova.model.model import Model
 
+MIN_RECEIVED = 5  # nodes of a rejected class from which on another class has got some of them
 SPLIT_NODES = 2000  # nodes of a class that its parts are found on, at most
 
 
 def apply_decision(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
-    """The model after a decision; a Relabel leaves it as it is. Only a split needs the graph."""
+    """The model after a decision; a Relabel leaves it as it is.
+
+    A split needs the graph; a rejection records where the nodes of the graph go.
+    """
     match decision:
         case Rename():
             return rename(model, decision.class_id, decision.name)
         case Merge():
             return merge(model, decision.class_ids, decision.name)
         case Reject():
-            return reject(model, decision.class_id)
+            return reject(model, decision.class_id, graph)
         case Split():
             if graph is None:
                 raise SettingError("a class cannot be split without the graph: pass graph")
@@ -67,7 +80,9 @@ def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Mo
         raise SettingError(f"a merge needs two or more different classes, not {ids}")
     members = sorted((model.class_of(c) for c in ids), key=lambda c: (c.stage, c.id))
     oldest = members[0]
-    called = oldest.name if name is None else _check_name(model, name, but_for=ids)
+    own = own_classes(model.edits)  # a name that a person gave is not lost to an automatic one
+    named = [c for c in members if c.id in own or not c.is_new]
+    called = (named or members)[0].name if name is None else _check_name(model, name, but_for=ids)
     one = replace(oldest, name=called)
     gone = [c.id for c in members[1:]]
     return _record(
@@ -79,7 +94,7 @@ def merge(model: Model, class_ids: Sequence[int], name: str | None = None) -> Mo
     )
 
 
-def reject(model: Model, class_id: int) -> Model:
+def reject(model: Model, class_id: int, graph: Graph | None = None) -> Model:
     """See `nodenova.Model.reject`."""
     bad = model.class_of(class_id)
     if not bad.is_new:
@@ -87,19 +102,36 @@ def reject(model: Model, class_id: int) -> Model:
             f"class {bad.id} ({bad.name}) was learned from labels; "
             "only discovered classes can be rejected: merge it instead"
         )
-    keep = [i for i, c in enumerate(model.column_class_ids) if c != bad.id]
+    to = () if graph is None else _receivers(model, bad, graph)
+    return _record(without_classes(model, [bad.id]), Reject(bad.id, name=bad.name, to=to))
+
+
+def without_classes(model: Model, class_ids: Collection[int]) -> Model:
+    """The model without the columns of some classes; no decision is recorded."""
+    if not class_ids:
+        return model
+    keep = [i for i, c in enumerate(model.column_class_ids) if c not in class_ids]
     with repeatable(0, "edit"):
         head = _with_rows(model.head(), keep)
-    return _record(
+    return replace(
         model,
-        Reject(bad.id, name=bad.name),
-        classes=tuple(c for c in model.classes if c != bad),
+        classes=tuple(c for c in model.classes if c.id not in class_ids),
         column_class_ids=tuple(model.column_class_ids[i] for i in keep),
         _head=head,
         _novel_head=None,
         _memory=model.memory.select(keep),
         _cells=None if model.cells is None else model.cells.select(keep),
     )
+
+
+def _receivers(model: Model, bad: NodeClass, graph: Graph) -> tuple[int, ...]:
+    """Ids of the classes that get several nodes of a class when it is rejected."""
+    p = model.predict_proba(graph)
+    row = model.classes.index(bad)
+    mine = p[p.argmax(axis=1) == row]
+    mine[:, row] = -1.0
+    count = np.bincount(mine.argmax(axis=1), minlength=len(model.classes))
+    return tuple(c.id for c, n in zip(model.classes, count, strict=True) if n >= MIN_RECEIVED)
 
 
 def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
@@ -156,6 +188,48 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
         _novel_head=None,
         _memory=model.memory.select(keep).with_parts(parts),
         _cells=cells,
+    )
+
+
+def drop_last_stage(model: Model, scatter: Mapping[str, Tensor]) -> Model:
+    """The model before its last discovery, with the `scatter` that its classes had then.
+
+    For an encoder that discovery does not train, and a model that was not edited since.
+    """
+    last = len(model.stages) - 1
+    gone = {c.id for c in model.classes if c.stage >= last}
+    keep = [i for i, c in enumerate(model.column_class_ids) if c not in gone]
+    with repeatable(0, "edit"):
+        head = _with_rows(model.head(), keep)
+    memory = model.memory.select(keep)
+    return replace(
+        model,
+        classes=tuple(c for c in model.classes if c.id not in gone),
+        column_class_ids=tuple(model.column_class_ids[i] for i in keep),
+        stages=model.stages[:last],
+        _head=head,
+        _novel_head=None,
+        _memory=Memory(memory.replay, replace(memory.classes, **scatter)),
+        _cells=None if model.cells is None else model.cells.select(keep),
+    )
+
+
+def renumber(model: Model, ids: Sequence[int]) -> Model:
+    """The model with other ids of the classes of its last stage, in the order of their columns."""
+    last = model.stages[-1]
+    found = [c for c in model.classes if c.stage >= len(model.stages) - 1]
+    others = [c for c in model.classes if c not in found]
+    names = make_unique([f"new-{i}" for i in ids], [c.name for c in others])
+    id_of = {c.id: new for c, new in zip(found, ids, strict=True)}
+    renamed = [
+        NodeClass(new, name, c.stage) for c, new, name in zip(found, ids, names, strict=True)
+    ]
+    found_in = {id_of[c]: times for c, times in last.found_in.items()}
+    return replace(
+        model,
+        classes=(*others, *sorted(renamed, key=lambda c: c.id)),
+        column_class_ids=tuple(id_of.get(c, c) for c in model.column_class_ids),
+        stages=(*model.stages[:-1], replace(last, found_in=found_in)),
     )
 
 

@@ -27,7 +27,7 @@ from nodenova.model.similarity import (
     remembered_means,
 )
 from nodenova.nn.seeding import fixed_sample, fixed_threads
-from nodenova.settings import check_arguments
+from nodenova.settings import check_arguments, check_probability
 
 if TYPE_CHECKING:
     from nodenova.model.model import Model
@@ -293,7 +293,8 @@ class ClassInfo:
         nearest_similarity: Cosine of the two means.
         size: Number of nodes in the class; in a run, those of predictions.csv.
         share: Their share of all nodes.
-        confidence: Mean probability of the class over these nodes; None without nodes.
+        confidence: Mean probability of the class over these nodes; None without nodes. In a run,
+            that of discovered classes is calibrated.
         unsure: Number of them with a probability below `min_confidence`.
         labelled: Number of them that the user labelled, if known. In a discovered class such a
             label is evidence against the class.
@@ -302,6 +303,12 @@ class ClassInfo:
         same_as_probability: Probability that a node of the one and a node of the other belong
             together; not computed for two known classes.
         two: Probability that it is two classes.
+        halves_alike: Correlation of the means of its two halves, without sampling noise. Near 1:
+            they are alike; near 0: they differ as two classes do.
+        held_out: In a run: number of the user's labels that, judged without themselves, land in it.
+        held_out_right: Number of them that are labels of this class.
+        one_class: In a run: probability that it is one class, which means that at least 80% of its
+            nodes belong to one true class; None for a known class. The verdict follows from it.
         cohesion: Mean over these nodes of their cosine to the mean of the class, less the highest
             cosine to another mean. Near 0 or below: hardly separated from its neighbors.
         representatives: Ids of nodes nearest to the mean, among the surer half, no two of them
@@ -313,6 +320,7 @@ class ClassInfo:
         size_by_model: In a run: number of nodes that the model alone puts in the class, before
             labels and earlier classes are kept. `confidence`, `unsure`, `labelled` and `fits_none`
             are of these nodes.
+        confidence_by_model: In a run: `confidence` before it is calibrated.
 
     Examples:
         >>> import nodenova as nova
@@ -338,6 +346,10 @@ class ClassInfo:
     same_as: int | None = None
     same_as_probability: float | None = None
     two: float | None = None
+    halves_alike: float | None = None
+    held_out: int | None = None
+    held_out_right: int | None = None
+    one_class: float | None = None
     cohesion: float | None = None
     representatives: tuple[str | int, ...] = ()
     representative_nodes: tuple[int, ...] = ()
@@ -345,6 +357,7 @@ class ClassInfo:
     own_edges: float | None = None
     neighbors: tuple[Neighbor, ...] = ()
     size_by_model: int | None = None
+    confidence_by_model: float | None = None
 
     @property
     def is_new(self) -> bool:
@@ -359,8 +372,9 @@ class ClassInfo:
 
 # Columns of a table of classes, in this order.
 FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
-         "labelled", "fits_none", "same_as", "same_as_probability", "two", "cohesion", "nearest",
-         "nearest_similarity", "own_edges", "features", "representatives")  # fmt: skip
+         "labelled", "held_out", "one_class", "fits_none", "same_as", "same_as_probability", "two",
+         "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
+         "representatives")  # fmt: skip
 
 
 class ClassInfos(tuple[ClassInfo, ...]):
@@ -448,8 +462,7 @@ def class_info(
         (['known', 'known', 'discovered', 'discovered'], 200)
     """
     check_arguments(class_info, locals())
-    if not 0 <= min_confidence <= 1:
-        raise SettingError(f"min_confidence is a probability from 0 to 1, not {min_confidence}")
+    check_probability(min_confidence)
     with torch.no_grad(), fixed_threads():
         means = remembered_means(model)  # (C, D)
         known = [ClassInfo(c.id, c.name, c.name, c.kind, c.stage) for c in model.classes]
@@ -504,12 +517,15 @@ def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:
 
 def _with_merge_split(infos: Sequence[ClassInfo], merge_split: MergeSplit) -> list[ClassInfo]:
     result = []
-    for info, together, two in zip(infos, merge_split.together, merge_split.two, strict=True):
+    of_classes = (merge_split.together, merge_split.two, merge_split.halves_alike)
+    for info, together, two, alike in zip(infos, *of_classes, strict=True):
         if not np.isnan(together).all():
             best = int(np.nanargmax(together))
             same_as, p = infos[best].id, float(together[best])
             info = replace(info, same_as=same_as, same_as_probability=p)
-        result.append(info if np.isnan(two) else replace(info, two=float(two)))
+        if not np.isnan(two):
+            info = replace(info, two=float(two), halves_alike=float(alike))
+        result.append(info)
     return result
 
 

@@ -15,9 +15,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
+from nodenova.encoders.own import OWN, OwnEncoder
 from nodenova.encoders.prism.encoder import VECTOR_VIEWS, WORD_VIEWS
 from nodenova.encoders.prism.lda import LDASettings
-from nodenova.encoders.registry import build_encoder
+from nodenova.encoders.registry import build_encoder, missing_class
 from nodenova.errors import NodenovaError, StorageError, brief, first_line
 from nodenova.files.documents import map_of, nullable, plain, read_json, record
 from nodenova.model import decisions
@@ -25,7 +26,7 @@ from nodenova.model.classes import NodeClass
 from nodenova.model.model import FitSignature, Model, Refresh, Stage
 from nodenova.model.saving import read_document
 from nodenova.nn.class_memory import ON_DISK, Memory
-from nodenova.nn.encoder import EncoderSpec
+from nodenova.nn.encoder import Encoder, EncoderSpec
 from nodenova.nn.heads import Head, UnitLinearHead, build_head
 from nodenova.nn.training import freeze
 from nodenova.open_world.count import ClassCountEstimate
@@ -49,14 +50,16 @@ POSITIVE = ("prototypes.dof", "prototypes.temperature", CONSTANT)
 def load_model(folder: str | PathLike[str]) -> Model:
     """Load a model that `Model.save` wrote, or the model of a run.
 
-    Nothing in the folder is executed; damage is detected by a hash.
+    Nothing in the folder is executed; damage is detected by a hash. A model with an encoder of
+    your own needs its class before: `register_encoder`.
 
     Args:
         folder: Path of a saved model, or of a run of `nodenova discover` or
             `NodeDiscoverer.report`.
 
     Raises:
-        StorageError: If the folder holds no model, a damaged one, or one of a later nodenova.
+        StorageError: If the folder holds no model, a damaged one, one of a later nodenova, or one
+            whose encoder is a class that was not given, or that computes something else now.
 
     Examples:
         >>> import tempfile
@@ -73,6 +76,13 @@ def load_model(folder: str | PathLike[str]) -> Model:
     if run.is_file() and not (folder / "model.json").is_file():
         return _with_recipe(load_model(folder / "model"), read_json(run, RECIPE).get("recipe"))
     document = read_document(folder)
+    own = missing_class(document["encoder"])
+    if own is not None:
+        raise StorageError(
+            f"{folder}: its encoder is the class {brief(own)} of your own, and a model holds no "
+            "code: name its file, nova.register_encoder('path/to/mine.py:Net') or "
+            "nodenova --import path/to/mine.py:Net"
+        )
     weights_path = folder / document["weights"]
     if not weights_path.is_file():
         raise StorageError(
@@ -118,8 +128,11 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         novel = nn.Linear(size, len(novel_state["bias"])) if novel_state else None
     for part, module in {"encoder": encoder, "head": head, "novel_head": novel}.items():
         if module is not None:
-            _check_shapes(part, _shapes(module.state_dict()), state(part))
+            own = part == "encoder" and isinstance(encoder, OwnEncoder)
+            types = {key: each.dtype for key, each in module.state_dict().items()} if own else {}
+            _check_shapes(part, _shapes(module.state_dict()), state(part), types)
             module.load_state_dict(state(part))
+    _check_probe(encoder, state("probe"))
     # Models saved before views had weights weigh them equally.
     views = encoder.spec.multirank.views
     memory = {"view_scale": torch.ones(views)} | state("prototypes")
@@ -141,6 +154,17 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         edits=tuple(decisions.from_json(edit, done=True, where="edit") for edit in edits),
         fit_signature=None if signature is None else FitSignature.from_json(signature),
     )
+
+
+def _check_probe(encoder: Encoder, probe: Mapping[str, Tensor]) -> None:
+    """Raise if a user's encoder computes something else than when the model was saved."""
+    if isinstance(encoder, OwnEncoder) and "z" in probe:
+        encoder.eval()
+        if probe["z"].dtype != torch.float32 or not encoder.is_same(probe["z"]):
+            raise StorageError(
+                f"{encoder.spec.name} computes another z than when the model was saved: "
+                "give the class as it was"
+            )
 
 
 def _check_classes(
@@ -191,6 +215,9 @@ def _encoder_weights(spec: Mapping[str, Any]) -> int:
     if spec["name"] == "prism":
         width = WORD_VIEWS * d + VECTOR_VIEWS * spec.get("vector_size", 0)
         return int(width * spec["view_size"])
+    if spec["name"] == OWN:
+        return 0  # only the class knows
+    d += spec.get("vector_size", 0)
     layers, hidden = spec.get("layers", 2), spec["hidden"]
     wide = hidden * (spec.get("heads", 8) if spec["name"] == "gat" else 1)
     sizes = [d, *[wide] * (layers - 1), hidden]
@@ -223,9 +250,15 @@ def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
 
 
 def _check_shapes(
-    part: str, shapes: Mapping[str, Sequence[int | None]], tensors: Mapping[str, Tensor]
+    part: str,
+    shapes: Mapping[str, Sequence[int | None]],
+    tensors: Mapping[str, Tensor],
+    types: Mapping[str, torch.dtype] | None = None,
 ) -> None:
-    """Raise unless a part has these tensors, in single precision; None is any length."""
+    """Raise unless a part has these tensors; None is any length.
+
+    They are in single precision, or of `types`.
+    """
     for name in sorted(shapes.keys() | tensors.keys()):
         if name not in tensors or name not in shapes:
             what = "missing" if name not in tensors else "not known"
@@ -234,7 +267,8 @@ def _check_shapes(
         fits = [a in (b, None) for a, b in zip(shapes[name], shape, strict=False)]
         if len(shape) != len(shapes[name]) or not all(fits):
             raise StorageError(f"{part}.{name} has the shape {shape}, which does not fit")
-        if tensor.dtype != (torch.int64 if name == "ranks" else torch.float32):
+        usual = torch.int64 if name == "ranks" else torch.float32
+        if tensor.dtype != (types or {}).get(name, usual):
             raise StorageError(f"{part}.{name} has numbers of the type {tensor.dtype}")
 
 
@@ -297,5 +331,6 @@ def _stage(document: dict[str, Any]) -> Stage:
         "count": None if count is None else ClassCountEstimate.from_json(count),
         "refresh": None if refresh is None else Refresh.from_json(refresh),
         "found_in": {int(c): (k, of) for c, (k, of) in document.get("found_in", {}).items()},
+        "revised": tuple(document.get("revised", ())),
     }
     return Stage(**document | parsed)

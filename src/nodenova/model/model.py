@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from nodenova.display import html_table
-from nodenova.encoders.gnn import GNN
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings
 from nodenova.encoders.prism.local_inference import encode_few
@@ -31,14 +30,14 @@ from nodenova.model.saving import save_model
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.distributed import split_of
 from nodenova.nn.encode_cache import encode, last_pass, shared_passes
-from nodenova.nn.encoder import Encoder
+from nodenova.nn.encoder import Encoder, TrainedEncoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead, read_split
 from nodenova.nn.numerics import all_finite, check_finite, numerics_error
 from nodenova.nn.seeding import fixed_threads, pick_device
 from nodenova.nn.training import History, freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
-from nodenova.settings import check_arguments
+from nodenova.settings import check_arguments, check_probability
 
 UNSURE = -1  # the id that `predict` returns for nodes below `min_confidence`
 MAX_FEW = 32  # nodes above which one pass over the graph costs less than their neighborhoods
@@ -141,6 +140,8 @@ class Stage:
         refresh: Record of a refit of the representation before it; None where there was none.
         found_in: For each class that was found, by id: in how many groupings of resampled nodes it
             was found again, and the number of groupings; empty for methods that group once.
+        revised: Ids of earlier discovered classes that it searched again: classes it found that
+            are the same keep these ids, the other ids are not used again.
     """
 
     method: str
@@ -152,6 +153,7 @@ class Stage:
     mixed: bool = False
     refresh: Refresh | None = None
     found_in: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    revised: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +236,8 @@ class Model:
     def next_id(self) -> int:
         """Id of the next class that is found: above all ids that were ever used."""
         edited = [class_id for edit in self.edits for class_id in edit.ids]
-        return 1 + max([c.id for c in self.classes] + edited)
+        revised = [class_id for stage in self.stages for class_id in stage.revised]
+        return 1 + max([c.id for c in self.classes] + edited + revised)
 
     def class_of(self, class_id: int) -> NodeClass:
         """Return the class with this id.
@@ -418,8 +421,10 @@ class Model:
         Raises:
             GraphError: If the graph has other features, or there is no such node.
             NumericsError: If a number is not finite, as for all outputs of a model.
+            SettingError: If `min_confidence` is not a probability.
         """
         check_arguments(Model.predict, locals())
+        check_probability(min_confidence)
         ids = np.array([c.id for c in self.classes])
         if min_confidence <= 0:
             return ids[self._run_head(graph, lambda h: self._by_class(h).argmax(dim=1), only)]
@@ -538,20 +543,26 @@ class Model:
 
         Args:
             class_ids: Two or more ids; the class keeps that of the oldest.
-            name: Name of the class; that of the oldest by default.
+            name: Name of the class; by default that of the oldest that is known or was named,
+                else that of the oldest.
 
         Raises:
             SettingError: If there is no such class, or another class has this name.
         """
         return edits.merge(self, class_ids, name)
 
-    def reject(self, class_id: int) -> Model:
+    def reject(self, class_id: int, graph: Graph | None = None) -> Model:
         """Return a model without a discovered class; its nodes go to the next likely class.
+
+        Args:
+            class_id: Id of the class.
+            graph: Graph of the model, to record the classes that get its nodes: `nova.suggest`
+                suggests no split of these, which would find the rejected class again.
 
         Raises:
             SettingError: If there is no such class, or it was learned from labels.
         """
-        return edits.reject(self, class_id)
+        return edits.reject(self, class_id, graph)
 
     def split(self, class_id: int, graph: Graph, into: int = 2, seed: int = 0) -> Model:
         """Return a model in which one class is several, by k-means on the nodes assigned to it.
@@ -620,10 +631,10 @@ def with_features(graph: Graph, names: tuple[str, ...]) -> Graph:
     return graph.cached(("features", names), lambda: graph.aligned(names)[0])
 
 
-def trained_encoder(model: Model, method: str) -> GNN:
+def trained_encoder(model: Model, method: str) -> TrainedEncoder:
     """A copy of the encoder, to be trained further; a SettingError if it was computed."""
     g = model.encoder()
-    if not isinstance(g, GNN):
+    if not isinstance(g, TrainedEncoder):
         raise needs_training(method, g.spec.name)
     return g
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from nodenova.encoders.own import OWN, OwnEncoder
 from nodenova.encoders.registry import FIRST_NAMES
 from nodenova.errors import StorageError, brief
 from nodenova.files.atomic import write_atomically
@@ -46,9 +47,10 @@ FORMAT = "nodenova model"
 # 2 adds edited classes: the class of each column of the head, and ids that are gone.
 # 3 adds the number of nodes of each class and where they were (cells), without which a model can
 #   neither weigh nodes by their odds of being new nor count new classes.
-# 4 adds refitted representations. 5 adds vectors of texts.
+# 4 adds refitted representations. 5 adds vectors of texts. 6 adds ids of revised classes.
+# 7 adds encoders of one's own, and text vectors of trained encoders.
 # A model is written in the first version that holds all of it.
-VERSION = 5
+VERSION = 7
 WEIGHTS = "weights-*.safetensors"
 
 SIZE = whole(1, 2**31 - 1)  # of features, nodes and the like; the weights limit it further
@@ -63,7 +65,21 @@ _TRAINED = record(
         **dict.fromkeys(FIRST_NAMES, boolean),
         "input_dropout": number(0, 1),
         "attention": one_of("v1", "v2"),
+        "vector_size": whole(0, 2**20),
     },
+    exact=True,
+)
+_OWN_CLASS = record(
+    {
+        "name": text,
+        "class": text,
+        "num_features": SIZE,
+        "hidden": whole(1, 65_536),
+        "row_normalize": boolean,
+        "residual": boolean,
+        "settings": map_of(plain),
+    },
+    {"vector_size": whole(0, 2**20)},
     exact=True,
 )
 _PRISM = record(
@@ -90,23 +106,23 @@ _HEADS = {
         }
     ),
 }
+COUNT = record(
+    {
+        "number": whole(0, 10_000),
+        "probabilities": list_of(number(0), 1),
+        "p_new": number(0),
+        "p_value": nullable(number(0)),
+        "share": number(),
+        "nodes": whole(0),
+    },
+    {"by_size": nullable(number(0))},  # younger than the first models
+    exact=True,
+)
 _STAGE = record(
     {"method": text, "settings": map_of(plain), "seed": plain, "sees": list_of(text)},
     {
         "history": map_of(list_of(nullable(number()))),  # null was no finite number
-        "count": nullable(
-            record(
-                {
-                    "number": whole(0, 10_000),
-                    "probabilities": list_of(number(0), 1),
-                    "p_new": number(0),
-                    "p_value": nullable(number(0)),
-                    "share": number(),
-                    "nodes": whole(0),
-                },
-                exact=True,
-            )
-        ),
+        "count": nullable(COUNT),
         "mixed": boolean,
         "refresh": nullable(
             record(
@@ -122,6 +138,7 @@ _STAGE = record(
             list_of(whole(0), 2, 2),
             key=Schema("the id of a class", "ids", frozenset({str}), str.isdecimal),
         ),
+        "revised": list_of(CLASS_ID),
     },
     exact=True,
 )
@@ -130,7 +147,8 @@ MODEL = record(
         "weights": text,
         "sha256": text,
         "encoder": variant(
-            "name", {"prism": _PRISM, "gcn": _TRAINED, "gat": _TRAINED, "sage": _TRAINED}
+            "name",
+            {"prism": _PRISM, **dict.fromkeys(("gcn", "gat", "sage"), _TRAINED), OWN: _OWN_CLASS},
         ),
         "head": variant("kind", _HEADS),
         "classes": list_of(
@@ -219,9 +237,22 @@ def weights_digest(model: Model) -> str:
 
 
 def _weights(model: Model) -> tuple[bytes, str]:
-    tensors = {name: t.detach().cpu().contiguous() for name, t in _tensors(model).items()}
+    tensors = _own_memory(
+        {name: t.detach().cpu().contiguous() for name, t in _tensors(model).items()}
+    )
     weights = save_tensors(tensors)
     return weights, hashlib.sha256(weights).hexdigest()
+
+
+def _own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same numbers, in memory of their own: a user's encoder may use a weight twice."""
+    seen: set[int] = set()
+    found = {}
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        found[name] = tensor.clone() if place in seen else tensor
+        seen.add(place)
+    return found
 
 
 def _tensors(model: Model) -> dict[str, Tensor]:
@@ -236,6 +267,10 @@ def _tensors(model: Model) -> dict[str, Tensor]:
         if m is not None
         for key, t in m.state_dict().items()
     }
+    g = parts["encoder"]
+    probe = g.probe() if isinstance(g, OwnEncoder) else None
+    if probe is not None:
+        tensors["probe.z"] = probe
     tensors |= {f"prototypes.{key}": tensor for key, tensor in model.memory.tensors().items()}
     cells = {} if model.cells is None else vars(model.cells)
     return tensors | {f"cells.{key}": tensor for key, tensor in cells.items()}
@@ -243,8 +278,13 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 
 def _version(model: Model) -> int:
     """The first format that holds all of the model, so that an earlier nodenova can read it."""
-    if "vector_size" in _encoder(model) or any(stage.found_in for stage in model.stages):
+    encoder = _encoder(model)
+    if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
         return VERSION
+    if any(stage.revised for stage in model.stages):
+        return 6
+    if "vector_size" in encoder or any(stage.found_in for stage in model.stages):
+        return 5
     if any(stage.refresh for stage in model.stages):
         return 4
     if len(model.memory.classes.count) or model.cells is not None:
@@ -254,12 +294,13 @@ def _version(model: Model) -> int:
 
 def _encoder(model: Model) -> dict[str, Any]:
     """The spec of the encoder; without an empty vector_size, as before there were vectors."""
-    spec = asdict(model.frozen_encoder().spec)
+    g = model.frozen_encoder()
+    spec = g.spec.to_json() if isinstance(g, OwnEncoder) else asdict(g.spec)
     return {name: value for name, value in spec.items() if value or name != "vector_size"}
 
 
 def _stage(stage: Stage) -> dict[str, Any]:
     """The fields of a stage, without empty ones that the first models did not have."""
     written = asdict(stage)
-    later = ("count", "mixed", "refresh", "found_in")
+    later = ("count", "mixed", "refresh", "found_in", "revised")
     return {k: v for k, v in written.items() if v or k not in later}

@@ -98,6 +98,8 @@ class MergeSplit:
     # (C,) probability that a class is two: most of one half belongs to another class than most of
     # the other half. NaN for a class with too few nodes.
     two: np.ndarray
+    # (C,) correlation of the means of the two halves, without sampling noise; NaN likewise
+    halves_alike: np.ndarray
 
 
 def estimate_merge_split(model: Model, z: np.ndarray, p: np.ndarray) -> MergeSplit | None:
@@ -108,7 +110,8 @@ def estimate_merge_split(model: Model, z: np.ndarray, p: np.ndarray) -> MergeSpl
     if model.frozen_encoder().spec.trainable:
         return None
     found = evidence(model, z, p)
-    return MergeSplit(_probability(found.pairs, PAIRS), _probability(found.halves, HALVES))
+    together, two = _probability(found.pairs, PAIRS), _probability(found.halves, HALVES)
+    return MergeSplit(together, two, found.halves_alike)
 
 
 def _probability(features: np.ndarray, weights: tuple[float, ...]) -> np.ndarray:
@@ -125,6 +128,7 @@ class Evidence:
     # (C, 3) similarity of the two halves of a class (1: as one class, 0: as two known classes on
     # average); 1 if the class is known; log of its size
     halves: np.ndarray
+    halves_alike: np.ndarray  # (C,) as in `MergeSplit`
     half: np.ndarray  # (N,) half of its class that a node is in, 0 or 1; -1 for nodes left out
 
 
@@ -138,6 +142,7 @@ def evidence(model: Model, z: np.ndarray, p: np.ndarray) -> Evidence:
     mean, own = space.remembered(model)
     typical = own[known].mean()
     halves, half = np.full((len(known), 3), np.nan), np.full(len(z), -1)
+    halves_alike = np.full(len(known), np.nan)
     apart = space.between_known(model)
     for c in np.flatnonzero(size >= MIN_NODES):
         some = _some(groups == c, MAX_COMPARED)
@@ -147,7 +152,7 @@ def evidence(model: Model, z: np.ndarray, p: np.ndarray) -> Evidence:
             mean[c], own[c] = x.mean(axis=0), _self_similarity(x)
         part = _halve(model, z[some], model.classes[c].id) if size[c] >= MIN_HALVED else None
         if part is not None:
-            between = _half_similarity(u[part == 0], u[part == 1], apart)
+            between, halves_alike[c] = _half_similarity(u[part == 0], u[part == 1], apart)
             halves[c] = between, known[c], np.log(size[c])
             half[some] = part
     root = np.sqrt(np.maximum(own, MIN_SELF * typical))
@@ -156,7 +161,7 @@ def evidence(model: Model, z: np.ndarray, p: np.ndarray) -> Evidence:
     pairs = np.stack([correlation, np.log(_confusion(p, groups, size) + MIN_CONFUSED), either], 2)
     small = size < MIN_NODES
     pairs[both | small[:, None] | small | np.eye(len(known), dtype=bool)] = np.nan
-    return Evidence(pairs, halves, half)
+    return Evidence(pairs, halves, halves_alike, half)
 
 
 def _some(mine: np.ndarray, most: int) -> np.ndarray:
@@ -177,14 +182,15 @@ def _halve(model: Model, z: np.ndarray, class_id: int) -> np.ndarray | None:
     return part if np.bincount(part, minlength=2).min() >= MIN_NODES else None
 
 
-def _half_similarity(one: np.ndarray, other: np.ndarray, apart: float) -> float:
-    """Similarity of two groups of rows, 0 to 1: 1 if as within each, 0 if `apart`.
+def _half_similarity(one: np.ndarray, other: np.ndarray, apart: float) -> tuple[float, float]:
+    """Similarity of two groups of rows, 0 (`apart`) to 1 (as within each), and their correlation.
 
     On u without whitening: a scatter that the class is part of would hide that it is two.
     """
     root = np.sqrt(np.prod([max(_self_similarity(rows), MIN_SELF) for rows in (one, other)]))
     alike = one.mean(axis=0) @ other.mean(axis=0)
-    return float(np.clip((alike - apart) / max(root - apart, MIN_SPAN), 0, 1))
+    between = np.clip((alike - apart) / max(root - apart, MIN_SPAN), 0, 1)
+    return float(between), float(np.clip(alike / root, -1, 1))
 
 
 def _self_similarity(x: np.ndarray) -> float:

@@ -25,6 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.nn.seeding import threads_by_rows
 
@@ -183,6 +184,12 @@ class SparseMatrix:
         return cls(csr, (lambda: csr) if symmetric else build_transpose)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m)."""
+        n, m = self.csr.shape
+        return int(n), int(m)
+
+    @property
     def nnz(self) -> int:
         """Number of entries."""
         return self.csr.nnz if isinstance(self.csr, BlockMatrix) else self.csr.values().shape[0]
@@ -245,6 +252,47 @@ def features(graph: Graph, device: torch.device, row_normalize: bool) -> SparseM
             return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32)).to(device)
 
     return graph.cached(("features", device, row_normalize), build)
+
+
+def are_counts(graph: Graph) -> bool:
+    """Whether features are never negative, as bags of words are.
+
+    Those are divided by their sum, as in the paper; others are left alone.
+    """
+    values = graph.x if isinstance(graph.x, np.ndarray) else graph.x.data
+    return bool((values >= 0).all())
+
+
+def text_vectors(graph: Graph, width: int, device: torch.device) -> Tensor:
+    """(N, width) the text vectors of a graph."""
+    if graph.vectors is None:
+        raise GraphError(
+            f"the model was fitted with text vectors of {width} numbers, but this graph has none: "
+            "set text_vectors (--text-vectors)"
+        )
+    if graph.vectors.shape[1] != width:
+        raise GraphError(
+            f"text vectors have {graph.vectors.shape[1]} numbers, but the model was fitted with "
+            f"vectors of {width}: use the same text_vectors (--text-vectors)"
+        )
+    with quiet_torch():  # they may be memory-mapped; they are only read
+        return torch.from_numpy(graph.vectors).to(device)
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturesAndVectors:
+    """Sparse features (N, d) and dense columns (N, k) beside them, as one matrix (N, d + k)."""
+
+    words: SparseMatrix
+    vectors: Tensor
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        d = self.words.shape[1]
+        return self.words @ dense[:d] + self.vectors @ dense[d:]
+
+    def dropout(self, p: float) -> FeaturesAndVectors:
+        """Each number zero with probability p, else 1 / (1 - p) times as large."""
+        return FeaturesAndVectors(self.words.dropout(p), F.dropout(self.vectors, p))
 
 
 def loop_weight(graph: Graph) -> np.ndarray:

@@ -88,7 +88,7 @@ class ClassStatistics:
         factor = (self.factor[:, columns] * scale).double()
         dof = float(self.dof)
         within = (factor.t() @ factor + (self.diag[columns] * scale.square()).double().diag()) / dof
-        share = prior / (prior + dof)
+        share = prior / max(prior + dof, 1e-12)
         variance = within.diagonal().mean()
         # With one node per class the width is unknown.
         variance = variance if variance > 0 else torch.ones_like(variance)

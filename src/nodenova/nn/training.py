@@ -125,6 +125,20 @@ def _failure(problem: str, epoch: int, epochs: int, lr: float) -> NumericsError:
     return numerics_error(f"{became} with lr={lr:g}", f"{ADVICE}, or use a smaller lr")
 
 
+def gradients(
+    of: Tensor, parameters: Sequence[Tensor], retain_graph: bool | None = None
+) -> list[Tensor]:
+    """Gradient of a number by each parameter; zeros for frozen ones and where it has no part."""
+    moving = [p for p in parameters if p.requires_grad]
+    found: Sequence[Tensor | None] = [None] * len(moving)
+    if moving and of.requires_grad:
+        found = torch.autograd.grad(of, moving, retain_graph=retain_graph, allow_unused=True)
+    slopes = iter(found)
+    each = [next(slopes) if p.requires_grad else None for p in parameters]
+    zeros = torch.zeros_like
+    return [zeros(p) if d is None else d for p, d in zip(parameters, each, strict=True)]
+
+
 @dataclass(frozen=True)
 class TrainedMethod:
     """A method that trains with Adam: its first settings, which it documents itself."""

@@ -142,16 +142,16 @@ def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return np.maximum(square, 0.0)
 
 
-def assign_new(points: np.ndarray, anchors: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(n,) nearest new center of each point, -1 for an anchor; every new center gets a point."""
-    distance = squared_distances(points, np.concatenate([anchors, center]))
-    groups = distance.argmin(axis=1) - len(anchors)
+def assign_new(distance: np.ndarray, num_new: int) -> np.ndarray:
+    """(n,) nearest new class by (n, o + num_new) distances, -1 for an anchor; none is empty."""
+    o = distance.shape[1] - num_new
+    groups = distance.argmin(axis=1) - o
     groups[groups < 0] = -1
-    taken = np.zeros(len(points), dtype=bool)
-    for c in np.flatnonzero(np.bincount(groups[groups >= 0], minlength=len(center)) == 0):
-        alone = np.bincount(groups[groups >= 0], minlength=len(center)) == 1
+    taken = np.zeros(len(groups), dtype=bool)
+    for c in np.flatnonzero(np.bincount(groups[groups >= 0], minlength=num_new) == 0):
+        alone = np.bincount(groups[groups >= 0], minlength=num_new) == 1
         free = ~taken & ((groups < 0) | ~alone[groups])
-        at = np.flatnonzero(free)[distance[free, len(anchors) + c].argmin()]
+        at = np.flatnonzero(free)[distance[free, o + c].argmin()]
         groups[at], taken[at] = c, True
     return groups
 

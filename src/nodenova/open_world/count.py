@@ -1,6 +1,6 @@
 """Estimate of the number of new classes; docs/counting.md has the mathematics.
 
-A conditional logit over 1..15 new classes and a logit for "is any class new" give a probability for
+A conditional logit over 1..40 new classes and a logit for "is any class new" give a probability for
 each number from 0 on. The weights were learned on tasks with known answers
 (tools/learn_counting.py).
 """
@@ -31,6 +31,7 @@ from nodenova.open_world.count_features import (
     Measures,
     Novelty,
     compute,
+    count_by_size,
 )
 from nodenova.open_world.count_weights import MIXED, NEW, NEW_BIAS, STRICT, THRESHOLD
 from nodenova.open_world.mixed import WhitenedSpace
@@ -48,6 +49,7 @@ VAGUE = 0.25  # probability below which the best number is reported as uncertain
 MAX_SAMPLED = 20_000  # nodes that are put into cells
 MAX_GROUPED = 1_500  # nodes among them that are grouped
 PATHS = range(3)  # paths of candidates that are averaged
+DISAGREEMENT = 2.0  # ratio of two estimates of the number from which both are reported
 CLIP = 4.0  # standard deviations from the mean at which a feature is clipped
 
 
@@ -56,14 +58,16 @@ class ClassCountEstimate:
     """Estimated number of new classes among some unlabelled nodes.
 
     Attributes:
-        number: Best estimate: 0 if there is no evidence of a new class, else the k >= 1 that
-            maximizes p(k) + (p(k-1) + p(k+1)) / 2, with p(0) := p(1).
+        number: Best estimate: 0 if there is no evidence of a new class, else the k >= 1 with most
+            probability at and next to it: p(k) + (p(k-1) + p(k+1)) / 2 up to 6 classes.
         probabilities: Probabilities of 0, 1, 2, ... new classes.
         p_new: Probability that any class is new; 1 where all nodes are declared new.
         p_value: p-value of the novelty test: how often cells would hold as few labelled nodes if
             every node were of a known class. None where all nodes are declared new.
         share: Estimated share of nodes that belong to new classes.
         nodes: Number of nodes in the task.
+        by_size: Number of new classes if they are as large as known ones on average; None where
+            all nodes are declared new. It is part of the evidence.
 
     Examples:
         >>> count = ClassCountEstimate(2, (0.02, 0.2, 0.5, 0.2, 0.08), 0.98, 0.001, 0.41, 2000)
@@ -79,6 +83,7 @@ class ClassCountEstimate:
     p_value: float | None
     share: float
     nodes: int
+    by_size: float | None = None
 
     @property
     def likely(self) -> tuple[int, ...]:
@@ -106,12 +111,25 @@ class ClassCountEstimate:
 
     def sentence(self) -> str:
         """Return the finding and how to set the number."""
-        advice = (
-            "Set it yourself with num_new (--num-new)."
-            if self.number
-            else "No class was added; num_new (--num-new) searches for a given number anyway."
-        )
+        if not self.number:
+            advice = "No class was added; num_new (--num-new) searches for a given number anyway."
+        elif self.other_number is not None:
+            advice = (
+                f"If new classes are as large as yours, there are rather {self.other_number}: try "
+                f"num_new={self.other_number} (--num-new {self.other_number}) and compare."
+            )
+        else:
+            advice = "Set it yourself with num_new (--num-new)."
         return f"{self.finding} {advice}"
+
+    @property
+    def other_number(self) -> int | None:
+        """The number by size, if it differs from `number` by a factor of two or more."""
+        if self.by_size is None or not self.number:
+            return None
+        other = max(1, min(round(self.by_size), len(self.probabilities) - 1))
+        ratio = max(other, self.number) / min(other, self.number)
+        return other if ratio >= DISAGREEMENT and abs(other - self.number) > 1 else None
 
     @property
     def finding(self) -> str:
@@ -169,12 +187,13 @@ class LinearScore:
 class Evidence:
     """Features of some unlabelled nodes, before they are weighed."""
 
-    number: Mapping[str, np.ndarray]  # {name: (15,) values for 1..15 new classes}
+    number: Mapping[str, np.ndarray]  # {name: (40,) values for 1..40 new classes}
     # {name: () value} of whether any class is new; empty where all nodes are new
     novelty: Mapping[str, np.ndarray]
     p_value: float | None  # of the novelty test; None where all nodes are new
     share: float  # estimated share of new nodes
     nodes: int
+    by_size: float | None = None  # see `count_by_size`
 
 
 @torch.no_grad()
@@ -195,7 +214,7 @@ def collect_evidence(
         space = WhitenedSpace.of(multirank, known, z[rows], num_new, lda)
         number = []
         for _ in PATHS:
-            measures = Measures.of(Candidates.of(space, mixed, rng), None, rng)
+            measures = Measures.of(Candidates.of(space, mixed, rng), None, o, rng)
             number.append(compute(STRICT_FEATURES, measures))
         return Evidence(_mean(number), {}, None, 1.0, n)
     assert cells is not None
@@ -203,10 +222,13 @@ def collect_evidence(
     probability, at = probability_of_new(novelty), rows.cpu().numpy()
     space = WhitenedSpace.of(multirank, known, z[rows], num_new, lda, odds_of_new(novelty)[at])
     paths = [Candidates.of(space, mixed, rng) for _ in PATHS]
-    number = [compute(NUMBER_FEATURES, Measures.of(path, probability[at], rng)) for path in paths]
+    share = float(probability.mean())
+    by_size = count_by_size(share, n, float(known.nodes.sum()), o)
+    each = [Measures.of(path, probability[at], by_size, rng) for path in paths]
+    number = [compute(NUMBER_FEATURES, measures) for measures in each]
     new = [compute(NOVELTY_FEATURES, Novelty(path, novelty, probability)) for path in paths]
     p_value = bonferroni_test(novelty)
-    return Evidence(_mean(number), _mean(new), p_value, float(probability.mean()), n)
+    return Evidence(_mean(number), _mean(new), p_value, share, n, by_size)
 
 
 def _mean(each: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -237,15 +259,21 @@ def estimate_count(
         evidence.p_value,
         evidence.share,
         evidence.nodes,
+        evidence.by_size,
     )
 
 
 def best_number(probabilities: np.ndarray) -> int:
-    """The k that maximizes p(k) + (p(k-1) + p(k+1)) / 2, with p(0) := p(1); p from 1 on.
+    """The k that maximizes sum_j p(j) max(0, 1 - |j - k| / width); p from 1 on.
+
+    The width is 2 up to 6 classes, so that a neighbor counts half, and a third of k from there on:
+    the larger the number, the less one class more or less matters. p(0) := p(1).
 
     Examples:
         >>> best_number(np.array([0.3, 0.0, 0.3, 0.3, 0.1]))
         4
     """
-    beside = np.concatenate([probabilities[:1], probabilities, [0.0]])
-    return 1 + int((probabilities + (beside[:-2] + beside[2:]) / 2).argmax())
+    k = np.arange(1, len(probabilities) + 1)
+    share = np.maximum(1 - np.abs(k[:, None] - k) / np.maximum(2, k / 3)[:, None], 0)
+    share[0, 0] += 0.5  # p(0)
+    return 1 + int((share @ probabilities).argmax())

@@ -6,7 +6,7 @@ how well each number fits, `NOVELTY_FEATURES` whether any class is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,15 +30,18 @@ from nodenova.open_world.novelty import (
 )
 from nodenova.progress import report
 
-MAX_NEW = 15  # largest number of new classes
+MAX_NEW = 40  # largest number of new classes
+# Numbers of new classes that are tried; features of those between are interpolated. The first and
+# the last are neighbors only.
+NUMBERS = (*range(13), 14, 17, 20, 24, 28, 33, MAX_NEW, 48)
 STEPS = 12  # iterations of Lloyd's algorithm for a candidate
 TRIED = 10  # nodes at which one more center is tried
 COMPARED = 400  # nodes whose silhouette is computed
 MIN_GROUP = 5  # nodes of a group whose likeness to others is measured
 SPARE_SCATTER = 0.14  # log of how much wider than a known class a new one may be
 SURE = 0.7  # probability from which on a node is surely new
-CELLS = (5, 6, 7)  # cells per known class, in each partition of the cell counts
-MIN_CELLS, MAX_CELLS = 16, 48
+CELLS = (5, 6, 7)  # cells per class, in each partition of the cell counts
+MIN_CELLS, MAX_CELLS = 16, 96
 MIN_SHARE, MIN_NODES = 0.01, 8  # least size of a class in the cell counts
 # (likeness to a known class below which a cell is new, likeness from which on two groups are one)
 LOOSE, TIGHT = (0.70, -0.1), (0.60, 0.1)
@@ -46,11 +49,12 @@ LOOSE, TIGHT = (0.70, -0.1), (0.60, 0.1)
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Groupings of n nodes into k = 0..MAX_NEW + 1 new classes beside the known ones."""
+    """Groupings of n nodes into each of NUMBERS of new classes beside the known ones."""
 
     space: WhitenedSpace
     num_old: int  # number of anchors: the known classes, or 0 where all nodes are new
-    groups: list[np.ndarray]  # for each k, (n,) class of each node, the known classes first
+    # for each k of NUMBERS, (n,) class of each node, the known classes first
+    groups: dict[int, np.ndarray]
     scatter: np.ndarray  # for each k, mean squared distance of u to the mean of its group
     plain_scatter: np.ndarray | None  # for k-means without whitening; None in a mixture
     u: np.ndarray  # (n, D) features of the nodes
@@ -136,27 +140,32 @@ class Candidates:
 
 
 class Measures(NamedTuple):
-    """Measurements of candidates 1..MAX_NEW, from which the number features are computed."""
+    """Measurements of the T numbers that are scored, from which number features are computed."""
 
-    k: np.ndarray  # (15,) number of new classes
-    scatter: np.ndarray  # (15,) log scatter relative to known classes
-    plain_scatter: np.ndarray | None  # (15,) the same without whitening; None in a mixture
-    silhouette: np.ndarray  # (15,) mean silhouette of all nodes
-    new_silhouette: np.ndarray  # (15,) mean silhouette of nodes in new groups
-    closest: np.ndarray  # (16,) relative likeness of the two most alike new groups, for 1..16
-    # (16,) correlation of the two most alike new groups, minus the known classes'
+    k: np.ndarray  # (T,) number of new classes
+    scatter: np.ndarray  # (T,) log scatter relative to known classes
+    plain_scatter: np.ndarray | None  # (T,) the same without whitening; None in a mixture
+    silhouette: np.ndarray  # (T,) mean silhouette of all nodes
+    new_silhouette: np.ndarray  # (T,) mean silhouette of nodes in new groups
+    closest: np.ndarray  # (T + 1,) relative likeness of the two most alike new groups
+    # (T + 1,) correlation of the two most alike new groups, minus the known classes'
     closest_white: np.ndarray
-    loosest: np.ndarray  # (16,) relative likeness within the loosest new group
-    smallest: np.ndarray  # (15,) share of nodes in the smallest new group
+    loosest: np.ndarray  # (T + 1,) relative likeness within the loosest new group
+    smallest: np.ndarray  # (T,) share of nodes in the smallest new group
     # numbers of new classes by merged cells: loose, tight, by novelty
     cell_counts: tuple[int, int, int]
+    size_count: float  # number of new classes of the size of known ones
 
     @classmethod
     def of(
-        cls, candidates: Candidates, probability: np.ndarray | None, rng: np.random.Generator
+        cls,
+        candidates: Candidates,
+        probability: np.ndarray | None,
+        size_count: float,
+        rng: np.random.Generator,
     ) -> Measures:
         """Measure candidates, given (n,) probabilities of being new or None if all nodes are."""
-        k, o = np.arange(1, MAX_NEW + 1), candidates.num_old
+        k, o = np.array(NUMBERS[1:-1]), candidates.num_old
         plain = candidates.plain_scatter
         silhouette, new_silhouette = _silhouettes(candidates, rng)
         closest, closest_white, loosest = _between_groups(candidates)
@@ -171,17 +180,18 @@ class Measures(NamedTuple):
             closest_white=closest_white - candidates.nearest_white,
             loosest=loosest,
             smallest=np.array([size.min() for size in sizes]) / len(candidates.u),
-            cell_counts=cell_counts(candidates, probability, rng),
+            cell_counts=cell_counts(candidates, probability, size_count, rng),
+            size_count=size_count,
         )
 
-    def off(self, count: int) -> np.ndarray:
-        """(15,) distance of each k to another estimate of the number, as a log ratio."""
+    def off(self, count: float) -> np.ndarray:
+        """(T,) distance of each k to another estimate of the number, as a log ratio."""
         return np.abs(np.log((self.k + 0.5) / (count + 0.5)))
 
     def scatter_count(self) -> int:
         """Smallest k whose groups are not wider than known classes."""
         enough = np.flatnonzero(self.scatter <= SPARE_SCATTER)
-        return 1 + int(enough[0]) if len(enough) else MAX_NEW
+        return int(self.k[enough[0]]) if len(enough) else MAX_NEW
 
 
 class Novelty(NamedTuple):
@@ -210,7 +220,7 @@ NUMBER_FEATURES = (
     Feature("excess_scatter", -1, lambda m: np.maximum(m.scatter - SPARE_SCATTER, 0)),
     Feature("off_scatter_count", -1, lambda m: m.off(m.scatter_count())),
     Feature("silhouette", 1, lambda m: m.new_silhouette - m.new_silhouette.max()),
-    Feature("off_silhouette_count", -1, lambda m: m.off(1 + int(m.silhouette.argmax()))),
+    Feature("off_silhouette_count", -1, lambda m: m.off(m.k[m.silhouette.argmax()])),
     Feature("closest_pair", -1, lambda m: m.closest[:-1]),
     Feature("closest_pair_excess", -1, lambda m: np.maximum(m.closest[:-1], 0)),
     Feature("next_closest_pair", 1, lambda m: m.closest_white[1:]),
@@ -219,10 +229,13 @@ NUMBER_FEATURES = (
     Feature("off_loose_cell_count", -1, lambda m: m.off(m.cell_counts[0])),
     Feature("off_tight_cell_count", -1, lambda m: m.off(m.cell_counts[1])),
     Feature("off_novel_cell_count", -1, lambda m: m.off(m.cell_counts[2])),
+    Feature("off_size_count", -1, lambda m: m.off(m.size_count) ** 2),
 )
-# Where all nodes are new, novelty does not distinguish cells, and groups in plain space help.
+MIXED_ONLY = ("off_novel_cell_count", "off_size_count")
+# Where all nodes are new, novelty does not distinguish cells, no unlabelled node shows how large a
+# known class is, and groups in plain space help.
 STRICT_FEATURES = (
-    *(feature for feature in NUMBER_FEATURES if feature.name != "off_novel_cell_count"),
+    *(feature for feature in NUMBER_FEATURES if feature.name not in MIXED_ONLY),
     Feature("excess_plain_scatter", -1, lambda m: np.maximum(m.plain_scatter - SPARE_SCATTER, 0)),
 )
 NOVELTY_FEATURES = (
@@ -242,8 +255,23 @@ NOVELTY_FEATURES = (
 
 
 def compute(features: Sequence[Feature], source: Measures | Novelty) -> dict[str, np.ndarray]:
-    """{name: value} of each feature."""
-    return {feature.name: np.asarray(feature.value(source)) for feature in features}
+    """{name: value} of each feature, for 1..MAX_NEW where it depends on the number."""
+    values = {feature.name: np.asarray(feature.value(source)) for feature in features}
+    if isinstance(source, Novelty):
+        return values
+    at = np.log(np.arange(1, MAX_NEW + 1))
+    return {name: np.interp(at, np.log(source.k), value) for name, value in values.items()}
+
+
+def count_by_size(share: float, nodes: int, labelled: float, num_old: int) -> float:
+    """Number of new classes that are as large as known classes are on average.
+
+    Of `nodes` unlabelled nodes a `share` is new; the others, and the labelled ones, are of the
+    known classes.
+    """
+    share = float(np.clip(share, 0, 1 - 1e-3))
+    known = nodes * (1 - share) + labelled
+    return float(np.clip(nodes * share * num_old / max(known, 1), 0.25, 2 * MAX_NEW))
 
 
 def _log10(p: float) -> float:
@@ -311,7 +339,10 @@ def _mean_nearest(likeness: np.ndarray) -> float:
 
 
 def cell_counts(
-    candidates: Candidates, probability: np.ndarray | None, rng: np.random.Generator
+    candidates: Candidates,
+    probability: np.ndarray | None,
+    size_count: float,
+    rng: np.random.Generator,
 ) -> tuple[int, int, int]:
     """Numbers of new classes by merging new cells: medians over three partitions, at least 1.
 
@@ -321,7 +352,9 @@ def cell_counts(
     points = candidates.space.points
     counts = []
     for per_class in CELLS:
-        count = int(np.clip(per_class * len(candidates.mean), MIN_CELLS, MAX_CELLS))
+        # Half of the classes may be new where nothing is known about their number.
+        classes = max((len(candidates.mean) + size_count) / 2, len(candidates.mean))
+        count = int(np.clip(per_class * classes, MIN_CELLS, MAX_CELLS))
         half = points[rng.permutation(len(points))[: -(-len(points) // 2)]]
         even, none = np.ones(len(half)), points[:0]
         start = kmeans_pp(half, none, min(count, len(half)), rng, even, 3)
@@ -361,14 +394,17 @@ def _merge(candidates: Candidates, cell: np.ndarray, chosen: np.ndarray, least: 
     return int((size >= max(MIN_SHARE * len(candidates.u), MIN_NODES)).sum())
 
 
-def _path(points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Groupings into 0..MAX_NEW + 1 new centers: the better of one more center and a new start."""
+def _path(
+    points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator
+) -> dict[int, np.ndarray]:
+    """Groupings into NUMBERS of new centers: the better of some more centers and a new start."""
     even, center = np.ones(len(points)), points[:0]
-    groups = []
-    for k in range(MAX_NEW + 2):
-        report(k + 1, MAX_NEW + 2, "counting")
+    groups = {}
+    for step, k in enumerate(NUMBERS):
+        report(step + 1, len(NUMBERS), "counting")
         if k:
-            more = kmeans_pp(points, np.concatenate([anchors, center]), 1, rng, even, TRIED)
+            before = np.concatenate([anchors, center])
+            more = kmeans_pp(points, before, k - len(center), rng, even, TRIED)
             fresh = kmeans_pp(points, anchors, k, rng, even, 3)
             starts = (np.concatenate([center, more]), fresh)
             results = [lloyd(points, anchors, start, even, STEPS) for start in starts]
@@ -376,15 +412,15 @@ def _path(points: np.ndarray, anchors: np.ndarray, rng: np.random.Generator) -> 
         centers = np.concatenate([anchors, center])
         if not len(centers):
             centers = points.mean(axis=0, keepdims=True)
-        groups.append(squared_distances(points, centers).argmin(axis=1))
+        groups[k] = squared_distances(points, centers).argmin(axis=1)
     return groups
 
 
-def _scatters(rows: np.ndarray, groups: Sequence[np.ndarray], num_old: int) -> np.ndarray:
+def _scatters(rows: np.ndarray, groups: Mapping[int, np.ndarray], num_old: int) -> np.ndarray:
     """(candidates,) mean squared distance to the mean of the group; each group costs a node."""
     square = float((rows**2).sum())
     scatter = []
-    for k, place in enumerate(groups):
+    for k, place in groups.items():
         size = np.bincount(place)
         total = group_sums(rows, place, len(size))
         between = ((total**2).sum(axis=1) / np.maximum(size, 1)).sum()
@@ -393,34 +429,35 @@ def _scatters(rows: np.ndarray, groups: Sequence[np.ndarray], num_old: int) -> n
 
 
 def _silhouettes(candidates: Candidates, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(MAX_NEW,) mean silhouettes of all nodes and of nodes in new groups, for 1..MAX_NEW."""
+    """(T,) mean silhouettes of all nodes and of nodes in new groups."""
     rows = rng.permutation(len(candidates.u))[:COMPARED]
     points = candidates.space.points[rows]
     distance = np.sqrt(squared_distances(points, points))
-    every, new = np.full(MAX_NEW, np.nan), np.full(MAX_NEW, np.nan)
-    for k in range(1, MAX_NEW + 1):
+    scored = NUMBERS[1:-1]
+    every, new = np.full(len(scored), np.nan), np.full(len(scored), np.nan)
+    for at, k in enumerate(scored):
         groups = candidates.groups[k][rows]
         value = silhouettes(distance, groups)
         if value is not None:
             is_new = groups >= candidates.num_old
-            every[k - 1] = value.mean()
-            new[k - 1] = value[is_new].mean() if is_new.any() else np.nan
+            every[at] = value.mean()
+            new[at] = value[is_new].mean() if is_new.any() else np.nan
     return _fill_missing(every), _fill_missing(new)
 
 
 def _between_groups(candidates: Candidates) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For 1..MAX_NEW + 1: likeness of the closest two new groups, whitened too, and within one."""
-    closest, white, loosest = (np.full(MAX_NEW + 1, np.nan) for _ in range(3))
-    for k in range(1, MAX_NEW + 2):
+    """(T + 1,) likeness of the closest two new groups, whitened too, and within the loosest."""
+    closest, white, loosest = (np.full(len(NUMBERS) - 1, np.nan) for _ in range(3))
+    for at, k in enumerate(NUMBERS[1:]):
         product = candidates.relative(candidates.group_likeness(candidates.u, k).product)
         if len(product):
-            loosest[k - 1] = product.diagonal().min()
+            loosest[at] = product.diagonal().min()
         if len(product) > 1:
             pairs = np.triu_indices(len(product), 1)
-            closest[k - 1] = product[pairs].max()
+            closest[at] = product[pairs].max()
             product = candidates.group_likeness(candidates.x, k).product
             root = np.sqrt(np.maximum(product.diagonal(), 1e-3 * candidates.own.mean()))
-            white[k - 1] = (product / np.outer(root, root))[pairs].max()
+            white[at] = (product / np.outer(root, root))[pairs].max()
     return (
         np.clip(_fill_missing(closest), -3, 3),
         np.clip(_fill_missing(white), -2, 2),

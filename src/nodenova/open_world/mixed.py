@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nodenova.encoders.prism.lda import Grouping, LDASettings
+from nodenova.nn.kmeans import Mixture, fit_mixture
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.statistics import ClassStatistics
 from nodenova.open_world.anchored_kmeans import (
@@ -77,10 +78,12 @@ class WhitenedSpace:
         anchors = directions(mean).double().cpu().numpy()
         return cls(used, small, u, points, anchors, white)
 
-    def centers(self, num_new: int, restarts: int, weight: np.ndarray | None) -> np.ndarray:
-        """(num_new, r) centers of new classes beside the anchors."""
+    def mixture(self, num_new: int, restarts: int, weight: np.ndarray | None) -> Mixture:
+        """New classes beside the anchors: k-means, then a mixture with unequal shares."""
         rng = numpy_generator()
-        return anchored_kmeans(self.points, self.anchors, num_new, restarts, rng, weight)
+        weight = np.ones(len(self.points)) if weight is None else weight
+        center = anchored_kmeans(self.points, self.anchors, num_new, restarts, rng, weight)
+        return fit_mixture(self.points, self.anchors, center, weight)
 
     def part(self, rows: np.ndarray) -> WhitenedSpace:
         """The same space with some of the nodes."""
@@ -98,7 +101,8 @@ def mixed_grouping(
 ) -> Grouping:
     """Group nodes z (n, hidden) by anchored k-means, weighted by their (n,) odds of being new."""
     space = WhitenedSpace.of(multirank, known, z, num_new, lda, odds)
-    groups = assign_new(space.points, space.anchors, space.centers(num_new, RESTARTS, odds))
+    mixture = space.mixture(num_new, RESTARTS, odds)
+    groups = assign_new(mixture.distances(space.points), num_new)
 
     def regroup(rows: Tensor, times: int) -> Iterator[Tensor]:
         some = rows.cpu().numpy()
@@ -114,9 +118,9 @@ def mixed_grouping(
 def _regroup(
     space: WhitenedSpace, groups: np.ndarray, num_new: int, weight: np.ndarray | None
 ) -> np.ndarray:
-    """(n,) grouping by centers found on two thirds of the nodes, numbered like `groups`."""
+    """(n,) grouping by classes found on two thirds of the nodes, numbered like `groups`."""
     some = torch.randperm(len(groups))[: max(num_new, -(-2 * len(groups) // 3))].numpy()
-    center = space.part(some).centers(
+    mixture = space.part(some).mixture(
         num_new, RESAMPLE_RESTARTS, None if weight is None else weight[some]
     )
-    return match_numbers(assign_new(space.points, space.anchors, center), groups, num_new)
+    return match_numbers(assign_new(mixture.distances(space.points), num_new), groups, num_new)

@@ -65,21 +65,27 @@ class HeldOutScores:
     Examples:
         >>> p = np.array([[0.95, 0.05], [0.6, 0.4], [0.3, 0.7]])
         >>> held_out = HeldOut(np.array([0, 1, 2]), p, np.zeros(3))
-        >>> scores = HeldOutScores.of(held_out, np.array([0, 1, 1]))
+        >>> scores = HeldOutScores.of(held_out, np.array([0, 1, 1]), np.array([False, False]))
         >>> scores.by_class, scores.sure, scores.unsure
         (((1, 1), (1, 2)), (1, 1), (1, 2))
         >>> scores.sentence
-        'Cross-check on your 3 labels: 67% correct (100% where the model is at least 90% sure, \
-50% otherwise).'
+        'Of your 3 labels, each judged without itself, 67% land in their class (100% where the \
+model is at least 90% sure, 50% otherwise).'
     """
 
     by_class: tuple[tuple[int, int], ...]  # for every class
     sure: tuple[int, int]  # where the probability is at least 90%
     unsure: tuple[int, int]  # elsewhere
+    landed: tuple[int, ...]  # held-out nodes that each class gets
+    in_new: int | None  # labels of known classes among them that a discovered class gets; None
+    # where nothing is discovered
 
     @classmethod
-    def of(cls, held_out: HeldOut, rows: np.ndarray) -> HeldOutScores:
-        """Score held-out nodes by (N,) the class row of every node's label, -1 for none."""
+    def of(cls, held_out: HeldOut, rows: np.ndarray, is_new: np.ndarray) -> HeldOutScores:
+        """Score held-out nodes by (N,) the class row of every node's label, -1 for none.
+
+        `is_new` is (C,) which classes are discovered.
+        """
         there = ~np.isnan(held_out.p).any(axis=1)
         p, y = held_out.p[there], rows[held_out.ids[there]]
         right, is_sure = p.argmax(axis=1) == y, p.max(axis=1, initial=0) >= SURE
@@ -88,21 +94,35 @@ class HeldOutScores:
             return int(right[some].sum()), int(some.sum())
 
         by_class = tuple(counts(y == c) for c in range(held_out.p.shape[1]))
-        return cls(by_class, counts(is_sure), counts(~is_sure))
+        landed = np.bincount(p.argmax(axis=1), minlength=held_out.p.shape[1])
+        in_new = int((is_new[p.argmax(axis=1)] & ~is_new[y]).sum()) if is_new.any() else None
+        return cls(by_class, counts(is_sure), counts(~is_sure), tuple(landed.tolist()), in_new)
+
+    @property
+    def num_right(self) -> int:
+        """Number of held-out nodes that get the class of their label."""
+        return self.sure[0] + self.unsure[0]
 
     @property
     def sentence(self) -> str:
-        """The scores in one sentence; "" where there are no labels."""
-        right, total = (a + b for a, b in zip(self.sure, self.unsure, strict=True))
+        """The scores in one or two sentences; "" where there are no labels."""
+        right, total = self.num_right, sum(self.landed)
         if not total:
             return ""
-        text = f"Cross-check on your {plural(total, 'label')}: {percent(right / total)} correct"
+        text = f"Of your {plural(total, 'label')}, each judged without itself, "
+        text += f"{percent(right / total)} land in their class"
         if self.sure[1] and self.unsure[1]:
             sure, unsure = (percent(right / of) for right, of in (self.sure, self.unsure))
             text += (
                 f" ({sure} where the model is at least {percent(SURE)} sure, {unsure} otherwise)"
             )
-        return text + "."
+        if self.in_new is None:
+            return text + "."
+        share = percent(self.in_new / total)
+        return (
+            f"{text} and {share} in a discovered one. So about {share} of all nodes of known "
+            "classes are in discovered classes."
+        )
 
 
 def cross_validate(model: Model, z: np.ndarray, row: np.ndarray) -> HeldOut | None:

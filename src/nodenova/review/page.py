@@ -14,16 +14,15 @@ import numpy as np
 from markupsafe import Markup
 
 from nodenova.display import percent, plural
-from nodenova.model.decisions import Relabel, to_json
+from nodenova.model.decisions import Merge, Relabel, Rename, to_json
 from nodenova.model.info import ClassInfo
 from nodenova.report.charts import before_and_after_matching, loss_curves
 from nodenova.report.html import MAP_SCRIPTS, START, decimal, render_page
 from nodenova.report.node_map import map_data, pack
 from nodenova.report.scores import ScoreTables, score_tables
-from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, PageData
+from nodenova.review.page_data import MAX_SUGGESTED, AmbiguousNode, NumberPreview, PageData
 from nodenova.review.review_file import Review, sentence
 from nodenova.review.suggestions import (
-    MIN_SAME,
     LabelSuggestion,
     MergeSuggestion,
     SplitSuggestion,
@@ -31,11 +30,20 @@ from nodenova.review.suggestions import (
     Suggestions,
     likely,
 )
-from nodenova.review.trust import Trust, found_in, number_sentence, tally, trust
+from nodenova.review.trust import (
+    Trust,
+    display_confidence,
+    found_in,
+    number_sentence,
+    tally,
+    trust,
+)
 from nodenova.review.user_labels import labels_in_new_classes
 
 T = TypeVar("T")
-SCRIPTS = (*MAP_SCRIPTS, "cards.js", "members.js", "suggestions.js", "review.js", START)
+SCRIPTS = (
+    *MAP_SCRIPTS, "numbers.js", "cards.js", "members.js", "suggestions.js", "review.js", START,
+)  # fmt: skip
 # Scores in the first lines of the page, in its words.
 HEADLINE = {"All": "all nodes", "Old": "known classes", "New": "discovered classes"}
 
@@ -49,6 +57,7 @@ class Card:
     numbers: Mapping[str, str]  # measures by name
     trust: Trust | None  # the verdict on a discovered class; None for a known one
     nearest: int | None  # the most similar class
+    auto_name: str  # suggested name; "" if it has that name, or one that a person gave
     same_as: tuple[int, str] | None  # a class that is likely the same, and how likely
     features: Sequence[tuple[str, float, float]]  # text, weight, length of the bar
     neighbors: Sequence[tuple[int, float, float]]  # class, share of edges, length of the bar
@@ -117,7 +126,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         page=page,
         lead=lead(page),
         answers=answers(page, cards),
-        warning=labels_in_new_classes(page.classes),
+        warning=labels_in_new_classes(page.classes, page.last_edits),
         disagreement=disagreement(page),
         suggestions=suggestion_cards(page),
         more_labels=max(len(page.suggested.labels) - MAX_SUGGESTED, 0),
@@ -126,6 +135,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         views=views,
         map_note="",
         cards=cards,
+        has_numbers=len(page.numbers) > 1,
         why=why_ambiguous,
         history=[sentence(decision) for decision in page.history.decisions],
         graded=graded(page),
@@ -160,11 +170,26 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
         "targets": pack(nodes.targets, "<u4"),
         "shortened": nodes.shortened,
         "moved": _moved_by_hand(page),
+        "apart": page.apart,
+        "own": [not info.is_new or _is_named(page, info) for info in page.classes],
         "firstNew": page.first_new,
         "typical": page.typical,
         "columns": list(nodes.texts),
         "texts": list(nodes.texts.values()),
+        "numbers": [_number(page, one) for one in page.numbers] if len(page.numbers) > 1 else [],
+        "numNew": page.num_new,
+        "numCounted": page.num_counted,
         "given": None if nodes.given is None else pack(nodes.given, "<u2"),
+    }
+
+
+def _number(page: PageData, one: NumberPreview) -> dict[str, object]:
+    """Data of the scripts about the classes at another number of new classes."""
+    keys = ("id", "name", "isNew", "size")
+    return {
+        "number": one.number,
+        "classes": [dict(zip(keys, row, strict=True)) for row in one.classes],
+        "of": pack(np.searchsorted([row[0] for row in one.classes], one.class_ids), "<u2"),
     }
 
 
@@ -205,7 +230,9 @@ def answers(page: PageData, cards: Sequence[Card]) -> Answers:
     ]
     if not found:
         step = "If you expect new classes, discover again and set their number with --num-new."
-    elif all(verdict.level == "good" for verdict in verdicts):
+    elif all(verdict.level == "yours" for verdict in verdicts):
+        step = "All classes are yours. Use predictions.csv, or continue with discover --from."
+    elif all(verdict.level in ("good", "yours") for verdict in verdicts):
         step = "Check a few members of each class, name it, and save."
     else:
         step = "Name the good classes, merge duplicates, split mixtures, reject the rest."
@@ -264,22 +291,27 @@ def _card(page: PageData, i: int) -> Card:
     row_of = {c.id: number for number, c in enumerate(page.classes)}
     right, total = (0, 0) if page.held_out is None else page.held_out.by_class[i]
     check = {"cross-check": f"{percent(right / total)} of {total:,}"} if total else {}
+    verdict = _verdict(page, info) if info.is_new else None
+    merges = (one for one in page.suggested.merges if info.id in one.class_ids)
+    best = next(merges, None)  # they are sorted
     same = None
-    if info.same_as is not None and (info.same_as_probability or 0) >= MIN_SAME:
-        same = (row_of[info.same_as], likely(info.same_as_probability or 0))
+    if best is not None:
+        (other,) = {*best.class_ids} - {info.id}
+        same = (row_of[other], likely(best.probability))
     return Card(
         number=i,
         info=info,
         numbers={
             **check,
-            "confidence": percent(info.confidence),
+            "confidence": display_confidence(info, verdict),
             "uncertain": f"{info.unsure or 0:,}",
             "cohesion": decimal(info.cohesion),
             "own edges": percent(info.own_edges),
             **({} if info.fits_none is None else {"fit none": f"{info.fits_none:,}"}),
         },
-        trust=trust(info, page.classes, found_in(page.stages).get(info.id)) if info.stage else None,
+        trust=verdict,
         nearest=None if info.nearest is None else row_of[info.nearest],
+        auto_name="" if _is_named(page, info) or info.auto_name == info.name else info.auto_name,
         same_as=same,
         features=_with_lengths([(f.display_text, abs(f.weight)) for f in info.features]),
         neighbors=_with_lengths(
@@ -287,6 +319,16 @@ def _card(page: PageData, i: int) -> Card:
         ),
         instead=_instead(page.moved[i]),
     )
+
+
+def _verdict(page: PageData, info: ClassInfo) -> Trust:
+    groupings = found_in(page.stages).get(info.id)
+    return trust(info, page.classes, groupings, page.last_edits.get(info.id))
+
+
+def _is_named(page: PageData, info: ClassInfo) -> bool:
+    """Whether a person named the class, or merged others into it."""
+    return isinstance(page.last_edits.get(info.id), Rename | Merge)
 
 
 def _instead(row: Sequence[int]) -> list[tuple[int, float]]:

@@ -13,8 +13,9 @@ from nodenova.errors import GraphError
 from nodenova.evaluation.graded import GradedRun
 from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
-from nodenova.model.decisions import Split
-from nodenova.model.info import ClassInfo, class_info
+from nodenova.model.classes import make_unique
+from nodenova.model.decisions import Edit, Relabel, Split, find_separations, last_edits
+from nodenova.model.info import ClassInfo, characteristic, class_info
 from nodenova.model.model import Model, Stage
 from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import HeldOutScores
@@ -81,6 +82,15 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
+class NumberPreview:
+    """The classes at another number of new classes."""
+
+    number: int
+    class_ids: np.ndarray  # (n,) class of each node on the map
+    classes: tuple[tuple[int, str, bool, int], ...]  # id, name, whether new, number of nodes
+
+
+@dataclass(frozen=True, eq=False)
 class PageData:
     """Everything on a page."""
 
@@ -108,6 +118,12 @@ class PageData:
     num_disagreeing: int = 0  # labelled nodes that the model would put into another class
     held_out: HeldOutScores | None = None  # cross-check of the labels
     history: History = field(default_factory=History)
+    last_edits: Mapping[int, Edit] = field(default_factory=dict)  # about decided classes, by id
+    moves: Sequence[Relabel] = ()  # nodes that a person moved
+    apart: tuple[tuple[int, int], ...] = ()  # rows of classes that a person has split
+    numbers: tuple[NumberPreview, ...] = ()  # ascending; with that of the run, or empty
+    num_new: int = 0  # number of new classes that the run has
+    num_counted: int = 0  # number that was counted
 
 
 def collect(
@@ -123,6 +139,7 @@ def collect(
     classes: Sequence[ClassInfo] | None = None,
     suggested: Suggestions = NO_SUGGESTIONS,
     shown: Mapping[str, Sequence[str]] | None = None,
+    previews: Mapping[int, np.ndarray] | None = None,
     **fields: Any,
 ) -> PageData:
     """Collect what the page of a model on a graph of N nodes shows; `fields` are of `PageData`.
@@ -130,7 +147,8 @@ def collect(
     `answers` are (N,) true classes, -1 where unknown, and their names; `known` is (N,) the class id
     of each label, -1 for none; `shown` has (N,) texts by column (default: the words of each node).
     `outputs` and `classes` are those of `embed_and_predict` and `class_info`, if at hand. From
-    `max_nodes` on, the map shows a stratified sample of at most 20,000 nodes.
+    `max_nodes` on, the map shows a stratified sample of at most 20,000 nodes. `previews` are (N,)
+    class ids by other numbers of new classes.
     """
     for what, values in (("answers", answers and answers[0]), ("known", known)):
         if values is not None and len(values) != graph.num_nodes:
@@ -146,7 +164,9 @@ def collect(
     near, near_count, in_first, in_second = neighbor_classes(graph, best, len(classes))
     degree = np.diff(graph.adjacency.indptr)
     is_new = np.array([c.stage > 0 for c in classes])
-    pairs = doubtful_pairs(best, likely, is_new, min_confidence)
+    certain = np.eye(1, likely.shape[1])  # the class of a node that a person moved is decided
+    moved = _moved_nodes(graph, fields.get("moves", ()))[:, None]
+    pairs = doubtful_pairs(best, np.where(moved, certain, likely), is_new, min_confidence)
     suggested_nodes = _suggested_nodes(graph, suggested)
     listed = [nodes for _, _, nodes in pairs]
     listed += [np.array(c.representative_nodes, dtype=np.int64) for c in classes]
@@ -168,6 +188,8 @@ def collect(
     columns = (number, *best.T[:2], *likely.T[:2], in_first, in_second, degree)
     return PageData(
         edits=len(model.edits),
+        last_edits=last_edits(model.edits),
+        apart=_apart(model),
         first_new=first_new_id(model),
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges // 2,
@@ -181,8 +203,30 @@ def collect(
         stages=model.stages,
         suggested=suggested,
         suggested_nodes={node: int(number[i]) for node, i in suggested_nodes.items()},
+        numbers=tuple(
+            _number_preview(graph, other, ids, classes, on_map)
+            for other, ids in sorted((previews or {}).items())
+        ),
         **fields,
     )
+
+
+def _number_preview(
+    graph: Graph, num_new: int, class_ids: np.ndarray, classes: Sequence[ClassInfo], on_map: Any
+) -> NumberPreview:
+    """A preview; classes of the run keep their names, others get one from their features."""
+    ids, groups, sizes = np.unique(class_ids, return_inverse=True, return_counts=True)
+    name_of = {c.id: c.name for c in classes}
+    known = {c.id for c in classes if c.stage == 0}
+    if {*ids.tolist()} - {*name_of}:
+        made = characteristic(graph, groups, len(ids), 0)[1]
+        others = [i for i, c in enumerate(ids.tolist()) if c not in name_of]
+        wanted = [made[i] or f"new-{ids[i]}" for i in others]
+        unique = make_unique(wanted, list(name_of.values()))
+        name_of |= {int(ids[i]): name for i, name in zip(others, unique, strict=True)}
+    listed = zip(ids.tolist(), sizes.tolist(), strict=True)
+    rows = tuple((c, name_of[c], c not in known, size) for c, size in listed)
+    return NumberPreview(num_new, class_ids[on_map], rows)
 
 
 def _nodes_on_map(
@@ -301,6 +345,21 @@ def first_new_id(model: Model) -> int:
     known = {c.id for c in model.classes if not c.is_new}
     learned = known - parts | {edit.class_id for edit in splits if known & {*edit.parts}}
     return 1 + max(learned - parts, default=-1)
+
+
+def _moved_nodes(graph: Graph, moves: Sequence[Relabel]) -> np.ndarray:
+    """(N,) which nodes a person moved to another class."""
+    nodes = {str(node) for one in moves for node in one.nodes}
+    if not nodes:
+        return np.zeros(graph.num_nodes, dtype=bool)
+    return np.array([str(node) in nodes for node in graph.node_ids.tolist()])
+
+
+def _apart(model: Model) -> tuple[tuple[int, int], ...]:
+    """Rows of any two classes that hold different parts of a split."""
+    row_of = {c.id: row for row, c in enumerate(model.classes)}
+    pairs = find_separations(model.edits)
+    return tuple((row_of[a], row_of[b]) for a, b in pairs if a in row_of and b in row_of)
 
 
 def _suggested_nodes(graph: Graph, suggested: Suggestions) -> dict[str | int, int]:

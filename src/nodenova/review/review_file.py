@@ -82,6 +82,11 @@ class History:
     revision: int = 0  # number of saved reviews and undone decisions; 0 for a run as discovered
     decisions: tuple[Decision, ...] = ()  # the first one first
 
+    @property
+    def moves(self) -> tuple[Relabel, ...]:
+        """Those that moved nodes or corrected labels."""
+        return tuple(one for one in self.decisions if isinstance(one, Relabel))
+
     @classmethod
     def read(cls, folder: Path) -> History:
         """Read that of a run folder; raise StorageError if its file is something else."""

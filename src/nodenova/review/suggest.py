@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nodenova.graph import Graph
+from nodenova.model.decisions import Relabel
 from nodenova.model.model import Model
 from nodenova.model.similarity import MergeSplit, estimate_merge_split
 from nodenova.review.cross_validation import HeldOut, cross_validate, spare_fit
@@ -19,6 +20,7 @@ from nodenova.review.suggestions import (
     Node,
     SplitSuggestion,
     Suggestions,
+    without_reversals,
 )
 from nodenova.review.user_labels import UserLabels
 from nodenova.settings import check_arguments
@@ -28,6 +30,9 @@ def suggest(
     model: Model, graph: Graph, labels: Sequence[int] | None = None, none_share: float = 0.0
 ) -> Suggestions:
     """Suggest merges, splits, label corrections and outliers for review.
+
+    No suggestion reverses an edit of the model: parts of a split are not suggested to be one, nor a
+    class that was named or merged to be two, nor two named classes to be one.
 
     Args:
         model: Model whose classes are compared.
@@ -75,27 +80,38 @@ def build_suggestions(
     node_ids: np.ndarray,
     fit: np.ndarray | None = None,
     none_share: float = 0.0,
+    moves: Sequence[Relabel] = (),
 ) -> Suggestions:
-    """Suggestions from `estimate_merge_split`, `cross_validate` and `spare_fit`; see `suggest`."""
+    """Suggestions from `estimate_merge_split`, `cross_validate` and `spare_fit`; see `suggest`.
+
+    `moves` are the relabels of a person, in order, which are not among the edits of a model.
+    """
     none = () if fit is None else _fit_none(fit, labels, node_ids)
     wrong: tuple[LabelSuggestion, ...] = ()
     if held_out is not None and labels is not None:
         wrong = _wrong_labels(model, held_out, labels, node_ids)
-    if merge_split is None:
-        return Suggestions((), (), wrong, none, none_share)
+    merges: list[MergeSuggestion] = []
+    splits: list[SplitSuggestion] = []
+    if merge_split is not None:
+        merges, splits = _similar(model, merge_split)
+    found = Suggestions(tuple(merges), tuple(splits), wrong, none, none_share)
+    known = [c.id for c in model.classes if not c.is_new]
+    return without_reversals(found, (*model.edits, *moves), known)
+
+
+def _similar(
+    model: Model, merge_split: MergeSplit
+) -> tuple[list[MergeSuggestion], list[SplitSuggestion]]:
+    """Classes that look like one, and classes that look like two, the most probable first."""
     ids = [c.id for c in model.classes]
     pairs = np.argwhere(np.triu(np.nan_to_num(merge_split.together)) >= MIN_SAME).tolist()
     same = merge_split.together
     merges = [MergeSuggestion((ids[a], ids[b]), float(same[a, b])) for a, b in pairs]
     twos = np.flatnonzero(np.nan_to_num(merge_split.two) >= MIN_TWO).tolist()
     splits = [SplitSuggestion(ids[c], float(merge_split.two[c])) for c in twos]
-    return Suggestions(
-        tuple(sorted(merges, key=lambda one: -one.probability)),
-        tuple(sorted(splits, key=lambda one: -one.probability)),
-        wrong,
-        none,
-        none_share,
-    )
+    merges.sort(key=lambda one: -one.probability)
+    splits.sort(key=lambda one: -one.probability)
+    return merges, splits
 
 
 def _wrong_labels(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from nodenova.display import percent, plural
 from nodenova.errors import StorageError
@@ -20,7 +20,7 @@ from nodenova.files.documents import (
     text,
     whole,
 )
-from nodenova.model.decisions import Merge, Relabel, Split
+from nodenova.model.decisions import Decision, Merge, Relabel, Split, find_reversed
 from nodenova.settings import check_arguments
 
 FORMAT, VERSION = "nodenova suggestions", 1
@@ -142,6 +142,7 @@ class LabelSuggestion:
 
 
 Suggestion: TypeAlias = MergeSuggestion | SplitSuggestion | LabelSuggestion
+T = TypeVar("T", MergeSuggestion, SplitSuggestion, LabelSuggestion)
 
 
 @dataclass(frozen=True)
@@ -244,3 +245,16 @@ class Suggestions:
 
 
 NO_SUGGESTIONS = Suggestions()
+
+
+def without_reversals(
+    found: Suggestions, decisions: Sequence[Decision], known: Collection[int]
+) -> Suggestions:
+    """The suggestions that reverse no decision of a person; arguments as of `find_reversed`."""
+
+    def keep(some: Iterable[T]) -> tuple[T, ...]:
+        return tuple(one for one in some if find_reversed(one.decision, decisions, known) is None)
+
+    return replace(
+        found, merges=keep(found.merges), splits=keep(found.splits), labels=keep(found.labels)
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from nodenova.display import plural
-from nodenova.model.decisions import Merge, Split
+from nodenova.model.decisions import trace
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Model
 
@@ -77,13 +77,7 @@ class UserLabels:
         """
         mask = np.zeros((len(self.names) + 1, len(model.classes)), dtype=bool)
         for label in range(len(self.names)):
-            ids = {label}
-            for edit in model.edits:
-                match edit:
-                    case Merge(class_ids, kept=int(kept)) if ids & {*class_ids}:
-                        ids = ids - {*class_ids} | {kept}
-                    case Split(class_id, parts=parts) if class_id in ids:
-                        ids = ids - {class_id} | {*parts}
+            ids = trace(label, model.edits)
             mask[label] = [c.id in ids for c in model.classes]
         return mask
 
@@ -145,10 +139,13 @@ def labels_against(info: ClassInfo, classes: Sequence[ClassInfo]) -> str:
     )
 
 
-def labels_in_new_classes(classes: Sequence[ClassInfo]) -> str:
-    """A warning where more than 5% of the labelled nodes are in discovered classes, else ""."""
+def labels_in_new_classes(classes: Sequence[ClassInfo], decided_ids: Collection[int] = ()) -> str:
+    """A warning where more than 5% of the labelled nodes are in discovered classes, else "".
+
+    Classes with these ids are a person's own: there is no advice against them.
+    """
     total = sum(info.labelled or 0 for info in classes)
-    new = [info for info in classes if info.is_new and info.labelled]
+    new = [info for info in classes if info.is_new and info.labelled and info.id not in decided_ids]
     new.sort(key=lambda info: -(info.labelled or 0))
     inside = sum(info.labelled or 0 for info in new)
     if inside <= MAX_CONTRADICTED * total:

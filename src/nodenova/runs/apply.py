@@ -169,7 +169,7 @@ def next_labels(run: DiscoveryRun) -> dict[str, list[object]]:
     `why` is yours (the user's own label), moved (by hand) or settled: a sure node of a discovered
     class that has a name.
     """
-    moved = {str(n) for d in run.history.decisions if isinstance(d, Relabel) for n in d.nodes}
+    moved = {str(node) for move in run.moves for node in move.nodes}
     found = run.predictions
     named = np.array([c.is_new and has_own_name(c) for c in run.model.classes], dtype=bool)
     settled = named[found.row] & (found.probability >= MIN_SETTLED)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nodenova.data.labels import UNKNOWN, UserGraph
-from nodenova.discovery import check_mixed, discover, method_name
+from nodenova.discovery import check_mixed, method_name, refit_if_in_doubt, search
 from nodenova.display import plural
 from nodenova.errors import SettingError, SplitError
 from nodenova.graph import NewTask
-from nodenova.growth import MIN_MEAN, check_refresh, refit_if_changed
+from nodenova.growth import MIN_MEAN, check_refresh, may_refit, refit_if_changed
 from nodenova.methods import Method
 from nodenova.methods.prism import Prism
 from nodenova.model.model import FitSignature, Model, Refresh
@@ -22,6 +23,8 @@ from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress
 from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_for_graph
 from nodenova.runs.apply import read_labels
+from nodenova.runs.numbers import preview_numbers
+from nodenova.runs.revise import number_note, start_revision, undecided_classes
 from nodenova.runs.run import DiscoveryRun
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ def continue_run(
     method: Method | None,
     mixed: bool | None,
     refresh: bool | str,
+    revise: bool,
     labels: Mapping[str, str] | None,
     seed: int,
     min_confidence: float,
@@ -54,30 +58,43 @@ def continue_run(
         label_ids, names, notes = _labels(earlier, model, loaded, labels or {}, keep_labels)
         before = earlier.stored_graph if earlier.keeps_graph else None
         title, lineage = earlier.document["title"], earlier.document.get("lineage", ())
+        moves = (*earlier.earlier_moves, *earlier.history.moves)
     added = {c: names[c] for c in range(model.next_id, len(names))}
-    ids, mixed = _nodes_to_search(loaded, label_ids, earlier_ids, mixed)
+    given: dict[str, Any] = {"names": added, "seed": seed}
+    current = _current_ids(model, label_ids)
+    freed_ids = [c.id for c in undecided_classes(model, current)] if revise else None
+    ids, mixed = _nodes_to_search(loaded, label_ids, earlier_ids, mixed, freed_ids)
     if not loaded.new_named:
         came = " that came since" if (earlier_ids[ids] == NO_LABEL).all() else ""
         notes += (f"searching {plural(len(ids), 'unlabelled node')}{came} for new classes",)
     if mixed:
         check_mixed(method)
     met = earlier_ids != NO_LABEL
+    task = NewTask(graph, ids, num_new, mixed=mixed)
+    find = partial(search, method=method, seed=seed, progress=progress)
+    anchors: dict[str, Any] = {"met": met if met.any() else None, "all_new": None if mixed else ids,
+               "label_ids": current}  # fmt: skip
     with shared_passes():
         digest = weights_digest(model)
-        model, done = refit_if_changed(
-            model,
-            graph,
-            refresh,
-            before=before,
-            met=met if met.any() else None,
-            all_new=None if mixed else ids,
-            label_ids=_current_ids(model, label_ids),
-            names=added,
-            seed=seed,
-        )
-        task = NewTask(graph, ids, num_new, mixed=mixed)
-        model = discover(model, task, method, refresh=False, seed=seed, progress=progress)
-        model = model.with_last_stage(replace(model.stages[-1], refresh=done))
+        numbers = None
+        if revise:
+            start = start_revision(model, graph, current, earlier_ids, refresh=refresh, **given)
+            task = replace(task, ids=ids[~start.examples[ids]])
+            found, done = find(start.model, task), start.refresh
+            model = start.finish(found, earlier_ids[met], found.predict(graph)[met])
+            notes += (start.sentence(model),)
+            # Nodes keep the classes that were decided on; the others are assigned again.
+            stay = np.isin(earlier_ids, start.decided_ids)
+            earlier_ids = np.where(stay, earlier_ids, NO_LABEL)
+        else:
+            known, done = refit_if_changed(model, graph, refresh, before=before, **anchors, **given)
+            if done is None and num_new is None and may_refit(model, graph, refresh, before):
+                known, done = refit_if_in_doubt(known, task, seed=seed, **anchors)
+            found = find(known, task, refresh=done)
+            note = number_note(model, found, graph, current, earlier_ids, **given) if mixed else ""
+            notes += (note,) if note else ()
+            model = found
+            numbers = preview_numbers(known, model, task, method, seed=seed, progress=progress)
         notes += () if done is None else (done.sentence(), *done.notes)
         facts = {
             "Continues": title,
@@ -97,9 +114,11 @@ def continue_run(
             label_names=names,
             earlier_ids=earlier_ids,
             lineage=(*lineage, digest),
+            earlier_moves=moves,
             keep_labels=keep_labels,
             min_confidence=min_confidence,
             none_share=none_share,
+            numbers=numbers,
         )
         _ = run.outputs  # while the pass is shared
     return run, done, notes
@@ -163,13 +182,23 @@ def _labels(
 
 
 def _nodes_to_search(
-    loaded: UserGraph, label_ids: np.ndarray, earlier_ids: np.ndarray, mixed: bool | None
+    loaded: UserGraph,
+    label_ids: np.ndarray,
+    earlier_ids: np.ndarray,
+    mixed: bool | None,
+    freed_ids: Sequence[int] | None = None,
 ) -> tuple[np.ndarray, bool]:
-    """Nodes to search for new classes, and whether they may belong to known ones."""
-    if loaded.new_named:
-        return loaded.new_ids, bool(mixed)
+    """Nodes to search for new classes, and whether they may belong to known ones.
+
+    `freed_ids` are the ids of the classes to be revised, None if nothing is.
+    """
     unlabelled = label_ids == NO_LABEL
+    again = np.isin(earlier_ids, freed_ids or ()) & unlabelled
+    if loaded.new_named:
+        return np.union1d(loaded.new_ids, np.flatnonzero(again)), bool(mixed)
     came = unlabelled & (earlier_ids == NO_LABEL)
+    if freed_ids is not None:
+        came = came | again if mixed is False else unlabelled
     ids = np.flatnonzero(came if came.any() else unlabelled)
     if not len(ids):
         raise SplitError(

@@ -6,6 +6,7 @@ runs/mine/graph.npz        the graph, without labels (left out with keep_graph=F
 runs/mine/features.json    names of the features, and how columns of a table become them
 runs/mine/labels.npz       the labels of phase 1, for page and tables (left out with the graph)
 runs/mine/before.npz       class of each node in the run that this one continues
+runs/mine/numbers.npz      classes of the nodes at other numbers of new classes, if it was estimated
 runs/mine/answers.npz      the answer key, if there was one: for grading and for the page only
 runs/mine/predictions.csv  every node: class, name, probability, the user's own label
 runs/mine/classes.csv      every class: size, confidence, typical features, representatives
@@ -24,7 +25,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -64,6 +65,7 @@ from nodenova.io.npz import graph_npz, load_graph
 from nodenova.io.recipe import TableEncoder
 from nodenova.io.table_options import TableOptions
 from nodenova.methods import Method
+from nodenova.model import decisions
 from nodenova.model.classes import display_names
 from nodenova.model.decisions import Relabel
 from nodenova.model.info import ClassInfo, ClassInfos
@@ -91,6 +93,7 @@ from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
 from nodenova.runs.export import export_input, export_model
 from nodenova.runs.new_graph import PredictInput, TableReader
+from nodenova.runs.numbers import NUMBERS, OtherNumbers
 from nodenova.runs.predictions import Backend, prediction_frame
 from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.run_dir import FORMAT, read_predictions, reserve, run_document
@@ -101,8 +104,8 @@ MAP = "map.npz"
 # All files of a run: those that an overwriting run does not have are removed, others stay.
 FILES = (
     "run.json", "model/model.json", f"model/{WEIGHTS}", "graph.npz", "features.json", "labels.npz",
-    "before.npz", "answers.npz", "predictions.csv", "classes.csv", "suggestions.json", REPORT,
-    MAP, "shown.csv", "review.json", "decisions.json", "labels.csv",
+    "before.npz", NUMBERS, "answers.npz", "predictions.csv", "classes.csv", "suggestions.json",
+    REPORT, MAP, "shown.csv", "review.json", "decisions.json", "labels.csv",
     f"{ORIGIN}/labels.npz", f"{ORIGIN}/model/model.json", f"{ORIGIN}/model/{WEIGHTS}",
 )  # fmt: skip
 CLASS_COLUMNS = (
@@ -255,6 +258,7 @@ class RunFolder:
             answers = read_arrays(self.path / "answers.npz", self.stored_graph)
             before = read_arrays(self.path / "before.npz", self.stored_graph, model.next_id)
             node_texts = read_shown(self.path, self.stored_graph)
+            numbers = OtherNumbers.read(self.path, self.stored_graph, model)
         if answers is not None and "names" not in answers:
             raise StorageError(f"{self.path / 'answers.npz'}: damaged, the array names is missing")
         return DiscoveryRun(
@@ -275,7 +279,22 @@ class RunFolder:
             versions=document["versions"],
             node_texts=node_texts,
             history=history,
+            earlier_moves=self.earlier_moves,
+            numbers=numbers,
         )
+
+    @property
+    def shifts(self) -> list[float | None]:
+        """Stored shift of each class, as in `DiscoveryRun`; none in a run of an earlier version."""
+        stored = self.document.get("calibration", {})
+        return [stored.get(str(c.id)) for c in self.model.classes]
+
+    @property
+    def earlier_moves(self) -> tuple[Relabel, ...]:
+        """Labels that reviews of the runs that it continues corrected."""
+        where = f"{self.path / 'run.json'}: move"
+        moves = [decisions.from_json(one, where=where) for one in self.document.get("moves", ())]
+        return tuple(one for one in moves if isinstance(one, Relabel))
 
     @property
     def history(self) -> History:
@@ -386,10 +405,10 @@ class RunFolder:
                     raise SettingError("nodes are added from a table: give nodes, and their edges")
                 loaded, numbers = reader.append(self.graph, nodes, edges)
             elif graph is None and nodes is None and edges is None:
-                return PredictInput.of_run(self.run, self.class_names, relabel)
+                return PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
             else:
                 loaded = reader.read(graph, nodes, edges)
-            return PredictInput.of_graph(
+            found = PredictInput.of_graph(
                 self.model,
                 self.class_names,
                 loaded,
@@ -398,6 +417,7 @@ class RunFolder:
                 relabel=relabel,
                 nodes=numbers,
             )
+            return replace(found, shifts=self.shifts)
 
     def reader(self, options: TableOptions, progress: Progress = no_progress) -> TableReader:
         """A reader of later tables with the recipe and the remembered options of the run."""
@@ -414,6 +434,7 @@ class RunFolder:
         method: Method | None = None,
         mixed: bool | None = None,
         refresh: bool | str = "auto",
+        revise: bool = False,
         seed: int = 0,
         min_confidence: float = 0.5,
         keep_labels: bool = True,
@@ -440,6 +461,9 @@ class RunFolder:
                 may, unless new nodes are named.
             refresh: Whether the representation is refitted: True, False, or "auto" if the graph
                 has changed much or labels name a class that the model does not know.
+            revise: Whether discovered classes that were never named, edited or labelled are
+                searched again, with all unlabelled nodes. A class that is found again keeps its id
+                and name; `num_new` is then the number of all classes to find.
             seed: Random seed; the same seed gives the same result.
             min_confidence: Probability below which a node is unsure.
             keep_labels: Whether labelled nodes keep their labels, and nodes of this run their
@@ -479,6 +503,7 @@ class RunFolder:
             method=method,
             mixed=mixed,
             refresh=refresh,
+            revise=revise,
             labels=labels,
             seed=seed,
             min_confidence=min_confidence,
@@ -551,6 +576,62 @@ class RunFolder:
             self._change(model, labels, history, progress)
         return self.model
 
+    def at(self, num_new: int, *, progress: Progress = no_progress) -> DiscoveryRun:
+        """Return the run with another number of new classes; the folder is not changed.
+
+        Args:
+            num_new: Number of new classes.
+            progress: Function `progress(phase, done, total)`, called while classes are discovered.
+
+        Returns:
+            The run, as `DiscoveryRun.at` returns it; `use_number` stores it.
+
+        Raises:
+            SettingError: If the run keeps no other numbers, or has decisions.
+        """
+        check_arguments(RunFolder.at, locals())
+        if not self.keeps_graph:
+            raise SettingError(
+                f"{self.path} keeps no graph, and no other number of new classes: discover again "
+                f"with num_new={num_new} (--num-new {num_new})"
+            )
+        return self.run.at(num_new, progress=progress)
+
+    def use_number(self, num_new: int, *, progress: Progress = no_progress) -> Model:
+        """Give the run another number of new classes: model, tables and page change together.
+
+        Any other number, also the counted one, can be given later: what it needs stays in the
+        folder.
+
+        Args:
+            num_new: Number of new classes.
+            progress: Function `progress(phase, done, total)`, called while classes are discovered.
+
+        Returns:
+            The model with this number of new classes.
+
+        Raises:
+            SettingError: If the run keeps no other numbers, or has decisions; nothing was changed.
+            StorageError: If another process is changing the run; nothing was changed.
+        """
+        check_arguments(RunFolder.use_number, locals())
+        with lock_folder(self.path, PATIENCE):
+            self._refresh()
+            run = self.at(num_new, progress=progress)
+            if run is self.run:
+                return self.model
+            with change_folder(self.path) as change:
+                places = ["model", f"{ORIGIN}/model"]  # decisions that were undone leave an origin
+                for place in places if (self.path / ORIGIN).is_dir() else places[:1]:
+                    write_model(run.model, change.new / place)
+                    change.remove(f"{place}/{WEIGHTS}")
+                document = self.document | {"facts": run.facts}
+                write_atomically(change.new / "run.json", to_json(document))
+                _write_outputs(change, run, progress, safe_csv=self.safe_csv)
+            self._refresh()
+            self.__dict__ |= {"model": run.model, "run": run}
+        return self.model
+
     def _change(
         self,
         model: Model,
@@ -573,7 +654,8 @@ class RunFolder:
             run = self._run(model, labels, history) if self.keeps_graph else None
             if run is not None:
                 _write_outputs(change, run, progress, safe_csv=self.safe_csv)
-            _replace_index(change)
+            document = self.document if run is None else self.document | run.evidence
+            write_atomically(change.new / "run.json", to_json(document))
         self._refresh()
         self.__dict__["model"] = model
         if run is not None:
@@ -662,7 +744,7 @@ class RunFolder:
         if to == "model":
             return export_model(load_model(self.path), Path(path))
         with self.reading():
-            what = PredictInput.of_run(self.run, self.class_names, relabel)
+            what = PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
         safe = self.safe_csv if safe_csv is None else safe_csv
         return export_input(what, to, Path(path), what.fits_none(none_share), table, settled, safe)
 
@@ -679,10 +761,10 @@ class RunFolder:
             run = self.run
             if safe_csv is not None and safe_csv != self.safe_csv:
                 self.document["safe_csv"] = safe_csv
-                write_atomically(change.new / "run.json", to_json(self.document))
                 write_shown(change.new, run.graph.node_ids, run.node_texts, safe_csv)
-            else:
-                _replace_index(change)
+            self.document |= run.evidence
+            # Written again in any case, so that other processes see that the folder has changed.
+            write_atomically(change.new / "run.json", to_json(self.document))
             _write_outputs(change, run, progress, safe_csv=self.safe_csv)
         self._state = FolderState(self.path, "run.json")
         return self.path / REPORT
@@ -775,6 +857,8 @@ def _write_inputs(
             write_arrays(folder / "labels.npz", y=run.label_ids, names=np.array(names, str))
         if run.earlier_ids is not None:
             write_arrays(folder / "before.npz", y=run.earlier_ids)
+        if run.numbers is not None:
+            write_arrays(folder / NUMBERS, **run.numbers.arrays())
     recipe = None if run.recipe is None else run.recipe.as_json()
     features = {"names": run.graph.feature_names, "recipe": recipe}
     write_atomically(folder / "features.json", to_json(features))
@@ -790,10 +874,12 @@ def _write_inputs(
         "keep_labels": run.keep_labels,
         "none_share": run.none_share,
         "lineage": list(run.lineage),
+        "moves": [decisions.to_json(one) for one in run.earlier_moves],
         "reading": dict(reading),
         "safe_csv": safe_csv,
         "rows": [row.to_json() for row in run.rows],
         "versions": run.versions,
+        **run.evidence,
     }
     write_atomically(folder / "run.json", to_json(document))
     write_shown(folder, run.graph.node_ids, run.node_texts, safe_csv)
@@ -820,11 +906,6 @@ def _write_outputs(
     if run.history.decisions:
         write_atomically(labels, table_content(next_labels(run), labels, safe_csv))
     change.remove(REPORT, labels.name)  # those of another state
-
-
-def _replace_index(change: Change) -> None:
-    """Write run.json again, so that other processes see that the folder has changed."""
-    write_atomically(change.new / "run.json", (change.folder / "run.json").read_bytes())
 
 
 def _keep_origin(change: Change) -> None:

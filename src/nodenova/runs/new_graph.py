@@ -243,6 +243,7 @@ class PredictInput:
         notes: Sentences on what did not match.
         run: Run of the model, if it keeps its graph.
         nodes: (n,) numbers of the nodes to predict; None for all.
+        shifts: Shift of each class by which probabilities are calibrated; see `DiscoveryRun`.
     """
 
     model: Model
@@ -252,14 +253,21 @@ class PredictInput:
     notes: Sequence[str] = ()
     run: DiscoveryRun | None = None
     nodes: np.ndarray | None = None
+    shifts: Sequence[float | None] = ()
 
     @classmethod
-    def of_run(cls, run: DiscoveryRun, names: Sequence[str], relabel: bool) -> PredictInput:
+    def of_run(
+        cls,
+        run: DiscoveryRun,
+        names: Sequence[str],
+        relabel: bool,
+        shifts: Sequence[float | None] = (),
+    ) -> PredictInput:
         """The graph of a run itself."""
         labels = run.labels
         if labels is not None and relabel:
             labels = replace(labels, keep=False)
-        return cls(run.model, run.graph, names, labels, run=run)
+        return cls(run.model, run.graph, names, labels, run=run, shifts=shifts)
 
     @classmethod
     def of_graph(
@@ -294,7 +302,8 @@ class PredictInput:
         texts = ["" if c < 0 or not use_labels else loaded.class_names[c] for c in y]
         node_ids = graph.node_ids.tolist()
         labels, unknown = labels_for_graph(model, names, node_ids, texts, earlier, keep)
-        return cls(model, graph, names, labels, [*loaded.notes, *notes, *unknown], run, nodes)
+        notes = [*loaded.notes, *notes, *unknown]
+        return cls(model, graph, names, labels, notes, run, nodes)
 
     def fits_none(self, none_share: float | None = None) -> np.ndarray | None:
         """(N,) which nodes without a label fit no class, by the run's share unless given."""
@@ -318,8 +327,9 @@ class PredictInput:
         """Predict all nodes, or `nodes`, or the nodes `only`."""
         only = self.nodes if only is None else only
         is_own = self.run is not None and self.graph is self.run.graph and only is None
-        p = self.run.probabilities if self.run is not None and is_own else None
-        return Predictions.of(
+        p = self.run.outputs[1] if self.run is not None and is_own else None
+        found = Predictions.of(
             self.model, self.graph, min_confidence, names=self.names, p=p, labels=self.labels,
             fits_none=fits_none, only=only,
         )  # fmt: skip
+        return found.calibrated(self.shifts, min_confidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,8 +18,9 @@ from nodenova.io.frames import is_frame
 from nodenova.io.nodes import EXPORT_COLUMNS, PREFIX, find_export_columns
 from nodenova.io.tables import Table, read_table
 from nodenova.model.model import Model
+from nodenova.review.trust import calibrate_first
 from nodenova.review.user_labels import NO_LABEL, UserLabels
-from nodenova.settings import check_arguments
+from nodenova.settings import check_arguments, check_probability
 
 Backend: TypeAlias = 'Literal["pandas", "polars", "pyarrow"]'
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
@@ -59,6 +60,7 @@ class Predictions:
 
         All nodes come in the order of the user's table.
         """
+        check_probability(min_confidence)
         node_ids = graph.node_ids if only is None else graph.node_ids[only]
         if p is None:
             p = model.predict_proba(graph, only=None if only is None else node_ids)
@@ -85,6 +87,15 @@ class Predictions:
             agrees=labels.agrees(model, p),
             fits_none=fits_none,
         )
+
+    def calibrated(self, shifts: Sequence[float | None], min_confidence: float) -> Predictions:
+        """The same with calibrated probabilities; `shifts` are those of `DiscoveryRun`."""
+        if not shifts:
+            return self
+        shift = np.array([np.nan if s is None else s for s in shifts])[self.row]
+        first = calibrate_first(self.probability, shift, len(shifts))
+        probability = np.where(np.isnan(shift), self.probability, first)
+        return replace(self, probability=probability, unsure=probability < min_confidence)
 
     @property
     def counts(self) -> np.ndarray:
@@ -212,8 +223,7 @@ def class_columns(
     table: Table, found: Predictions, id_column: str | None, settled: float
 ) -> tuple[tuple[str, ...], dict[str, list[object]], list[str]]:
     """Columns of an earlier call that go, columns to add, and notes on what was assumed."""
-    if not 0 <= settled <= 1:
-        raise SettingError(f"settled is a probability from 0 to 1, not {settled}")
+    check_probability(settled, "settled")
     notes: list[str] = []
     earlier = find_export_columns(table)
     replaced = () if earlier is None else earlier.all

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,20 +19,32 @@ from nodenova.files.content import to_json
 from nodenova.files.documents import check_encodable
 from nodenova.graph import Graph, invert
 from nodenova.io.recipe import TableEncoder
-from nodenova.model.info import ClassInfos, class_info
+from nodenova.model.decisions import Edit, Relabel, last_edits
+from nodenova.model.info import ClassInfo, ClassInfos, class_info
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
 from nodenova.model.similarity import MergeSplit, estimate_merge_split
+from nodenova.nn.encode_cache import shared_passes
+from nodenova.progress import Progress, no_progress
 from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import HeldOut, HeldOutScores, cross_validate, spare_fit
 from nodenova.review.page_data import Layout, PageData, collect
 from nodenova.review.review_file import History
 from nodenova.review.suggest import build_suggestions
 from nodenova.review.suggestions import Suggestions
-from nodenova.review.trust import number_sentence
+from nodenova.review.trust import (
+    calibrate,
+    class_evidence,
+    log_odds_shifts,
+    number_sentence,
+    one_class_probability,
+)
 from nodenova.review.user_labels import NO_LABEL, UserLabels, labels_in_new_classes
+from nodenova.runs.numbers import OtherNumbers, check_number, discover_number
 from nodenova.runs.predictions import Predictions
+from nodenova.settings import check_arguments
 
+CHOSEN = "Number of new classes"  # the fact about a number that was chosen after the discovery
 MIN_STAY = 0.001  # probability below which a node leaves its class of the earlier run
 
 
@@ -94,6 +106,8 @@ class DiscoveryRun:
         versions: Versions of the packages that made it.
         node_texts: (N,) texts of the nodes that the page shows, by column.
         history: Decisions of reviews that are part of the run.
+        earlier_moves: Labels that reviews of the runs that it continues corrected.
+        numbers: Other numbers of new classes, if the number was estimated.
     """
 
     title: str
@@ -113,6 +127,8 @@ class DiscoveryRun:
     versions: Mapping[str, str] = field(default_factory=versions)
     node_texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     history: History = field(default_factory=History)
+    earlier_moves: Sequence[Relabel] = ()
+    numbers: OtherNumbers | None = None
 
     def __post_init__(self) -> None:
         _check_texts(self)
@@ -149,6 +165,51 @@ class DiscoveryRun:
         _check_texts(other)
         return other
 
+    @property
+    def num_new(self) -> int:
+        """Number of new classes that its discovery found, before any decision."""
+        last = len(self.model.stages) - 1
+        return sum(c.stage >= last for c in self.model.classes)
+
+    def at(self, num_new: int, *, progress: Progress = no_progress) -> DiscoveryRun:
+        """Return the run with another number of new classes.
+
+        It is what a discovery with this number given would be, but for the ids: a class that has
+        more than half of its nodes in common with one of the counted number keeps its id.
+
+        Args:
+            num_new: Number of new classes. Those of `numbers.previews` are on the page.
+            progress: Function `progress(phase, done, total)`, called while classes are discovered.
+
+        Returns:
+            Another run; this one is not changed.
+
+        Raises:
+            SettingError: If the number was not estimated by prism, if the run has decisions, or if
+                there are fewer nodes.
+
+        Examples:
+            >>> import nodenova as nova
+            >>> labelled = nova.synthetic(nodes=200, classes=4, words=80)
+            >>> y = np.where(labelled.y < 2, labelled.y, -1)
+            >>> run = nova.NodeDiscoverer().fit(labelled.graph, y).run_
+            >>> run.at(3).num_new
+            3
+        """
+        check_arguments(DiscoveryRun.at, locals())
+        numbers = check_number(self.numbers, num_new, len(self.history.decisions))
+        if num_new == self.num_new:
+            return self
+        facts = {name: fact for name, fact in self.facts.items() if name != CHOSEN}
+        counted = numbers.count.number
+        if num_new != counted:
+            facts[CHOSEN] = f"{num_new}, chosen; {counted} counted"
+        with shared_passes():
+            model = discover_number(self.model, self.graph, numbers, num_new, progress=progress)
+            run = replace(self, model=model, facts=facts)
+            _ = run.outputs  # while the pass is shared
+        return run
+
     def __repr__(self) -> str:
         return f"DiscoveryRun({self.title!r}, {self.graph!r}, {self.model!r})"
 
@@ -166,21 +227,23 @@ class DiscoveryRun:
         """(N, hidden) embedding of every node."""
         return self.outputs[0]
 
-    @property
+    @cached_property
     def probabilities(self) -> np.ndarray:
-        """(N, classes) probabilities, in the order of `model.classes`."""
-        return self.outputs[1]
+        """(N, classes) probabilities, in the order of `model.classes`.
+
+        Those of discovered classes are calibrated: the model is too sure of them.
+        """
+        return calibrate(self.outputs[1], self.shifts)
 
     @cached_property
     def assigned(self) -> np.ndarray:
         """(N,) class of every node in `predictions`, a row of `model.classes`."""
-        if self.labels is None:
-            return self.probabilities.argmax(axis=1)
-        return self.labels.rows(self.model, self.probabilities)
+        p = self.outputs[1]
+        return p.argmax(axis=1) if self.labels is None else self.labels.rows(self.model, p)
 
     @cached_property
-    def classes(self) -> ClassInfos:
-        """What is in each class; `size` counts the nodes of `predictions`."""
+    def _infos(self) -> list[ClassInfo]:
+        """What is in each class by the model, with held-out labels, before calibration."""
         infos = class_info(
             self.model,
             self.graph,
@@ -190,11 +253,55 @@ class DiscoveryRun:
             merge_split=self.merge_split,
             min_confidence=self.min_confidence,
         )
-        sizes = np.bincount(self.assigned, minlength=len(infos)).tolist()
-        return ClassInfos(
-            replace(info, size=n, share=n / self.graph.num_nodes, size_by_model=info.size)
-            for info, n in zip(infos, sizes, strict=True)
-        )
+        scores = self.held_out_scores
+        if scores is None:
+            return list(infos)
+        each = zip(infos, scores.landed, scores.by_class, strict=True)
+        return [replace(c, held_out=n, held_out_right=right) for c, n, (right, _) in each]
+
+    @cached_property
+    def shifts(self) -> list[float | None]:
+        """Shift by which the log-odds of each class are calibrated; None for a known class."""
+        shifts = log_odds_shifts(self._infos)
+        return [shifts.get(c.id) for c in self.model.classes]
+
+    @property
+    def evidence(self) -> dict[str, object]:
+        """Held-out labels and calibration, as run.json stores them."""
+        shifts = zip(self.model.classes, self.shifts, strict=True)
+        document: dict[str, object] = {
+            "calibration": {str(c.id): shift for c, shift in shifts if shift is not None}
+        }
+        scores = self.held_out_scores
+        if scores is not None:
+            document["held_out"] = {
+                "labels": sum(scores.landed),
+                "right": scores.num_right,
+                "in_new": scores.in_new or 0,
+            }
+        return document
+
+    @cached_property
+    def classes(self) -> ClassInfos:
+        """What is in each class; `size` counts the nodes of `predictions`."""
+        groups, p = self.outputs[1].argmax(axis=1), self.probabilities.max(axis=1)
+        sizes = np.bincount(self.assigned, minlength=len(self._infos)).tolist()
+        described, evidence = [], class_evidence(self._infos)
+        for row, info in enumerate(self._infos):
+            mine = p[groups == row]
+            described.append(
+                replace(
+                    info,
+                    size=sizes[row],
+                    share=sizes[row] / self.graph.num_nodes,
+                    size_by_model=info.size,
+                    confidence=float(mine.mean(dtype=np.float64)) if len(mine) else None,
+                    confidence_by_model=info.confidence,
+                    unsure=int((mine < self.min_confidence).sum()),
+                    one_class=one_class_probability(evidence[row]) if info.is_new else None,
+                )
+            )
+        return ClassInfos(described)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -234,8 +341,9 @@ class DiscoveryRun:
         """How often these predictions are the labels."""
         if self.held_out is None or self.labels is None:
             return None
-        rows = self.labels.label_rows(self.model, self.probabilities)
-        return HeldOutScores.of(self.held_out, rows)
+        rows = self.labels.label_rows(self.model, self.outputs[1])
+        is_new = np.array([c.is_new for c in self.model.classes])
+        return HeldOutScores.of(self.held_out, rows, is_new)
 
     @cached_property
     def _spare_fit(self) -> np.ndarray | None:
@@ -261,20 +369,31 @@ class DiscoveryRun:
             self.graph.node_ids,
             self._spare_fit,
             self.none_share,
+            self.moves,
         )
 
     @cached_property
     def predictions(self) -> Predictions:
         """The class of every node; that of its label where it has one and keeps it."""
-        return Predictions.of(
+        found = Predictions.of(
             self.model,
             self.graph,
-            self.min_confidence,
             names=self.names,
-            p=self.probabilities,
+            p=self.outputs[1],
             labels=self.labels,
             fits_none=self.fits_none,
         )
+        return found.calibrated(self.shifts, self.min_confidence)
+
+    @property
+    def moves(self) -> tuple[Relabel, ...]:
+        """Labels that reviews of this run and of earlier ones corrected, in order."""
+        return (*self.earlier_moves, *self.history.moves)
+
+    @property
+    def last_edits(self) -> dict[int, Edit]:
+        """The last edit about each class that a person decided on, by id."""
+        return last_edits(self.model.edits)
 
     @property
     def verdict(self) -> str:
@@ -284,7 +403,7 @@ class DiscoveryRun:
     @property
     def warning(self) -> str:
         """A sentence if many labelled nodes look like discovered classes, else ""."""
-        return labels_in_new_classes(self.classes)
+        return labels_in_new_classes(self.classes, self.last_edits)
 
     def page_data(self, layout: Layout = positions) -> PageData:
         """What the page shows; `layout` of its map, embeddings to places, takes longest."""
@@ -300,15 +419,27 @@ class DiscoveryRun:
             versions=self.versions,
             min_confidence=self.min_confidence,
             layout=layout,
-            outputs=self.outputs,
+            outputs=(self.embeddings, self.probabilities),
             classes=self.classes,
             suggested=self.suggestions,
             # labelled nodes in another class than the model predicts
-            num_disagreeing=int((self.assigned != self.probabilities.argmax(axis=1)).sum()),
+            num_disagreeing=int((self.assigned != self.outputs[1].argmax(axis=1)).sum()),
             held_out=self.held_out_scores,
             shown=self.node_texts,
             history=self.history,
+            moves=self.moves,
+            **self._number_fields(),
         )
+
+    def _number_fields(self) -> dict[str, Any]:
+        """Fields of the page about other numbers; none where decisions have changed the classes."""
+        if self.numbers is None or self.history.decisions:
+            return {}
+        ids = np.array([c.id for c in self.model.classes])
+        own = {self.num_new: ids[self.probabilities.argmax(axis=1)]}
+        counted = self.numbers.count.number
+        previews = {**self.numbers.class_ids, **own}
+        return {"previews": previews, "num_new": self.num_new, "num_counted": counted}
 
 
 def _check_texts(run: DiscoveryRun) -> None:

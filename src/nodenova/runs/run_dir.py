@@ -40,8 +40,11 @@ RUN = record(
         "keep_labels": boolean,
         "none_share": number(0, 1),
         "lineage": list_of(text),
+        "moves": list_of(map_of(plain)),
         "reading": map_of(plain),
         "safe_csv": boolean,
+        "held_out": record({"labels": whole(0), "right": whole(0), "in_new": whole(0)}),
+        "calibration": map_of(number()),
     },
 )
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from nodenova.data.labels import LabelledNewTask
 from nodenova.model.model import Model, trained_head
 from nodenova.nn.heads import grow
-from nodenova.nn.training import TrainedMethod
+from nodenova.nn.training import TrainedMethod, gradients
 from nodenova.settings import choice, setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
@@ -80,7 +80,7 @@ class GEM(TrainedMethod):
             return F.cross_entropy(logits, y)
 
         def gradient(loss: Tensor) -> Tensor:
-            slopes = torch.autograd.grad(loss, parameters, retain_graph=True)
+            slopes = gradients(loss, parameters, retain_graph=True)
             return torch.cat([d.flatten() for d in slopes])
 
         def terms(epoch: int) -> dict[str, Tensor]:

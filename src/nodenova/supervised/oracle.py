@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.data.labels import LabelledNewTask
-from nodenova.encoders.gnn import GNN
 from nodenova.model.model import Model, trained_encoder
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import receptive_subgraph
@@ -29,7 +28,8 @@ class Oracle(TrainedMethod):
     An encoder of phase 1's kind and depth and a linear head are trained from scratch, with common
     choices: a hidden size of 64, dropout on the input too, early stopping on
     validation nodes of all classes (accuracy, then loss). Nothing of phase 1 is used. Without
-    validation nodes it runs all its epochs.
+    validation nodes it runs all its epochs. An encoder of your own has this hidden size, and this
+    dropout if `dropout` is one of its settings.
 
     Attributes:
         epochs: Largest number of epochs, of one step each.
@@ -55,10 +55,7 @@ class Oracle(TrainedMethod):
         assert task.val_ids is not None
         assert task.val_y is not None
         n_old = len(model.classes)
-        spec = replace(
-            old.spec, hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout
-        )
-        g = GNN(spec).to(model.device)
+        g = old.fresh(hidden=self.hidden, dropout=self.dropout, input_dropout=self.dropout)
         h = LinearHead(self.hidden, n_old + task.num_new).to(model.device)
         count = len(task.old_ids) + len(task.ids)
         wanted = np.concatenate([task.old_ids, task.ids, task.val_ids])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +16,9 @@ from nodenova.encoders.gnn import GNN, gatv2_ends
 from nodenova.graph import Graph
 from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.attention import edge_segments
+from nodenova.nn.encoder import TrainedEncoder
 from nodenova.nn.heads import UnitLinearHead, grow
-from nodenova.nn.sparse import features
-from nodenova.nn.training import TrainedMethod
+from nodenova.nn.training import TrainedMethod, gradients
 from nodenova.settings import setting
 from nodenova.supervised._shared import grow_model, training_subgraph
 
@@ -51,6 +51,7 @@ class TWP(TrainedMethod):
     - The importances are computed when phase 2 begins, from the old training nodes and labels that
       the entrance passes on for it, instead of being stored at the end of phase 1; no dropout. No
       old node takes part in training.
+    - On an encoder of your own e_ij = z_i . tanh(z_j), as its layers are not known.
     - e is taken from every layer; the released code takes the first, which leaves the upper ones
       without I^topo. It also squares the gradients; here they are as printed.
     - |I_new|_1 is a derivative, so its own is a second one; the released code drops it (`.data`).
@@ -85,9 +86,17 @@ class TWP(TrainedMethod):
         subgraph = training_subgraph(model, task)
         n_old = len(model.classes)
         classify = nn.Sequential(g, h_a)
+        first = {p: name for name, p in classify.named_parameters()}
+        # A weight may be in two modules, and a module at two places, of which one counts.
+        names = {
+            name: p
+            for place, module in classify.named_modules()
+            for name, p in module.named_parameters(place, False, remove_duplicate=False)
+        }
 
         def l_new(theta: Mapping[str, Tensor]) -> Tensor:
-            logits = functional_call(classify, dict(theta), (subgraph.graph,))
+            weights = {name: theta[first[p]] for name, p in names.items()}
+            logits = functional_call(classify, weights, (subgraph.graph,), tie_weights=False)
             return F.cross_entropy(logits[subgraph.new], subgraph.y)
 
         def terms(epoch: int) -> dict[str, Tensor]:
@@ -105,35 +114,35 @@ class TWP(TrainedMethod):
 
 
 def importances(
-    g: GNN, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor
+    g: TrainedEncoder, head: UnitLinearHead, graph: Graph, ids: Tensor, y: Tensor
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return I^loss and I^topo of every parameter of encoder and head, from labelled nodes."""
     parameters = [*g.parameters(), *head.parameters()]
 
     def size_of_gradient(of: Tensor) -> list[Tensor]:
-        slopes = torch.autograd.grad(of, parameters, allow_unused=True)
-        return [
-            torch.zeros_like(p) if d is None else d.abs()
-            for p, d in zip(parameters, slopes, strict=True)
-        ]
+        return [slope.abs() for slope in gradients(of, parameters)]
 
     i_loss = size_of_gradient(F.cross_entropy(head(g(graph)[ids]), y))
     i_topo = size_of_gradient(attention_size(g, graph, ids))
     return i_loss, i_topo
 
 
-def attention_size(g: GNN, graph: Graph, ids: Tensor) -> Tensor:
+def attention_size(g: TrainedEncoder, graph: Graph, ids: Tensor) -> Tensor:
     """Return the mean over nodes `ids` of |e_i|^2: all edges, self-loops, heads and layers."""
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
-    kind, device = g.spec.kind, ids.device
+    device = ids.device
     edges = edge_segments(graph, device)
     mine = torch.isin(edges.target, ids)
     source, target = edges.source[mine], edges.target[mine]
-    x = features(graph, device, g.spec.row_normalize)
+    if not isinstance(g, GNN):
+        z = g(graph)
+        return (z[target] * z[source].tanh()).sum(dim=-1).square().sum() / len(ids)
+    kind = g.spec.kind
+    x: Any = g.inputs(graph)
     total = torch.zeros((), device=device)
     for depth, conv in enumerate(g.convs):
-        x = kind.activation(x) if depth else x  # type: ignore[arg-type]
+        x = kind.activation(x) if depth else x
         if isinstance(conv, GATConv):
             h = (x @ conv.lin.weight.t()).view(-1, conv.heads, conv.out_channels)
             score = (h * conv.att_src).sum(-1)[source] + (h * conv.att_dst).sum(-1)[target]
@@ -166,7 +175,7 @@ def total_slope(
     loss: Callable[[Mapping[str, Tensor]], Tensor], theta: Mapping[str, Tensor]
 ) -> Tensor:
     """Return the sum of |dloss / dtheta| as a difference quotient, which has a gradient."""
-    slopes = torch.autograd.grad(loss(theta), list(theta.values()))
+    slopes = gradients(loss(theta), list(theta.values()))
     step = {name: STEP * slope.sign() for name, slope in zip(theta, slopes, strict=True)}
     up = loss({name: p + step[name] for name, p in theta.items()})
     down = loss({name: p - step[name] for name, p in theta.items()})

@@ -168,6 +168,17 @@ def test_weights_of_edges_are_the_same_bit_for_bit(tmp_path: Path, both_ways: bo
     assert np.array_equal(first, expected.graph.subgraph(np.arange(50)).edge_weight)
 
 
+def test_two_directions_with_other_weights_are_added(tmp_path: Path) -> None:
+    """Only a symmetric matrix, the same weight both ways, has every edge twice."""
+    write(tmp_path / "nodes.csv", ["id", "x"], [["a", 1], ["b", 2]])
+    write(tmp_path / "edges.csv", ["source", "target", "w"], [["a", "b", 1.0], ["b", "a", 3.0]])
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    made = prepare_graph(tmp_path / "graph", **files, weight_column="w")
+    assert_same(made, nova.load_graph(**files, weight_column="w"))
+    assert made.graph.edge_weight is not None
+    assert made.graph.edge_weight.tolist() == [4.0, 4.0]
+
+
 def test_edges_with_types_and_texts_with_vectors_are_read_into_memory_and_it_is_said(
     tmp_path: Path,
 ) -> None:

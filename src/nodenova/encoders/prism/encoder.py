@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from nodenova.encoders.prism.degree import COLUMNS, DegreeFeatures
 from nodenova.encoders.prism.svd import AVERAGED, DEPTHS, project, right_bases
-from nodenova.errors import GraphError
 from nodenova.graph import Graph
 from nodenova.nn.distributed import (
     Columns,
@@ -39,7 +38,7 @@ from nodenova.nn.encoder import Encoder
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.numerics import check_finite, cholesky, eigh
 from nodenova.nn.seeding import join_views
-from nodenova.nn.sparse import BagMatrix, quiet_torch, row_blocks, smooth_operator
+from nodenova.nn.sparse import BagMatrix, row_blocks, smooth_operator, text_vectors
 
 VECTOR_VIEWS = len(DEPTHS)
 WEIGHTS = ("common", "rare")  # the two weightings of words
@@ -136,7 +135,7 @@ class VectorViews(nn.Module):
     def fit(self, graph: Graph, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Fit each view; yield its mean row (rank,) and the rows (n, rank) of the nodes `ids`."""
         device = self.mean.device
-        self.mean.copy_(_vectors(graph, len(self.mean), device).mean(dim=0))
+        self.mean.copy_(text_vectors(graph, len(self.mean), device).mean(dim=0))
         x = self._centered(graph)
         # A view has at most as many columns as the vectors; the other columns stay 0.
         rank = min(self.basis.shape[2], len(self.mean), max(graph.num_nodes - 1, 1))
@@ -160,23 +159,7 @@ class VectorViews(nn.Module):
         return [columns.t() @ x @ basis for columns, basis in zip(p, self.basis, strict=True)]
 
     def _centered(self, graph: Graph) -> Tensor:
-        return _vectors(graph, len(self.mean), self.mean.device) - self.mean
-
-
-def _vectors(graph: Graph, width: int, device: torch.device) -> Tensor:
-    """(N, width) the vectors of a graph."""
-    if graph.vectors is None:
-        raise GraphError(
-            f"the model was fitted with text vectors of {width} numbers, but this graph has none: "
-            "set text_vectors (--text-vectors)"
-        )
-    if graph.vectors.shape[1] != width:
-        raise GraphError(
-            f"text vectors have {graph.vectors.shape[1]} numbers, but the model was fitted with "
-            f"vectors of {width}: use the same text_vectors (--text-vectors)"
-        )
-    with quiet_torch():  # they may be memory-mapped; they are only read
-        return torch.from_numpy(graph.vectors).to(device)
+        return text_vectors(graph, len(self.mean), self.mean.device) - self.mean
 
 
 @dataclass(frozen=True)

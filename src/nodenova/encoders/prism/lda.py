@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +25,10 @@ from nodenova.nn.kmeans import spherical_kmeans, subsampled_kmeans
 from nodenova.nn.multirank import MultiRank
 from nodenova.nn.numerics import solve
 from nodenova.nn.seeding import fixed_sample, sample
-from nodenova.nn.statistics import ClassStatistics
+from nodenova.nn.statistics import ClassStatistics, means
 from nodenova.settings import check_settings, setting
 
+NOISE = 1.0  # share of the noise of known means that is taken off
 SAME_CLASS = 0.5  # Jaccard index from which on two groups are the same class
 RIDGE = 3.0  # weight of the ridge penalty, in nodes
 RESAMPLES = 12  # resampled groupings that are averaged
@@ -176,29 +177,77 @@ def fit_joint_classifier(
     (N, hidden) -> ridge refit. `pool` adds the scatter of the groups to that of the known classes.
     With `ridge` None, the head of the one grouping is returned.
     """
+    # Remembered at all ranks, for later stages; heads are on the ranks in use.
+    new = Memory.of(*_members(grouping.z, grouping.groups), grouping.num_new, multirank)
+    head, times = fit_head(grouping, z, lda, pool=pool, resamples=resamples, ridge=ridge)
+    return JointFit(old.append(new), head, times)
+
+
+def fit_head(
+    grouping: Grouping,
+    z: Tensor,
+    lda: LDASettings,
+    *,
+    pool: bool = True,
+    resamples: int = RESAMPLES,
+    ridge: float | None = RIDGE,
+    share_scatter: bool = False,
+) -> tuple[UnitLinearHead, tuple[tuple[int, int], ...]]:
+    """The head of `fit_joint_classifier`, and how often each group was found again.
+
+    With `share_scatter` resampled groupings have means of their own, and the scatter of the first
+    grouping: most of the time of a head is that of its scatter.
+    """
     used, known, groups, num_new = grouping.used, grouping.known, grouping.groups, grouping.num_new
 
-    def head_of(unit: Tensor, groups: Tensor) -> UnitLinearHead:
-        new = ClassStatistics.estimate(*_members(unit, groups), num_new, used.views)
+    def head_of(
+        unit: Tensor, groups: Tensor, first: ClassStatistics | None = None
+    ) -> UnitLinearHead:
+        rows, of = _members(unit, groups)
+        if first is None:
+            new = ClassStatistics.estimate(rows, of, num_new, used.views)
+        else:
+            new = replace(first, center=means(rows, of, num_new))
         both = known.append(new)
-        return lda_head(used, both, both if pool else known, float(known.temperature), lda, used)
+        head = lda_head(used, both, both if pool else known, float(known.temperature), lda, used)
+        with torch.no_grad():
+            head.linear.bias[: len(correction)] += correction
+        return head
 
-    # Remembered at all ranks, for later stages; heads are on the ranks in use.
-    memory = old.append(Memory.of(*_members(grouping.z, groups), num_new, multirank))
+    correction = _noise_of_means(used, known, lda)
     unit = used(grouping.z)
     head = head_of(unit, groups) if grouping.head_first or ridge is None else None
     if ridge is None:
         assert head is not None
-        return JointFit(memory, head, ((0, 0),) * num_new)
+        return head, ((0, 0),) * num_new
     rows = sample(len(unit), MAX_RESAMPLED, unit.device)
-    part = unit[rows]
+    part, first = unit[rows], None
+    if share_scatter:
+        first = ClassStatistics.estimate(*_members(part, groups[rows]), num_new, used.views)
     others, heads = [], []
     for other in grouping.regroup(rows, resamples):
         others.append(other.cpu().numpy())
-        heads.append(head_of(part, other))
+        heads.append(head_of(part, other, first))
     heads = heads or [head or head_of(unit, groups)]
     times = count_times_found(groups[rows].cpu().numpy(), others, num_new)
-    return JointFit(memory, refit_on_all_nodes(heads, z, known.view_scale, ridge), times)
+    return refit_on_all_nodes(heads, z, known.view_scale, ridge), times
+
+
+def _noise_of_means(used: MultiRank, known: ClassStatistics, lda: LDASettings) -> Tensor:
+    """(o,) how far noise of the means lowers the logits of known classes: tr(Sigma^-1 S) / 2n_c.
+
+    The mean of n_c labelled nodes is longer than the true one, the more the fewer they are, so that
+    unlabelled nodes of the class would be taken for new ones. Groups of new classes need no
+    correction: their nodes are those that the mean is of.
+    """
+    scale = used.per_column(known.view_scale)
+    every = torch.ones(len(scale), dtype=torch.bool, device=scale.device)
+    within = known.covariance(every, 0.0, scale)
+    covariance = known.covariance(every, lda.prior, scale)
+    noise = solve(covariance, within, "the covariance within classes").trace()
+    # The mean of a class that has no nodes any more is not one of these nodes.
+    each = torch.where(known.nodes >= 1, noise / (2 * known.nodes.clamp_min(1)), 0.0)
+    return NOISE * each.to(known.center)
 
 
 def _members(rows: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:

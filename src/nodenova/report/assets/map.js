@@ -31,8 +31,10 @@ const map = (() => {
   }
 
   // What a node counts as in the present view: the number of a class, of a true class, or of a degree of sureness.
-  const groupOf = i => mode === "true" ? story.true[i] : mode === "class" ? classOf(i) : SURENESS.findIndex(s => probability(i) >= s.from);
-  const lookOf = g => mode === "true" ? trueLook(g) : mode === "class" ? look(g) : {color: SURENESS[g].color, shape: ["circle", "circle", "diamond"][g], hollow: false};
+  const shown = () => mode === "class" ? other : null;
+  const groupOf = i => shown() ? other.groupOf(i) : mode === "true" ? story.true[i] : mode === "class" ? classOf(i) : SURENESS.findIndex(s => probability(i) >= s.from);
+  const nameOf = g => shown() ? other.nameOf(g) : mode === "true" ? story.trueNames[g] : className(g);
+  const lookOf = g => shown() ? other.lookOf(g) : mode === "true" ? trueLook(g) : mode === "class" ? look(g) : {color: SURENESS[g].color, shape: ["circle", "circle", "diamond"][g], hollow: false};
   const shows = i => lit === null || lit === groupOf(i);
   const ink = () => isDark() ? "#e8e6e1" : "#22262b";
   const paper = () => isDark() ? "#16181b" : "#ffffff";
@@ -70,7 +72,7 @@ const map = (() => {
     context.lineJoin = "round";
     for (const [g, list] of [...members].sort((a, b) => b[1].length - a[1].length)) {
       if (g < 0 || g === NO_CLASS || lit !== null && lit !== g) continue;
-      const full = mode === "true" ? story.trueNames[g] : className(g), name = full.length > 32 ? `${full.slice(0, 31)}…` : full;
+      const full = nameOf(g), name = full.length > 32 ? `${full.slice(0, 31)}…` : full;
       const half = context.measureText(name).width / 2 + 5;
       const px = Math.max(half, Math.min(width - half, middle(list, x) * zoom + left));
       let py = middle(list, y) * zoom + top;
@@ -148,7 +150,7 @@ const map = (() => {
     tip.hidden = i < 0;
     canvas.style.cursor = i < 0 ? "grab" : "pointer";
     if (i < 0) return;
-    tip.replaceChildren(element("b", {}, story.names[i]), element("span", {}, className(classOf(i)) + sure(i, ", ")));
+    tip.replaceChildren(element("b", {}, story.names[i]), element("span", {}, shown() ? nameOf(groupOf(i)) : className(classOf(i)) + sure(i, ", ")));
     const box = canvas.getBoundingClientRect();
     tip.style.left = `${Math.min(box.left + px + 14, innerWidth - tip.offsetWidth - 8)}px`;
     tip.style.top = `${Math.min(box.top + py + 14, innerHeight - tip.offsetHeight - 8)}px`;

@@ -20,11 +20,15 @@ const isDark = () => darkQuery.matches && !printing;
 
 // Colors go by id, which is a class's for ever: no decision about another class changes them.
 const firstNew = story.firstNew ?? story.classes.filter(c => !c.isNew).length;
-const places = story.classes.map(c => c.isNew ? Math.max(c.id - firstNew, 0) : c.id);
+const placeInPalette = c => c.isNew ? Math.max(c.id - firstNew, 0) : c.id;
+const places = story.classes.map(placeInPalette);
 
 function look(i) {
   if (i < 0 || i === NO_CLASS) return {color: "#8a8f98", shape: "cross", hollow: false};
-  const isNew = story.classes[i].isNew, colors = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"], k = places[i];
+  return lookAt(story.classes[i].isNew, places[i]);
+}
+function lookAt(isNew, k) {
+  const colors = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"];
   return {color: colors[k % colors.length], shape: isNew ? "diamond" : "circle", hollow: Math.floor(k / colors.length) % 2 === 1};
 }
 

@@ -23,11 +23,12 @@ const numberOf = new Map(story.classes.map((c, i) => [c.id, i]));
 const nodeOf = new Map(story.names.map((name, i) => [name, i]));
 
 // What the classes are after the decisions. `into[i]`: the class that i is part of now, -1 when it is rejected.
+// `own` are the classes that were named or merged: each is one class of its own.
 function judged(list) {
-  const names = story.classes.map(c => c.name), into = story.classes.map((_, i) => i), parts = new Map();
+  const names = story.classes.map(c => c.name), into = story.classes.map((_, i) => i), parts = new Map(), own = new Set();
   const moved = new Map(story.moved || []);  // nodes that a person has put in a class, by number
   for (const d of list) {
-    if (d.do === "rename") names[numberOf.get(d.class)] = d.name;
+    if (d.do === "rename") { names[numberOf.get(d.class)] = d.name; own.add(numberOf.get(d.class)); }
     else if (d.do === "reject") { const bad = numberOf.get(d.class); into.forEach((c, i) => { if (c === bad) into[i] = -1; }); }
     else if (d.do === "relabel") { for (const node of d.nodes) if (nodeOf.has(String(node))) moved.set(nodeOf.get(String(node)), numberOf.get(d.class)); }
     else if (d.do === "split") parts.set(numberOf.get(d.class), d.into);
@@ -35,14 +36,22 @@ function judged(list) {
       const members = d.classes.map(id => numberOf.get(id)), one = oldest(members);
       into.forEach((c, i) => { if (members.includes(c)) into[i] = one; });
       names[one] = d.name;
+      own.add(one);
     }
   }
-  return {names, into, parts, moved};
+  return {names, into, parts, moved, own};
 }
 let now = judged(decisions);
 
 // A merged class keeps the id of the oldest: known before discovered, then the lowest id. Classes come in that order.
 const oldest = members => Math.min(...members);
+
+// The one whose name a merged class gets: a name that a person gave is not lost to an automatic one.
+const isOwn = i => now.own.has(i) || Boolean(story.own && story.own[i]);
+const namesake = members => oldest(members.some(isOwn) ? members.filter(isOwn) : members);
+
+// Classes that the map shows in place of those of the run: {groupOf, lookOf, nameOf, isNew}; null for those of the run.
+let other = null;
 
 const alive = i => now.into[i] === i;
 const className = i => i < 0 || i === NO_CLASS ? "no class" : now.names[i];

@@ -2,10 +2,14 @@
 // The cards of the classes: how they look after the decisions so far.
 
 const cards = [...document.querySelectorAll("[data-card]")].map(card => ({card, i: Number(card.dataset.card), name: card.querySelector(".name")}));
+for (const entry of cards) {  // the verdict as it was, for Undo
+  entry.verdict = entry.card.querySelector(".trust");
+  if (entry.verdict) Object.assign(entry, {level: entry.verdict.className, word: entry.verdict.querySelector("b").textContent});
+}
 const ticked = () => [...document.querySelectorAll("[data-tick]:checked")].map(box => Number(box.dataset.tick));
 
 function showCards() {
-  for (const {card, i, name} of cards) {
+  for (const {card, i, name, verdict, level, word} of cards) {
     const gone = !alive(i), parts = now.parts.get(i), decided = card.querySelector(".decided");
     const members = story.classes.map((_, j) => j).filter(j => j !== i && now.into[j] === i);
     if (document.activeElement !== name) name.value = now.names[i];
@@ -17,8 +21,18 @@ function showCards() {
       : gone ? `Merged into ${className(now.into[i])}.`
       : parts ? `Will be split into ${parts} when you save.`
       : members.length ? `Includes ${members.map(j => story.classes[j].name).join(", ")}.` : "";
-    for (const line of card.querySelectorAll("[data-hide-if]"))  // hide lines about itself and about rejected classes
-      line.hidden = [now.into[i], -1].includes(now.into[Number(line.dataset.hideIf)]);
+    if (verdict) {  // a class that was decided on is not judged
+      const mine = alive(i) && now.own.has(i);
+      verdict.className = mine ? "trust yours" : level;
+      verdict.querySelector("b").textContent = mine ? "Yours." : word;
+      verdict.querySelector(".reasons").hidden = mine;
+    }
+    for (const line of card.querySelectorAll("[data-hide-if]")) {  // hide lines about itself and about rejected classes
+      const other = now.into[Number(line.dataset.hideIf)];
+      line.hidden = [now.into[i], -1].includes(other) || ("merge" in line.dataset && isOwn(now.into[i]) && isOwn(other));
+    }
+    const use = card.querySelector("[data-use]");
+    if (use) use.parentElement.hidden = now.own.has(i) && now.names[i] !== use.dataset.use;
     card.querySelector("[data-glyph]").replaceChildren(glyph(look(now.into[i])));
   }
   for (const place of document.querySelectorAll("[data-class]")) {

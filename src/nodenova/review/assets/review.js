@@ -52,7 +52,7 @@ function askParts(i) {
 $("merge").addEventListener("click", () => {
   const members = ticked().sort((a, b) => a - b), one = oldest(members);
   ask({
-    title: `Merge ${members.map(className).join(", ")}`, label: "Name", type: "text", value: className(one),
+    title: `Merge ${members.map(className).join(", ")}`, label: "Name", type: "text", value: className(namesake(members)),
     text: `They become one class with the id ${story.classes[one].id}.`,
     check: value => objection(value, members),
     done: value => {

@@ -9,12 +9,26 @@ const relabelled = node => decisions.findLast(d => d.do === "relabel" && d.nodes
 function isTaken(d) {
   if (d.do === "merge") return now.into[numberOf.get(d.classes[0])] >= 0 && new Set(d.classes.map(id => now.into[numberOf.get(id)])).size === 1;
   if (d.do === "split") return now.parts.has(numberOf.get(d.class));
-  return relabelled(d.nodes[0]) !== undefined;
+  const move = relabelled(d.nodes[0]);
+  return move !== undefined && placeOf(d.class) >= 0 && now.into[numberOf.get(move.class)] === now.into[numberOf.get(d.class)];
+}
+
+// Whether a suggestion would reverse a decision, as `find_reversed` in nodenova.model.decisions finds it. The page has none
+// that reverses a saved one, but open decisions may make one.
+function isReversal(d) {
+  if (isTaken(d)) return false;
+  if (d.do === "merge") {
+    const [a, b] = d.classes.map(placeOf), joins = (i, j) => now.into[i] === a && now.into[j] === b;
+    return a >= 0 && b >= 0 && (isOwn(a) && isOwn(b) || story.apart.some(([i, j]) => joins(i, j) || joins(j, i)));
+  }
+  if (d.do === "split") return now.own.has(now.into[numberOf.get(d.class)]);
+  const move = relabelled(d.nodes[0]);
+  return move !== undefined && now.into[numberOf.get(move.class)] >= 0;
 }
 
 function isOpen(d) {
   const ids = d.do === "merge" ? d.classes : [d.class];
-  return !isTaken(d) && ids.every(id => placeOf(id) >= 0) && (d.do !== "split" || alive(numberOf.get(d.class)));
+  return !isTaken(d) && !isReversal(d) && ids.every(id => placeOf(id) >= 0) && (d.do !== "split" || alive(numberOf.get(d.class)));
 }
 
 function accept(d) {
@@ -23,7 +37,7 @@ function accept(d) {
   else if (d.do === "relabel") decide({...d, class: story.classes[placeOf(d.class)].id});
   else {
     const members = d.classes.map(placeOf).sort((a, b) => a - b);
-    decide({do: "merge", classes: members.map(i => story.classes[i].id), name: className(oldest(members))});
+    decide({do: "merge", classes: members.map(i => story.classes[i].id), name: className(namesake(members))});
   }
 }
 
@@ -31,6 +45,7 @@ for (const {button, decision} of offered) button.addEventListener("click", () =>
 watchers.push(() => {
   for (const {button, text, decision} of offered) {
     button.disabled = !isOpen(decision);
+    button.closest("li").hidden = isReversal(decision);
     button.textContent = isTaken(decision) ? "Accepted" : text;
     if (isTaken(decision))  // the classes by the names they had: one of them is gone
       for (const place of button.parentElement.querySelectorAll("[data-class]")) {
