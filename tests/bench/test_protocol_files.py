@@ -272,10 +272,18 @@ def test_an_export_is_replaced_only_when_asked(
     splits = splits_of("mixed-50", graph, [0], num_old=3)
     with pytest.raises(StorageError, match="holds an exported protocol"):
         write_protocol(exported, "mixed-50", graph, splits)
-    (exported / "mine.txt").write_text("work")
+    (folder,) = {path.parent for path in (exported / "splits").rglob("split.json")}
+    mine = (exported / "mine.txt", folder / "predictions.csv")
+    for path in mine:
+        path.write_text("work")
     write_protocol(exported, "mixed-50", graph, splits, overwrite=True)
     assert [path.name for path in (exported / "answers").iterdir()] == ["mixed-50-0-seed-0"]
-    assert (exported / "mine.txt").read_text() == "work"
+    assert not (folder / "split.json").exists()
+    assert [path.read_text() for path in mine] == ["work", "work"]
+    index = exported / "protocol.json"
+    index.write_text(index.read_text().replace('"splits"', '"others"'))
+    with pytest.raises(StorageError, match="damaged, splits is missing"):
+        write_protocol(exported, "mixed-50", graph, splits, overwrite=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/mine.txt").write_text("work")
     with pytest.raises(StorageError, match=r"is not empty and holds no protocol\.json"):

@@ -20,7 +20,7 @@ import nodenova as nova
 from nodenova.encoders import registry
 from nodenova.encoders.own import OwnEncoder
 from nodenova.encoders.registry import encoder_kind, register_encoder, unused_edge_weights
-from nodenova.errors import GraphError, SettingError, StorageError
+from nodenova.errors import GraphError, NumericsError, SettingError, StorageError
 from nodenova.methods import METHODS
 from nodenova.nn.seeding import repeatable
 from nodenova.supervised import LABELLED
@@ -334,3 +334,36 @@ def test_an_estimator_takes_the_class_and_names_it() -> None:
     assert len(found.classes_) == 5
     with pytest.raises(SettingError, match="on the prism encoder only, not on Net: give num_new"):
         nova.NodeDiscoverer(method="sword", encoder=Jumping).fit(labelled.graph, y)
+
+
+class Divided(nn.Module):
+    """A mean over neighbors that divides by zero where a node has none: in every pass, or late."""
+
+    def __init__(self, num_features: int, hidden: int, late: bool = False) -> None:
+        super().__init__()
+        self.layer, self.late = nn.Linear(num_features, hidden), late
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        source, target = edge_index
+        total = torch.zeros_like(x).index_add(0, target, x[source])
+        degree = torch.zeros(len(x)).index_add(0, target, torch.ones(len(target)))
+        if self.late and self.training:
+            degree = degree.clamp(min=1)
+        return self.layer(x + total / degree[:, None])
+
+
+@pytest.mark.parametrize(
+    ("late", "sentence"), [(False, "phase 1: .* became NaN or infinite in epoch 1"), (True, "NaN")]
+)
+def test_nan_of_an_own_encoder_never_leaves(late: bool, sentence: str) -> None:
+    data = nova.synthetic(nodes=80, classes=4, words=40)
+    kept = (data.graph.edge_index != 79).all(axis=0)  # a node of a new class loses its edges
+    lone = nova.Graph.of(data.graph.x, data.graph.edge_index[:, kept])
+    old, new, _ = nova.split(nova.LabelledGraph(lone, data.y, data.class_names), [0, 1])
+
+    def probabilities() -> np.ndarray:
+        model = nova.fit(old, Divided, late=late, epochs=2, hidden=4)
+        return nova.discover(model, new, nova.FrozenKMeans()).predict_proba(lone)
+
+    with pytest.raises(NumericsError, match=sentence):
+        probabilities()

@@ -129,6 +129,17 @@ def encrypt(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
+def test_headers_of_later_versions_and_texts_beyond_the_first_plane_are_read(
+    tmp_path: Path,
+) -> None:
+    header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }\n"
+    for version in (1, 2, 3):
+        (tmp_path / "a.npy").write_bytes(npy(header, b"\1\0\0\0\2\0\0\0", version))
+        assert open_npy(tmp_path / "a.npy").tolist() == [1, 2]
+    np.save(tmp_path / "b.npy", np.array(["oak", "\U0001f333", "\ue000"]))
+    assert open_npy(tmp_path / "b.npy").tolist() == ["oak", "\U0001f333", "\ue000"]
+
+
 def test_archives_that_numpy_does_not_write(tmp_path: Path) -> None:
     array = plain_npy("<f8", "(1,)", bytes(8))
     cases: dict[str, Path] = {}

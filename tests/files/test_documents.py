@@ -89,6 +89,11 @@ def test_a_schema_names_the_place_and_the_value(change: dict[str, Any], sentence
     assert str(raised.value).startswith(f"f.json: damaged, {sentence}")
 
 
+def test_numbers_name_their_bounds_where_they_have_some() -> None:
+    assert number().name == "a finite number"
+    assert number(2).name == "a finite number of at least 2"
+
+
 def test_a_missing_field_and_another_root_are_named() -> None:
     with pytest.raises(StorageError, match=r"^f: damaged, rate is missing$"):
         check({"name": "x", "sizes": []}, FORM, "f")

@@ -12,9 +12,19 @@ from pathlib import Path
 import pytest
 
 from nodenova.errors import StorageError
-from nodenova.files import folders
+from nodenova.files import atomic, folders
 from nodenova.files.atomic import ENDING, write_atomically
-from nodenova.files.folders import COMMIT, LOCK, FolderState, change_folder, lock_folder, recover
+from nodenova.files.folders import (
+    COMMIT,
+    DONE,
+    LOCK,
+    Change,
+    FolderState,
+    change_folder,
+    files_below,
+    lock_folder,
+    recover,
+)
 
 
 class Killed(BaseException):
@@ -218,6 +228,63 @@ def test_a_commit_from_elsewhere_writes_nothing_outside_its_folder(
         recover(folder)
 
 
+def test_a_link_in_a_commit_from_elsewhere_goes_nowhere(folder: Path, tmp_path: Path) -> None:
+    """Links are no files of a change, and their places were not looked at."""
+    home = tmp_path / "home"
+    write_atomically(home / "profile", b"mine")
+    (folder / "origin").symlink_to(home)
+    (folder / COMMIT / "new" / "origin").mkdir(parents=True)
+    (folder / COMMIT / "new" / "origin" / "profile").symlink_to("elsewhere")
+    with pytest.raises(StorageError, match="not a change of nodenova"):
+        recover(folder)
+    assert contents(home) == {"profile": b"mine"}
+    assert not (home / "profile").is_symlink()
+
+
+def test_a_done_change_that_is_a_link_is_refused(folder: Path, tmp_path: Path) -> None:
+    write_atomically(folder / COMMIT / "new" / "run.json", b"new")
+    (folder / DONE).symlink_to(tmp_path)
+    with pytest.raises(StorageError, match="not a change of nodenova"):
+        recover(folder)
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hardlink", "pipe"])
+def test_a_lock_from_elsewhere_empties_no_other_file(
+    folder: Path, tmp_path: Path, kind: str
+) -> None:
+    """A folder that was unpacked from an archive may have any lock: opening it takes the lock."""
+    home = tmp_path / "profile"
+    home.write_bytes(b"mine")
+    lock = folder / LOCK
+    match kind:
+        case "symlink":
+            lock.symlink_to(home)
+        case "hardlink":
+            os.link(home, lock)
+        case _:
+            os.mkfifo(lock)
+    with pytest.raises(StorageError, match="not a lock of nodenova; delete it"):
+        change(folder)
+    recover(folder)  # a reader is not kept from reading
+    assert home.read_bytes() == b"mine"
+    assert (folder / "run.json").read_bytes() == b"old"
+    lock.unlink()
+    change(folder)
+    assert contents(folder) == NEW
+
+
+def test_a_link_in_a_folder_of_others_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    home, link = tmp_path / "profile", tmp_path / "map.npz"
+    home.write_bytes(b"mine")
+    link.symlink_to(home)
+    write_atomically(link, b"new", follow=False)
+    assert (home.read_bytes(), link.read_bytes()) == (b"mine", b"new")
+    link.unlink()
+    os.mkfifo(link)  # nothing reads from it: to write there would never end
+    write_atomically(link, b"new", follow=False)
+    assert link.read_bytes() == b"new"
+
+
 def test_a_place_that_is_a_folder_is_refused_before_anything_changes(folder: Path) -> None:
     (folder / "model" / "model.json").mkdir(parents=True)
     with pytest.raises(StorageError, match="is a folder where a file"):
@@ -324,3 +391,53 @@ def test_ctrl_c_before_a_commit_changes_nothing(
     with pytest.raises(KeyboardInterrupt):
         change(folder)
     assert contents(folder) == OLD
+
+
+def test_a_lock_names_the_command_and_none_of_its_arguments(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/usr/bin/nodenova", "review", "secret"])
+    with lock_folder(folder):
+        assert (folder / LOCK).read_text() == f"process {os.getpid()} (nodenova review)\n"
+    assert not (folder / LOCK).exists()
+
+
+def test_a_temporary_file_is_locked_until_it_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise another writer could take it for left over, and remove it."""
+    if atomic.fcntl is None:
+        pytest.skip("Windows renames closed files only")
+    replace, free = os.replace, []
+
+    def renamed(source: str, target: Path) -> None:
+        handle = os.open(source, os.O_RDWR)
+        free.append(atomic.try_lock(handle))
+        os.close(handle)
+        replace(source, target)
+
+    monkeypatch.setattr(atomic.os, "replace", renamed)
+    write_atomically(tmp_path / "table.csv", b"whole")
+    assert free == [False]
+    assert (tmp_path / "table.csv").read_bytes() == b"whole"
+
+
+def test_the_error_of_a_change_is_not_hidden_by_cleaning_up(folder: Path) -> None:
+    def fail(made: Change) -> None:
+        shutil.rmtree(made.new.parent)
+        raise KeyError
+
+    with pytest.raises(KeyError), change_folder(folder) as made:
+        fail(made)
+    assert contents(folder) == OLD
+
+
+def test_files_of_a_folder_are_neither_links_nor_parts_of_a_change(
+    folder: Path, tmp_path: Path
+) -> None:
+    write_atomically(folder / "model" / "model.json", b"")
+    (folder / "link").symlink_to(folder / "run.json")
+    (folder / "model" / f".half.abc{ENDING}").write_bytes(b"")
+    write_atomically(folder / f".change-x{ENDING}" / "new" / "run.json", b"")
+    names = {str(name) for name, _ in files_below(folder)}
+    assert names == {"run.json", "old.csv", "notes.txt", os.path.join("model", "model.json")}

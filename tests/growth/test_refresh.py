@@ -128,6 +128,16 @@ def test_ids_names_decisions_and_stages_survive_a_refresh(
     assert bushes[np.isin(grown.y, (0, 1, LATE))].mean() < 0.05
 
 
+def test_weights_of_views_and_temperature_stay_after_a_refresh(
+    grown: Seasons, model: nova.Model
+) -> None:
+    """They were learned from labels; sure nodes are easier than most."""
+    after, _ = refit_encoder(model, grown.autumn, "asked")
+    was, now = model.memory.classes, after.memory.classes
+    assert now.view_scale.tolist() == was.view_scale.tolist()
+    assert float(now.temperature) == float(was.temperature)
+
+
 def test_nodes_that_came_or_have_strange_words_carry_nothing(
     grown: Seasons, model: nova.Model
 ) -> None:

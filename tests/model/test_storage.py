@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from safetensors.torch import save as save_tensors
 import nodenova as nova
 from nodenova.errors import SettingError, StorageError
 from nodenova.files.atomic import write_atomically
-from nodenova.model import saving
+from nodenova.model import loading, saving
 from nodenova.model.loading import load_model
 from nodenova.model.saving import save_model
 
@@ -477,3 +478,32 @@ def test_a_model_of_nodes_that_all_have_the_same_counts_is_loaded(tmp_path: Path
     assert (again.predict_proba(graph) == model.predict_proba(graph)).all()
     stored = load_tensors(weights_of(tmp_path / "model").read_bytes())
     assert stored["encoder.counts.spread"].isinf().any()
+
+
+def test_a_head_for_no_new_class_is_damage() -> None:
+    empty = {"weight": torch.zeros(0, 4), "bias": torch.zeros(0)}
+    with pytest.raises(StorageError, match="are of different classes"):
+        loading._check_novel(empty, 4)
+    loading._check_novel({}, 4)
+    loading._check_novel({"weight": torch.zeros(2, 4), "bias": torch.zeros(2)}, 4)
+
+
+def test_the_recipe_of_a_run_is_that_of_its_model_unless_the_model_has_one(
+    discovered: nova.Model,
+) -> None:
+    """Earlier runs kept the recipe beside the model."""
+    beside, inside = {"version": 1, "columns": []}, {"version": 2, "columns": []}
+    signature = discovered.fit_signature
+    assert signature is not None
+
+    def recipe_of(own: object, given: object) -> object:
+        known = None if own == "none" else replace(signature, recipe=own)
+        model = replace(discovered, fit_signature=known)
+        found = loading._with_recipe(model, given).fit_signature
+        return None if found is None else found.recipe
+
+    assert recipe_of(None, beside) == beside
+    assert recipe_of(inside, beside) == inside
+    assert recipe_of(inside, None) == inside
+    assert recipe_of(None, None) is None
+    assert recipe_of("none", beside) is None

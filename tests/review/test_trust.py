@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,7 @@ from nodenova.review.trust import (
 )
 from nodenova.review.user_labels import labels_against
 
+ROOT = Path(__file__).parents[2]
 FIT = Stage("fit", {}, 0, ())
 MIXED = Stage("prism", {}, 0, (), mixed=True)
 OLD = ClassInfo(0, "oak", "oak", "known", 0, size=70, labelled=50)
@@ -260,3 +264,20 @@ def test_a_class_that_a_person_decided_on_is_theirs_whatever_the_evidence(
 )
 def test_the_tally_names_the_decided_classes(levels: str, sentence: str) -> None:
     assert tally([Trust(level, ()) for level in levels.split()]) == sentence
+
+
+@pytest.mark.slow
+def test_weights_and_the_page_are_those_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in docs/trust.md, its diagram or the weights is typed in by hand."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    learn_trust = importlib.import_module("learn_trust")
+    rows, module = ROOT / "results/trust.jsonl.gz", ROOT / "src/nodenova/review/trust.py"
+    weights = tmp_path / "trust.py"
+    weights.write_text(re.sub(r"(?m)^(SLOPE|ONE_CLASS_BIAS) = .*", r"\1 = 0", module.read_text()))
+    text = learn_trust.learn([rows], weights)
+    assert weights.read_text() == module.read_text()
+    assert f"<!-- trust -->\n\n{text}\n\n<!-- /trust -->" in (ROOT / "docs/trust.md").read_text()
+    diagram = learn_trust.diagram(learn_trust.read(rows))
+    assert diagram == (ROOT / "docs/images/calibration.svg").read_text()

@@ -340,3 +340,42 @@ def test_another_number_over_all_nodes_is_noted_with_what_to_do(
     )
     assert len(notes(1, 1)) == 1
     assert notes(1, 2) == []  # 2 are likely, too
+
+
+@pytest.mark.parametrize("share", ["some", "none"])
+def test_nodes_of_the_earlier_run_alone_carry_its_classes(
+    grown: Seasons, spring: RunFolder, monkeypatch: pytest.MonkeyPatch, share: str
+) -> None:
+    """Where nodes have other ids, it is not known which came, and any sure node may carry one."""
+    seen: list[np.ndarray | None] = []
+
+    def refit(*_: Any, met: np.ndarray | None, **__: Any) -> None:
+        seen.append(met)
+        raise AssertionError
+
+    monkeypatch.setattr("nodenova.runs.continue_run.refit_if_changed", refit)
+    graph = grown.autumn
+    if share == "none":
+        others = np.array([f"other{i}" for i in range(graph.num_nodes)])
+        graph = replace(graph, node_ids=others)
+    loaded = nova.load_graph(nova.LabelledGraph(graph, np.full(graph.num_nodes, -1), ()))
+    with pytest.raises(AssertionError):
+        spring.continue_with(loaded, num_new=1, method=ONE)
+    (met,) = seen
+    if share == "none":
+        assert met is None
+    else:
+        known = {str(node) for node in grown.spring.node_ids.tolist()}
+        there = [str(node) in known for node in loaded.canonical().graph.node_ids.tolist()]
+        assert met is not None
+        assert met.tolist() == there
+        assert 0 < sum(there) < len(there)
+
+
+def test_the_method_that_is_given_is_used_and_prism_by_default(
+    after: ContinuedRun, spring: RunFolder
+) -> None:
+    assert after.run.model.stages[-1].settings["n_resamples"] == ONE.n_resamples
+    assert nova.Prism().n_resamples != ONE.n_resamples
+    again = spring.continue_with(spring.stored_graph, num_new=1)
+    assert again.run.model.stages[-1].settings["n_resamples"] == nova.Prism().n_resamples

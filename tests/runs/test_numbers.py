@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -150,6 +151,44 @@ def test_a_run_takes_another_number_and_the_first_one_again(folder: RunFolder) -
     assert f"{counted + 1}, chosen; {counted} counted" in (again.path / "report.html").read_text()
     again.use_number(counted)
     assert content(folder.path) == before
+
+
+def test_another_number_is_calibrated_anew(folder: RunFolder) -> None:
+    """Later graphs are predicted with the shifts in run.json, which are those of the classes."""
+    folder.use_number(folder.run.num_new + 1)
+    again = RunFolder(folder.path)
+    ids = [str(c.id) for c in again.model.classes if c.is_new]
+    assert list(again.document["calibration"]) == ids
+    assert again.document["calibration"] == again.run.evidence["calibration"]
+    assert again.document["held_out"] == again.run.evidence["held_out"]
+    later = again.predict(again.graph)
+    assert later["probability"].tolist() == again.predictions["probability"].tolist()
+
+
+def test_another_number_of_a_shuffled_table_has_the_same_classes() -> None:
+    graph, y = labelled()
+    nodes = [
+        {"id": f"n{i}", "label": "" if y[i] < 0 else f"t{y[i]}", "text": words}
+        for i, words in enumerate(_words(graph))
+    ]
+    edges = [{"source": f"n{a}", "target": f"n{b}"} for a, b in graph.edge_index.T.tolist()]
+    classes = []
+    for seed in (None, 1):
+        order = np.arange(len(nodes))
+        if seed is not None:
+            np.random.default_rng(seed).shuffle(order)
+        columns = ["id", "label", "text"] if seed is None else ["text", "label", "id"]
+        table = pd.DataFrame([nodes[i] for i in order])[columns]
+        loaded = nova.load_graph(nodes=table, edges=pd.DataFrame(edges), label_column="label")
+        run = nova.NodeDiscoverer(method=QUICK).fit(loaded).run_
+        other = run.at(run.num_new + 1).predictions
+        classes.append(dict(zip(other.node_ids.tolist(), other.row.tolist(), strict=True)))
+    assert classes[0] == classes[1]
+
+
+def _words(graph: nova.Graph) -> list[str]:
+    rows = zip(graph.x.indptr, graph.x.indptr[1:], strict=False)
+    return [" ".join(f"word{j}" for j in graph.x.indices[a:b]) for a, b in rows]
 
 
 def test_decisions_after_another_number_are_undone_to_it(folder: RunFolder) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -512,3 +513,54 @@ def test_a_damaged_map_of_a_run_is_made_anew(run_path: Path, content: bytes) -> 
         arrays = dict(stored)
     np.savez(path, **{**arrays, "xy": np.full((12, 2), np.nan)})
     assert np.array_equal(layout(z), first)
+
+
+def test_an_overwriting_run_keeps_no_file_of_the_run_before(
+    found: DiscoveryRun, tmp_path: Path
+) -> None:
+    run = RunFolder.write(tmp_path / "mine", found)
+    run.apply([{"do": "rename", "class": 3, "name": "fish"}])
+    (run.path / "notes.txt").write_text("mine")
+    of_review = {"review.json", "decisions.json", "labels.csv", "origin"}
+    assert of_review <= {path.name for path in run.path.iterdir()}
+    bare = dataclasses.replace(found, answers=None)
+    again = RunFolder.write(run.path, bare, overwrite=True, keep_graph=False, report=False)
+    left = {"run.json", "model", "features.json", "predictions.csv", "classes.csv",
+            "suggestions.json", "notes.txt"}  # fmt: skip
+    assert {path.name for path in run.path.iterdir()} == left
+    assert len([*(run.path / "model").iterdir()]) == 2
+    assert not again.history.decisions
+
+
+def test_shown_texts_are_guarded_with_the_other_tables(found: DiscoveryRun, tmp_path: Path) -> None:
+    texts = {"title": ["=1+1"] * found.graph.num_nodes}
+    run = RunFolder.write(tmp_path / "mine", dataclasses.replace(found, node_texts=texts))
+
+    def titles() -> set[str]:
+        return {line["title"] for line in table(run.path / "shown.csv")}
+
+    assert titles() == {"=1+1"}
+    run.report(safe_csv=True)
+    assert titles() == {"'=1+1"}
+    assert RunFolder(run.path).run.node_texts == texts
+    run.report(safe_csv=False)
+    assert titles() == {"=1+1"}
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_review_of_a_run_of_others_overwrites_no_file_of_mine(
+    found: DiscoveryRun, tmp_path: Path, kind: str
+) -> None:
+    """The page stores its map beside it, where the folder may have a link to anywhere."""
+    run = RunFolder.write(tmp_path / "mine", found)
+    home, place = tmp_path / "profile", run.path / "map.npz"
+    home.write_bytes(b"mine")
+    place.unlink()
+    if kind == "link":
+        place.symlink_to(home)
+    else:
+        os.mkfifo(place)
+    assert "<html" in run.page()
+    assert home.read_bytes() == b"mine"
+    assert place.is_file()
+    assert not place.is_symlink()

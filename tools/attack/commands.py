@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench import sweep
+from nodenova.bench import method_rows, sweep
 from nodenova.bench.folder import GradedFolder
 from nodenova.bench.rowfile import RowFile
 from nodenova.cli import demo
@@ -46,6 +46,7 @@ RUN = ("run", "--dataset", GRAPH, "--num-old", "2", "--encoder", "gcn", "--fit-e
        "--per-class", "4", "-q", "--out", "graded")  # fmt: skip
 BENCH = ("bench", "comparison", "--datasets", GRAPH, "--encoders", "gcn", "--num-old", "2",
          "--fit-epochs", "3", "-q", "--out", "rows")  # fmt: skip
+PROTOCOL = ("protocols", "export", "mixed-50", "--dataset", GRAPH, "-q", "--out", "protocol")
 RAY = "bench on Ray"
 MEASURED = {"seconds", "commit"}  # fields of rows that may differ from run to run
 SECONDS = re.compile(rb"(?:<td>[^<]*</td>){2}</tr>")  # the last columns of scores in a report
@@ -228,6 +229,12 @@ def graded() -> None:
     nodenova(*RUN, "--method", "never_new", "--seeds", "2")
 
 
+def another_protocol() -> None:
+    """A protocol of other splits in `protocol`, and a user's file beside an answer of it."""
+    nodenova(*PROTOCOL, "--seeds", "3,4", "--no-keep-graph")
+    next(Path("protocol/splits").iterdir()).joinpath("mine.csv").write_text("node,class")
+
+
 def first_rows() -> None:
     """The rows of one seed in `rows`."""
     bench("--methods", "never_new", "--seeds", "1")
@@ -259,6 +266,13 @@ def bench(*arguments: str) -> None:
     """Run a bench whose workers are forked: importing PyTorch takes seconds."""
     setattr(sweep, "get_context", lambda method: multiprocessing.get_context("fork"))  # noqa: B010
     nodenova(*BENCH, *arguments)
+
+
+def export_method_rows() -> None:
+    """Export the rows of a method; its checks, which train for half a minute, are left out."""
+    setattr(method_rows, "CHECKS", {})  # noqa: B010
+    nodenova("export-rows", "never_new", "--rows", "rows", "--out", "theirs.json", "-q",
+             "--overwrite")  # fmt: skip
 
 
 @in_python
@@ -346,6 +360,8 @@ def read_run(path: str = "mine") -> Reading:
     with (folder / "classes.csv").open(newline="") as file:
         if [line["name"] for line in csv.DictReader(file)] != names:
             raise DisagreementError("classes.csv is not of the model")
+    if run.run.evidence != {name: run.document.get(name) for name in run.run.evidence}:
+        raise DisagreementError("run.json has the calibration of another model")
     labels = json.dumps({str(key): label for key, label in run.labels.items()})
     return {
         "model": code,
@@ -370,6 +386,29 @@ def read_graph() -> Reading:
 def read_model() -> Reading:
     """Load the model in `model`."""
     return {"model": weights_digest(nova.load_model("model"))}
+
+
+def read_protocol() -> Reading:
+    """Read an exported protocol; raise DisagreementError unless all files are those of its index.
+
+    A graph.npz from before that the index does not name would be read, too.
+    """
+    folder = Path("protocol")
+    if not (folder / "protocol.json").is_file():
+        return {}
+    index = json.loads((folder / "protocol.json").read_text())
+    named = dict(index["files"])
+    for split in index["splits"]:
+        named |= {f"answers/{split['name']}/{k}": code for k, code in split["answers"].items()}
+    found = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in (path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+        if (folder / name).is_file() and not is_hidden(name)
+        and name not in ("protocol.json",) and not name.endswith("mine.csv")
+    }  # fmt: skip
+    if found != named:
+        raise DisagreementError("the files are not those of protocol.json")
+    return {"index": digest(json.dumps(index))}
 
 
 def files_of(*patterns: str) -> Callable[[], Reading]:
@@ -456,6 +495,8 @@ def all_commands() -> list[Command]:
     saves, undoes = (review_in_browser(f"/{name}", f"{name}.json") for name in ("review", "undo"))
     undo = call("undo", "mine", "--last", "2", "-q")
     number = call("classes", "mine", "--num-new", "4", "--use", "-q")
+    revise = call("discover", "--from", "mine", *LATER, "--revise", "-q", "--out", "later")
+    protocol = call(*PROTOCOL)
     prepare = call("prepare", *TABLES, "-q", "--out", "graph")
     larger = call(
         "prepare", *LATER, "--label-column", "topic", "-q", "--out", "graph", "--overwrite"
@@ -484,6 +525,11 @@ def all_commands() -> list[Command]:
         Command("undo", reviewed, undo, read_run, **once, weight=4),
         Command("undo by server", reviewed_once, undoes, read_run, **once, weight=2),
         Command("another number", counted, number, read_run, weight=2),
+        Command("revise", reviewed, revise, lambda: read_run("later"), **once, weight=2),
+        Command("protocol", nothing, protocol, read_protocol, **once),
+        Command("protocol overwrite", another_protocol, call(*PROTOCOL, "--overwrite"),
+                read_protocol, weight=2),
+        Command("export rows", first_rows, export_method_rows, files_of("*.json"), **steps),
         Command("prepare", write_tables, prepare, read_graph, **once, weight=2),
         Command("prepare overwrite", prepared, larger, read_graph, weight=3),
         Command("save model", saved_model, save_model, read_model, weight=2),

@@ -249,6 +249,12 @@ def otherwise_and_review() -> None:
     c.write_review("other.json", Rename(3, "rocks"))
 
 
+def counted_and_review() -> None:
+    """A run with an estimated number of new classes, and a review of it."""
+    c.counted()
+    c.write_review("other.json", Rename(0, "rocks"))
+
+
 def put_thesis() -> None:
     """Another program writes a file into the folder of the run."""
     os.makedirs("mine", exist_ok=True)
@@ -282,6 +288,8 @@ def all_races() -> list[Race]:
     below_sub = c.call("discover", *c.TABLES, "--num-new", "2", "-q", "--out", "sub/mine")
     continue_ = c.call("discover", "--from", "mine", *c.LATER, "-q", "--out", "later")
 
+    number, another = (c.call("classes", "mine", "--num-new", n, "--use", "-q") for n in ("4", "3"))
+
     def bench() -> None:
         c.bench("--methods", "never_new", "--seeds", "2")
 
@@ -299,6 +307,11 @@ def all_races() -> list[Race]:
         Race("overwrite and review", otherwise_and_review, overwrite, other),
         Race("review and overwrite", otherwise_and_review, other, overwrite),
         Race("report and review", two_reviews(), c.call("report", "mine", "-q"), other),
+        Race("two numbers", c.counted, number, another),
+        Race("number and review", counted_and_review, number, other),
+        Race("review and number", counted_and_review, other, number),
+        Race("two protocols", lambda: None, c.call(*c.PROTOCOL),
+             c.call(*c.PROTOCOL, "--seeds", "3")),
         Race("two prepare", c.write_tables, c.call(*prepare), c.call(*larger)),
         Race("two prepare overwrite", c.prepared, c.call(*larger, "--overwrite"),
              c.call(*prepare, "--overwrite")),

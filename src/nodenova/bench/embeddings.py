@@ -95,7 +95,7 @@ def layout_of(path: Path, z: np.ndarray, name: str) -> np.ndarray | None:
         content = io.BytesIO()
         np.savez_compressed(content, key=np.array(key), **layouts)  # type: ignore[arg-type]
         with suppress(OSError):  # a read-only folder: the next page computes it again
-            write_atomically(beside, content.getvalue())
+            write_atomically(beside, content.getvalue(), follow=False)
     return layouts[name]
 
 

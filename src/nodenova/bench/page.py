@@ -161,7 +161,7 @@ def write_outputs(
         )
         content[f"{name}-{twins + 1}.svg" if twins else f"{name}.svg"] = figure.svg + "\n"
     for name, text in content.items():
-        write_atomically(folder / name, text.encode())
+        write_atomically(folder / name, text.encode(), follow=False)
     return [folder / name for name in content]
 
 
@@ -184,5 +184,6 @@ def write_page(rows: Sequence[Row], folder: Path, run_keys: Collection[str] = ()
         Path of the page.
     """
     path = folder / "bench.html"
-    write_atomically(path, bench_page(rows, folder / "maps", run_keys).encode())
+    content = bench_page(rows, folder / "maps", run_keys).encode()
+    write_atomically(path, content, follow=False)
     return path

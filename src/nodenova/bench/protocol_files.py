@@ -11,6 +11,7 @@ DIR/answers/SPLIT/session-1.csv            true classes of the test nodes
 
 from __future__ import annotations
 
+import glob
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ from nodenova.errors import SettingError, StorageError, one_of
 from nodenova.evaluation.graded import versions
 from nodenova.files.atomic import write_atomically
 from nodenova.files.content import table_content, to_json
-from nodenova.files.documents import check_header, read_json
-from nodenova.files.folders import change_folder, is_empty
+from nodenova.files.documents import check_header, list_of, map_of, read_json, record, text
+from nodenova.files.folders import change_folder, files_below, is_empty
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz
 
@@ -49,6 +50,9 @@ KNOWN: Mapping[str, str] = {
 }
 NAMES = (*KNOWN, *(name for name in PROTOCOLS if name not in KNOWN))
 ANSWERS, SPLITS, INDEX = "answers", "splits", "protocol.json"
+EXPORT = record(
+    {"files": map_of(text), "splits": list_of(record({"name": text, ANSWERS: map_of(text)}))}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,20 +262,26 @@ def write_protocol(
 
 
 def _files_to_replace(folder: Path, overwrite: bool) -> tuple[str, ...]:
-    """Return the patterns of the files that go, or raise if the folder is not to be replaced."""
+    """Return patterns of the files that the export wrote, or raise if it is not to be replaced."""
     if folder.is_file():
         raise StorageError(f"{folder} is a file, not a folder")
     if not folder.is_dir() or is_empty(folder):
         return ()
     if not (folder / INDEX).is_file():
         raise StorageError(f"{folder} is not empty and holds no {INDEX}; nothing was written")
-    check_header(read_json(folder / INDEX), str(folder / INDEX), grader.FORMAT, [grader.VERSION])
+    document = read_json(folder / INDEX, EXPORT)
+    check_header(document, str(folder / INDEX), grader.FORMAT, [grader.VERSION])
     if not overwrite:
         raise StorageError(
             f"{folder} holds an exported protocol; choose another --out, or replace it with "
             "--overwrite"
         )
-    return (f"{SPLITS}/**/*", f"{ANSWERS}/**/*", "graph.npz")
+    named = {INDEX, *document["files"]}
+    for split in document["splits"]:
+        named |= {f"{ANSWERS}/{split['name']}/{path}" for path in split[ANSWERS]}
+    # A file of the user's that lies among them, such as predictions.csv, stays.
+    there = [path.as_posix() for path, _ in files_below(folder)]
+    return tuple(glob.escape(path) for path in there if path in named)
 
 
 def _readme(

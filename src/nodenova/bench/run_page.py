@@ -36,7 +36,8 @@ def write_report(folder: GradedFolder) -> Path:
         )
     path, node_map = folder.path / "report.html", folder.map()
     xy = None if node_map is None else layout_of(folder.path / MAP, node_map["z"], "z")
-    write_atomically(path, page(rows, folder.model().stages, node_map, xy).encode())
+    content = page(rows, folder.model().stages, node_map, xy).encode()
+    write_atomically(path, content, follow=False)
     return path
 
 

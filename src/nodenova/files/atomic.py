@@ -18,14 +18,19 @@ ENDING = ".nodenova"  # of everything that is not in its place yet
 log = logging.getLogger("nodenova")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder."""
-    # A pipe or a device, such as /dev/stdout; the real path of a pipe names no file.
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with suppress(BrokenPipeError), path.open("wb") as file:  # its reader may have enough
-            file.write(content)
-        return
-    path = Path(os.path.realpath(path))  # a link stays a link
+def write_atomically(path: Path, content: bytes, *, follow: bool = True) -> None:
+    """Write a file whole or not at all: temporary file, fsync, rename, fsync of the folder.
+
+    With `follow`, a link at the path leads to the file, and a pipe or a device gets the content. A
+    file of a folder that others may have made must be written without: it replaces what is there.
+    """
+    if follow:
+        # A pipe or a device, such as /dev/stdout; the real path of a pipe names no file.
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with suppress(BrokenPipeError), path.open("wb") as file:  # its reader may have enough
+                file.write(content)
+            return
+        path = Path(os.path.realpath(path))  # a link stays a link
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary_files(path.parent)
     handle, temporary = _temporary_file(path)

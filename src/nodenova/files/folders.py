@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -35,6 +36,7 @@ from nodenova.files.atomic import (
     umask,
 )
 
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # not on Windows
 LOCK = f".lock{ENDING}"
 COMMIT = f".commit{ENDING}"
 CHANGE = ".change-"
@@ -152,9 +154,12 @@ def lock_file(path: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     deadline = time.monotonic() + patience
     while True:
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | BINARY, 0o666)
         except OSError as error:
+            if path.is_symlink():
+                raise StorageError(_not_a_lock(path)) from None
             raise StorageError(f"{what} cannot be written ({error.strerror})") from error
+        _check_lock(handle, path)
         # The process that held it before removes the file when it ends.
         if try_lock(handle) and _is_at(handle, path):
             break
@@ -175,6 +180,18 @@ def lock_file(path: Path, what: str, patience: float = 0.0) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         os.close(handle)
+
+
+def _check_lock(handle: int, path: Path) -> None:
+    """Raise unless an open file may be emptied: a link of a hostile folder leads to other files."""
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or path.is_symlink():
+        os.close(handle)
+        raise StorageError(_not_a_lock(path))
+
+
+def _not_a_lock(path: Path) -> str:
+    return f"{path}: a link, a pipe or a device, not a lock of nodenova; delete it"
 
 
 def _is_at(handle: int, path: Path) -> bool:
@@ -265,7 +282,7 @@ def _complete(folder: Path) -> None:
     commit = folder / COMMIT
     if not os.path.lexists(commit):
         return
-    if commit.is_symlink() or not commit.is_dir():
+    if not _is_change(commit) or (folder / DONE).is_symlink():
         raise StorageError(f"{commit}: damaged, not a change of nodenova; delete it")
     new = [name for name, _ in files_below(commit / "new")]
     gone = list(_leaves(commit / "gone"))
@@ -282,6 +299,17 @@ def _complete(folder: Path) -> None:
     shutil.rmtree(folder / DONE, ignore_errors=True)
     os.rename(commit, folder / DONE)
     shutil.rmtree(folder / DONE, ignore_errors=True)
+
+
+def _is_change(commit: Path) -> bool:
+    """Whether a folder holds folders and files alone, as every change does: no link, no pipe."""
+    if commit.is_symlink() or not commit.is_dir():
+        return False
+    return all(
+        stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+        for place, folders, names in os.walk(commit)
+        for mode in (os.lstat(Path(place) / name).st_mode for name in (*folders, *names))
+    )
 
 
 def _place(source: Path, target: Path) -> None:

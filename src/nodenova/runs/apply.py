@@ -128,10 +128,10 @@ def read_labels(folder: Path, graph: Graph | None = None) -> dict[str, np.ndarra
 
 
 def write_arrays(path: Path, **arrays: np.ndarray) -> None:
-    """Write an npz file whole or not at all."""
+    """Write an npz file of a run whole or not at all."""
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, content.getvalue())
+    write_atomically(path, content.getvalue(), follow=False)
 
 
 def read_arrays(

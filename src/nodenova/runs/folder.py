@@ -625,7 +625,7 @@ class RunFolder:
                 for place in places if (self.path / ORIGIN).is_dir() else places[:1]:
                     write_model(run.model, change.new / place)
                     change.remove(f"{place}/{WEIGHTS}")
-                document = self.document | {"facts": run.facts}
+                document = self.document | run.evidence | {"facts": run.facts}
                 write_atomically(change.new / "run.json", to_json(document))
                 _write_outputs(change, run, progress, safe_csv=self.safe_csv)
             self._refresh()
