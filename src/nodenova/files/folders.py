@@ -37,6 +37,7 @@ from nodenova.files.atomic import (
 )
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # not on Windows
+FOLDER = getattr(os, "O_PATH", os.O_RDONLY)  # open a folder without reading it
 LOCK = f".lock{ENDING}"
 COMMIT = f".commit{ENDING}"
 CHANGE = ".change-"
@@ -62,7 +63,6 @@ class Change:
         self.new, self._gone = stage / "new", stage / "gone"
         self.new.mkdir()
         self._gone.mkdir()
-        self._identity = os.stat(self.new).st_ino
         self.interrupted = False
 
     def remove(self, *patterns: str) -> None:
@@ -75,7 +75,8 @@ class Change:
 
     def commit(self) -> None:
         """Make the change count, then put its files in their places."""
-        if not self.new.is_dir() or os.stat(self.new).st_ino != self._identity:
+        # A writer makes the parents of its file anew, but not `gone`.
+        if not self.new.is_dir() or not self._gone.is_dir():
             raise StorageError(f"{self.folder} was deleted while it was being written")
         names = [name for name, _ in files_below(self.new)]
         _check_places(self.folder, names)
@@ -130,9 +131,9 @@ def lock_folder(folder: Path, patience: float = 0.0) -> Iterator[Path]:
         return
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder} is a file, not a folder")
-    identities = {path: os.stat(path).st_ino for path in (folder, *folder.parents) if path.exists()}
-    folder.mkdir(parents=True, exist_ok=True)
+    handles = _open_folders(folder, *folder.parents)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with lock_file(folder / LOCK, str(folder), patience):
             _held.add(key)
             try:
@@ -144,8 +145,23 @@ def lock_folder(folder: Path, patience: float = 0.0) -> Iterator[Path]:
         with suppress(OSError):  # the first one that is not empty stays, and so do its parents
             for path in (folder, *folder.parents):
                 # Not there before, or deleted by another program and made anew for a file.
-                if identities.get(path) != os.stat(path).st_ino:
+                if path not in handles or (handles[path] >= 0 and not _is_at(handles[path], path)):
                     path.rmdir()
+        for handle in handles.values():
+            if handle >= 0:
+                os.close(handle)
+
+
+def _open_folders(*paths: Path) -> dict[Path, int]:
+    """Handles of those folders that exist: no new folder gets the inode number of an open one.
+
+    -1 where a folder cannot be opened, as on Windows, which deletes no folder that is in use.
+    """
+    handles = {path: -1 for path in paths if path.is_dir()}
+    for path in handles:
+        with suppress(OSError):
+            handles[path] = os.open(path, FOLDER)
+    return handles
 
 
 @contextmanager

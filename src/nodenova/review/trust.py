@@ -1,7 +1,7 @@
 """The verdict on a discovered class, the evidence for it, and the estimated number of classes.
 
 The verdict is the probability that at least 80% of the class is one true class, by a logistic model
-of five features. A second one calibrates the probabilities of its nodes by the same features. Both
+of six features. A second one calibrates the probabilities of its nodes by the same features. Both
 were learned on discoveries whose answer is known (tools/learn_trust.py); see docs/trust.md.
 """
 
