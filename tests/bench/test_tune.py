@@ -214,6 +214,29 @@ def test_the_published_split_reaches_the_reader(monkeypatch: pytest.MonkeyPatch)
         cli("tune", "prism", "--dataset", "wikics", "--split", 5, "--grid", "ridge=1", "-q")
 
 
-def test_methods_that_are_given_labels_are_refused() -> None:
-    with pytest.raises(SettingError, match="oracle needs labels of the new classes"):
-        cli("tune", "oracle", "--dataset", SMALL, "--grid", "epochs=1")
+def test_the_command_tries_settings_of_methods_that_are_given_labels() -> None:
+    given = ("--grid", "epochs=1", "--draws", 1, "--seeds", 1, "--num-old", 4)
+    assert "--method er_gnn" in cli("tune", "er_gnn", "--dataset", SMALL, *given)
+
+
+@pytest.mark.parametrize("method", ["er_gnn", "cpca"])
+def test_methods_that_are_given_labels_get_those_of_hidden_classes_alone(
+    graph: LabelledGraph, method: str
+) -> None:
+    """Their labels are known ones: those of the new classes change no bit."""
+    short = {"fit.epochs": "5", "lr": "0.1"}
+    settings = [short | {"epochs": "15"}, short | {"epochs": "20"}]
+
+    def result(labelled: LabelledGraph) -> bytes:
+        candidates = candidates_of(method, "gcn", settings)[1:]
+        found = tune(known_part(labelled, 4), candidates, "gcn", draws=2, seeds=[0])
+        assert any(value > 0 for value in found.lines[0].values["new"])
+        return to_json(found.to_json())
+
+    assert result(graph) == result(scramble(graph, range(4)))
+
+
+def test_methods_that_are_given_labels_take_no_mixture(graph: LabelledGraph) -> None:
+    candidates = candidates_of("er_gnn", "gcn", [])
+    with pytest.raises(SettingError, match="does not take mixed nodes"):
+        tune(known_part(graph, 4), candidates, "gcn", draws=1, seeds=[0], mixed=True)

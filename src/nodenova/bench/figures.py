@@ -12,7 +12,7 @@ from markupsafe import Markup
 from nodenova.bench.embeddings import layout_of, read_map
 from nodenova.bench.render import blocks
 from nodenova.bench.row import Row
-from nodenova.bench.row_filters import confusions, panels
+from nodenova.bench.row_filters import confusions, once, panels
 from nodenova.bench.table import Table
 from nodenova.bench.tables import layers, sensitivity
 from nodenova.bench.titles import dataset_title, encoder_title
@@ -68,6 +68,7 @@ def confusion_figures(rows: Sequence[Row], maps_folder: Path) -> list[Figure]:
     """Confusion matrices, in percent of each true class, mean over runs."""
     found = []
     for (dataset, encoder, title), each in panels(rows).items():
+        each = once(each)
         counts = confusions(each)
         nodes = np.maximum(counts.sum(axis=2, keepdims=True), 1)
         share = (100 * counts / nodes).mean(axis=0)  # (true, predicted + 1)

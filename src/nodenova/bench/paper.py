@@ -158,27 +158,22 @@ def expected_all(cell: Printed, dataset: str) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Result of a re-run of the authors' code in percent, matched `block`; None is unknown.
-
-    `about`: the numbers are read off a figure.
-    """
+    """Result of a re-run of the authors' code in percent, matched `block`."""
 
     mean: float
-    std: float | None
-    seeds: int | None
-    about: bool = False
+    std: float
+    seeds: int
 
 
 def _measurements(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Measured]]:
-    """{(dataset, encoder): {score: measurement}}; of two measurements the later counts."""
-    found: dict[tuple[str, str], dict[str, Measured]] = {}
-    for cell in cells:
-        for score in ("old", "new", "all", "h"):
-            if score in cell:
-                mean, std = cell[score]
-                value = Measured(mean, std, cell["seeds"], score in cell.get("about", ()))
-                found.setdefault((cell["dataset"], cell["encoder"]), {})[score] = value
-    return found
+    """{(dataset, encoder): {score: measurement}}."""
+    return {
+        (cell["dataset"], cell["encoder"]): {
+            score: Measured(cell[score][0], cell[score][1], cell["seeds"])
+            for score in ("old", "new", "all")
+        }
+        for cell in cells
+    }
 
 
 # The authors' released code without its label leak, and as it is.

@@ -293,6 +293,16 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
     }
 
 
+def once(rows: Sequence[Row]) -> list[Row]:
+    """Return rows without runs for a map that repeat another run."""
+
+    def run(row: Row) -> tuple[str, ...]:
+        return tuple(json.dumps(getattr(row, name), sort_keys=True) for name in (*ORDER, "seed"))
+
+    plain = {run(row) for row in rows if not row.map}
+    return [row for row in rows if not row.map or run(row) not in plain]
+
+
 def confusions(rows: Sequence[Row]) -> np.ndarray:
     """(runs, true, true + 1) matched counts (block); the last column has unmatched classes."""
     found = []

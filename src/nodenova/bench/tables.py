@@ -27,6 +27,7 @@ from nodenova.bench.row_filters import (
     in_setting,
     latest,
     left_out,
+    once,
     panels,
     sweep_rows,
     variants,
@@ -213,6 +214,7 @@ def confusion(rows: Sequence[Row]) -> list[Table]:
     """Matched confusion matrices, one per method."""
     tables = []
     for (dataset, encoder, title), each in panels(rows).items():
+        each = once(each)
         names = each[0].class_names
         counts = confusions(each)  # (runs, true, predicted)
         share = 100 * counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)

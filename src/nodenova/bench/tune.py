@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from nodenova.bench.registry import ALL_METHODS, is_given_labels, name_of
 from nodenova.data.labels import UNKNOWN, Exam, LabelledGraph, OldTask, UserGraph
 from nodenova.data.mixed_splits import split_mixed
-from nodenova.data.splits import split, with_split
+from nodenova.data.splits import labelled_new_task, split, with_split
 from nodenova.data.tasks import drop_empty_classes
 from nodenova.discovery import discover
 from nodenova.errors import SettingError, SplitError, one_of
@@ -25,10 +26,11 @@ from nodenova.evaluation.graded import versions
 from nodenova.evaluation.scores import Spread, mean_std
 from nodenova.fitting import check_fit_settings, fit, settings_from_text
 from nodenova.graph import NewTask
-from nodenova.methods.registry import METHODS, get_method, name_of
+from nodenova.methods.registry import get_method
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import Progress, no_progress
 from nodenova.settings import check_arguments
+from nodenova.supervised.entrance import discover_supervised
 
 DEFAULTS = "defaults"
 FOR_FIT = "fit."  # settings of phase 1 begin with this
@@ -170,7 +172,7 @@ def candidates_of(
     """Return candidates with settings as text, each once, the defaults first.
 
     Args:
-        method: Name of a method without labels, or path/to/mine.py:Mine.
+        method: Name of a method, or path/to/mine.py:Mine.
         encoder: Name of the encoder.
         settings: Settings by name; those of phase 1 begin with "fit.".
 
@@ -181,14 +183,14 @@ def candidates_of(
         >>> [each.text for each in candidates_of("sword", "gcn", [{"k": "3"}, {"k": "5"}])]
         ['defaults', 'k=5']
     """
-    found = [Candidate(DEFAULTS, get_method(method, {}, METHODS))]
+    found = [Candidate(DEFAULTS, get_method(method, {}, ALL_METHODS))]
     for each in settings:
         own = {name: text for name, text in each.items() if not name.startswith(FOR_FIT)}
         texts = {n.removeprefix(FOR_FIT): t for n, t in each.items() if n.startswith(FOR_FIT)}
         for_fit = settings_from_text(texts)
         check_fit_settings(encoder, for_fit)
         text = ",".join(f"{name}={value}" for name, value in each.items()) or DEFAULTS
-        chosen = Candidate(text, get_method(method, own, METHODS), tuple(for_fit.items()))
+        chosen = Candidate(text, get_method(method, own, ALL_METHODS), tuple(for_fit.items()))
         if all((c.method, c.fit_settings) != (chosen.method, chosen.fit_settings) for c in found):
             found.append(chosen)
     return found
@@ -305,7 +307,8 @@ def tune(
         Scores of every candidate.
 
     Raises:
-        SettingError: If there is no such score, or `draws` or `seeds` is empty.
+        SettingError: If there is no such score, `draws` or `seeds` is empty, or a method that is
+            given labels would get mixed nodes.
         SplitError: If a class has too few labels to be hidden.
 
     Examples:
@@ -317,6 +320,10 @@ def tune(
         (['defaults', 'n_resamples=0'], 2)
     """
     check_arguments(tune, locals())
+    if mixed and any(is_given_labels(candidate.method) for candidate in candidates):
+        raise SettingError(
+            "a method that is given labels does not take mixed nodes; give --all-new"
+        )
     if score not in SCORES:
         raise one_of("score", score, SCORES)
     if draws < 1 or not seeds:
@@ -366,7 +373,12 @@ def _scores(
         with shared_passes():
             model = fit(first, encoder, seed=seed, **dict(fit_settings))
             for place in places:
-                found = discover(model, task, candidates[place].method, seed=seed)
+                method = candidates[place].method
+                if is_given_labels(method):  # those of hidden classes, which are known
+                    given = labelled_new_task(known, old)
+                    found = discover_supervised(model, given, method, seed=seed)
+                else:
+                    found = discover(model, task, method, seed=seed)
                 yield place, grade(found, exam).scores("block")
 
 

@@ -33,7 +33,6 @@ from nodenova.cli.app import (
 from nodenova.cli.progress import Bars
 from nodenova.display import plural
 from nodenova.errors import SettingError, one_of
-from nodenova.supervised import LABELLED
 
 if TYPE_CHECKING:
     from nodenova.bench.tune import Candidate, Tuning
@@ -46,7 +45,7 @@ MAX_LINES = 40  # of the printed table; --json has all
 @app.command(rich_help_panel=RESEARCH)
 @graph_options.takes_graph()
 def tune(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="Name of a method without labels, or path/to/mine.py:Mine, whose file is run.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="Name of a method, or path/to/mine.py:Mine, whose file is run.")],
     files: graph_options.GraphFiles,
     grid: Annotated[list[str] | None, typer.Option("--grid", rich_help_panel=FINDING, help="Setting and values to try: name=a,b,c; fit.name=a,b,c for phase 1. Repeatable; all combinations are tried, and the defaults.")] = None,
     dataset: Annotated[str | None, typer.Option(rich_help_panel=INPUT, help="Name of a dataset instead of files; see `nodenova datasets`.")] = None,
@@ -74,16 +73,16 @@ def tune(
     if json_path is not None and json_path.is_dir():
         raise SettingError(f"--json takes a file, and {json_path} is a folder")
     with loading(quiet, "loading PyTorch"):
+        from nodenova.bench.registry import encoder_for
         from nodenova.bench.tune import SCORES, candidates_of, grid_of, known_part
         from nodenova.bench.tune import tune as search
         from nodenova.files.atomic import write_atomically
         from nodenova.files.content import to_json
-        from nodenova.methods.registry import choose_encoder
 
     if score not in SCORES:
         raise one_of("score", score, SCORES)
     seed_list = seeds_of(seeds)
-    name = str(choose_encoder(method, encoder))  # a name was given, so it is one
+    name = encoder_for(method, encoder)
     candidates = candidates_of(method, name, grid_of(pairs))
     mixed = False
     if dataset is None:
@@ -122,8 +121,6 @@ def _check(
     num_old: int | None,
 ) -> None:
     """Raise for options that do not fit, before PyTorch is loaded."""
-    if method in LABELLED:
-        raise SettingError(f"{method} needs labels of the new classes, which tuning does not have")
     if not pairs:
         raise SettingError("give the settings to try, such as --grid name=a,b,c")
     if dataset is not None:
