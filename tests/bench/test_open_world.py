@@ -15,11 +15,13 @@ import nodenova as nova
 from nodenova.bench.page import write_outputs, write_page
 from nodenova.bench.paper import OPEN_WORLD_FACTS, published_lines, published_source
 from nodenova.bench.plan import RunSpec
-from nodenova.bench.render import to_csv
+from nodenova.bench.render import to_csv, to_markdown
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import in_setting
 from nodenova.bench.run import run_one
 from nodenova.bench.runs import ENTRANTS, OPEN_WORLD, open_world_runs
+from nodenova.bench.standings import goal_text, standing, standings
+from nodenova.bench.table import Cell
 from nodenova.bench.tables import MEASURES, TABLES, kept_accuracy, session_score
 from nodenova.data.protocols import PROTOCOLS, protocol_of
 from nodenova.errors import SettingError, SplitError, StorageError
@@ -456,6 +458,28 @@ def test_every_bench_is_written_and_in_the_page(bench: Bench, tmp_path: Path) ->
         assert f'<section id="{name}">' in page
     for title in ("POWN&#39;s protocol", "Many stages: Cora", "How many new classes", "GNNSafe"):
         assert title in page
+
+
+def test_standings_are_above_level_or_below_and_goals_are_reached_or_missed(bench: Bench) -> None:
+    rows = [*bench("pown", "prism", "gcd"), *bench("gnnsafe")]
+    made = standings(rows)
+    assert [(line.labels[0], line.labels[3]) for line in made.lines] == [
+        ("POWN's protocol", "all"),
+        ("POWN's protocol", "H"),
+        ("Old or new", "AUROC"),
+        ("Old or new", "AUROC"),
+    ]
+    line = made.lines[0]  # GCD's line is not ours
+    mean = np.mean([MEASURES["pown"]["all"].read(row) for row in bench("pown", "prism")])
+    assert line.cells[0].mean == pytest.approx(mean)
+    assert [cell.mean for cell in line.cells[1:]] == [64.10, 70.67, 73]
+    assert line.labels[4] == "above OpenWGL + clustering"
+    assert standing(Cell(60.0, 3.0, 9), 61.9) == "level with"
+    assert standing(Cell(60.0, 3.0, 9), 62.1) == "below"
+    assert standing(Cell(60.0), 59.9) == "above"  # one run has no error
+    assert goal_text(Cell(72.96), 73) == "reached"
+    assert goal_text(Cell(71.0), 73) == "missed by 2.0"
+    assert "Where we stand" in to_markdown([made])
 
 
 def test_published_facts_are_complete() -> None:

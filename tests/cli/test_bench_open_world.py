@@ -89,7 +89,7 @@ def test_a_method_of_ones_own_takes_part_and_may_fail(tmp_path: Path) -> None:
             ["openima", "--datasets", "citeseer", "--seeds", "11,12"],
             "OpenIMA's splits are 0..9, not 11",
         ),
-        (["nothing"], "unknown table 'nothing'; known: ablation, all, class-splits"),
+        (["nothing"], "unknown table 'nothing'; known: ablation, all, cfc, class-splits"),
     ],
 )
 def test_what_is_refused(

@@ -11,10 +11,10 @@ from sklearn.model_selection import train_test_split
 
 import nodenova as nova
 from nodenova.data.protocols import (
+    CFC,
     OPENIMA_SEEDS,
     POWN_FOLDS,
     STAGES,
-    CFC,
     ClosedSet,
     Clusters,
     GNNSafe,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+from nodenova.errors import SettingError
 from nodenova.evaluation import metrics
 from nodenova.evaluation.metrics import (
     accuracies,

@@ -32,12 +32,12 @@ FOLDS = 5  # of the cross-validation that sets its threshold
 MIN_COMMUNITY = 0.02  # least share of the nodes of a community that counts as a class
 
 
-def require(module: str, package: str) -> ModuleType:
+def require(package: str) -> ModuleType:
     """Import a package that only a rival needs, or raise with the command that installs it."""
     try:
-        return import_module(module)
+        return import_module(package)
     except ModuleNotFoundError:
-        raise SettingError(f"this rival needs {package}: pip install {package}") from None
+        raise SettingError(f"this entrant needs {package}: pip install {package}") from None
 
 
 def adjacency(graph: Graph) -> sp.csr_array:
@@ -57,9 +57,9 @@ def name_by_majority(groups: np.ndarray, old: OldTask, ids: np.ndarray) -> np.nd
     votes = np.zeros((num_groups, num_old), dtype=np.int64)
     np.add.at(votes, (groups[old.train_ids], old.train_y), 1)
     size = np.bincount(groups[ids], minlength=num_groups)
-    unnamed = np.flatnonzero(votes.sum(axis=1) == 0)
+    nameless = np.flatnonzero(votes.sum(axis=1) == 0)
     name = votes.argmax(axis=1)
-    name[unnamed[np.argsort(-size[unnamed], kind="stable")]] = num_old + np.arange(len(unnamed))
+    name[nameless[np.argsort(-size[nameless], kind="stable")]] = num_old + np.arange(len(nameless))
     return name[groups]
 
 
@@ -77,15 +77,15 @@ def name_one_to_one(groups: np.ndarray, old: OldTask) -> np.ndarray:
 
 def communities(graph: Graph, resolution: float) -> np.ndarray:
     """(N,) community of each node by igraph's Leiden algorithm, by modularity."""
-    igraph = require("igraph", "igraph")
+    igraph = require("igraph")
     random = np.random.default_rng(draw_seed())
     upper = sp.triu(adjacency(graph), k=1).tocoo()
     edges = np.stack(upper.coords, axis=1)
-    drawn = igraph.Graph(n=graph.num_nodes, edges=edges)
+    network = igraph.Graph(n=graph.num_nodes, edges=edges)
     # igraph draws from a generator of Python's `random` interface.
     igraph.set_random_number_generator(_Generator(random))
     try:
-        found = drawn.community_leiden(
+        found = network.community_leiden(
             objective_function="modularity",
             weights=upper.data.tolist(),
             resolution=resolution,
@@ -120,6 +120,7 @@ class Leiden:
     """
 
     prefers: ClassVar[str] = "prism"
+    needs: ClassVar[str] = "igraph"
     sees: ClassVar[tuple[str, ...]] = GCDKMeans.sees
 
     resolution: float = setting(1.0, above=0)
@@ -182,6 +183,7 @@ class EVoC:
     """
 
     prefers: ClassVar[str] = "prism"
+    needs: ClassVar[str] = "evoc"
     sees: ClassVar[tuple[str, ...]] = GCDKMeans.sees
 
     def assign(self, model: Model, old: OldTask, task: NewTask) -> np.ndarray:
@@ -194,7 +196,7 @@ class EVoC:
 
 def density_clusters(x: np.ndarray) -> np.ndarray:
     """(n,) EVōC's cluster of each row; rows that it leaves out go to the nearest mean."""
-    evoc = require("evoc", "evoc")
+    evoc = require("evoc")
     groups = evoc.EVoC(random_state=draw_seed()).fit_predict(x.astype(np.float32))
     if groups.max() < 0:
         return np.zeros(len(x), dtype=np.int64)
@@ -227,14 +229,10 @@ class ScikitLearn:
         classifier = LogisticRegression(C=100.0, max_iter=2000)
         rows, y = x[old.train_ids], old.train_y
         folds = min(FOLDS, int(np.bincount(y).min()))
-        judged = rows if folds < 2 else None
-        classifier.fit(rows, y)
-        own = (
-            classifier.predict_proba(judged)
-            if judged is not None
-            else cross_val_predict(classifier, rows, y, cv=folds, method="predict_proba")
-        )
-        p = classifier.predict_proba(x)
+        p = classifier.fit(rows, y).predict_proba(x)
+        own = p[old.train_ids]
+        if folds > 1:
+            own = cross_val_predict(classifier, rows, y, cv=folds, method="predict_proba")
         found: np.ndarray = p.argmax(axis=1)
         unsure = p.max(axis=1) < np.quantile(own.max(axis=1), self.share)
         number = min(task.num_new or 0, int(unsure.sum()))
@@ -249,6 +247,7 @@ class LeidenCount:
     """Leiden communities of at least 2% of the unlabelled nodes, minus the known classes."""
 
     prefers: ClassVar[str] = "prism"
+    needs: ClassVar[str] = "igraph"
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
         """Return the number of new classes; see `CountingRule`."""
@@ -260,6 +259,7 @@ class EVoCCount:
     """EVōC's clusters of the unlabelled nodes, minus the known classes."""
 
     prefers: ClassVar[str] = "prism"
+    needs: ClassVar[str] = "evoc"
 
     def count_classes(self, model: Model, task: NewTask) -> Counted:
         """Return the number of new classes; see `CountingRule`."""

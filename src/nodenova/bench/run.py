@@ -281,7 +281,7 @@ def _extra_scores(
             found |= detection_scores(p[:, n_old:].sum(axis=1), exam.y >= n_old)
         old = exam.y < n_old
         among = p[old, :n_old] / np.maximum(p[old, :n_old].sum(axis=1, keepdims=True), 1e-12)
-        return found | calibration_scores(among, exam.y[old], np.arange(n_old))
+        return {**found, **calibration_scores(among, exam.y[old], np.arange(n_old))}
     matching = "global" if plan.protocol in MATCHED_GLOBALLY else "block"
     found |= calibration_scores(p, exam.y, last.matched(matching))
     if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):

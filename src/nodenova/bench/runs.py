@@ -19,6 +19,7 @@ from nodenova.bench.plan import (
     schedule_for,
 )
 from nodenova.bench.registry import NCD, AnyMethod, get_baseline, name_of
+from nodenova.bench.rivals import require
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.protocols import (
     CFC_OLD,
@@ -300,7 +301,18 @@ class OpenWorldBench:
 OPEN_WORLD: dict[str, OpenWorldBench] = {
     "mixed": OpenWorldBench(
         lambda graph, seed: [(f"mixed-{share}", seed) for share in SHARES_MIXED],
-        ("prism", "told", "gcd", "all-new", "simgcd", "simgcd-labelled", "frost", "sword"),
+        (
+            "prism",
+            "told",
+            "gcd",
+            "all-new",
+            "simgcd",
+            "simgcd-labelled",
+            "frost",
+            "sword",
+            "fastrp",
+            "scikit-learn",
+        ),
         10,
         AT_HAND,
     ),
@@ -393,6 +405,8 @@ def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
             f"unknown entrant {name!r} of {bench}; known: {known}, or path/to/mine.py:Mine"
         )
     method = get_baseline(method_name)
+    if package := getattr(method, "needs", ""):
+        require(package)  # before anything runs
     counts = isinstance(method, CountingRule)
     if counts != (bench in COUNTING) and not (bench == "count" and name == "prism"):
         what = "counts classes" if counts else "does not count classes"

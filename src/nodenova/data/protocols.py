@@ -216,8 +216,8 @@ class GNNSafe:
         if labelled.name not in GNNSAFE_EXPOSED:
             known = ", ".join(GNNSAFE_EXPOSED)
             raise SettingError(f"GNNSafe's splits by label are of {known}, not of {labelled.name}")
-        exposed = GNNSAFE_EXPOSED[labelled.name]
-        is_old, is_new = labelled.y > exposed, (labelled.y >= 0) & (labelled.y < exposed)
+        exposure = GNNSAFE_EXPOSED[labelled.name]
+        is_old, is_new = labelled.y > exposure, (labelled.y >= 0) & (labelled.y < exposure)
         if labelled.train is not None and labelled.test is not None:
             train, test = labelled.train & is_old, labelled.test & is_old
         else:
@@ -229,11 +229,11 @@ class GNNSafe:
             train, _, test = (np.isin(np.arange(len(is_old)), part) for part in np.split(ids, ends))
         return open_world(
             labelled,
-            [range(exposed + 1, labelled.num_classes), range(exposed)],
+            [range(exposure + 1, labelled.num_classes), range(exposure)],
             train_ids=np.flatnonzero(train),
             unlabelled=[np.flatnonzero(~train)],
             exam_ids=np.flatnonzero(test | is_new),
-            num_new=[exposed + 1],
+            num_new=[exposure + 1],
         )
 
 
