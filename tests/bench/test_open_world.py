@@ -15,11 +15,13 @@ import nodenova as nova
 from nodenova.bench.page import write_outputs, write_page
 from nodenova.bench.paper import OPEN_WORLD_FACTS, published_lines, published_source
 from nodenova.bench.plan import RunSpec
-from nodenova.bench.render import to_csv
+from nodenova.bench.render import to_csv, to_markdown
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import in_setting
 from nodenova.bench.run import run_one
 from nodenova.bench.runs import ENTRANTS, OPEN_WORLD, open_world_runs
+from nodenova.bench.standings import goal_text, standing, standings
+from nodenova.bench.table import Cell
 from nodenova.bench.tables import MEASURES, TABLES, kept_accuracy, session_score
 from nodenova.data.protocols import PROTOCOLS, protocol_of
 from nodenova.errors import SettingError, SplitError, StorageError
@@ -236,10 +238,59 @@ def test_prisms_count_names_likely_numbers_and_they_are_judged(bench: Bench) -> 
 
 
 def test_gnnsafe_measures_what_no_matrix_says(bench: Bench) -> None:
-    (row,) = bench("gnnsafe")
-    assert row.measured["auroc"] > 80
-    assert set(row.measured) == {"auroc", "aupr", "fpr95"}
-    assert row.score("old_n") > 90
+    after, before = bench("gnnsafe")
+    assert (after.method, before.method) == ("prism", "phase_1")
+    for row in (after, before):
+        assert row.measured["auroc"] > 80
+        assert set(row.measured) == {"auroc", "aupr", "fpr95", "brier", "ece"}
+    assert after.score("old_n") > 90
+    assert before.predicted_sizes[0] == 3
+    assert np.array(before.confusion)[:, 3:].sum() == 0  # phase 1 alone knows no other class
+    cells = [MEASURES["gnnsafe"]["accuracy"].read(row) for row in (after, before)]
+    assert cells == [after.score("old_n"), before.score("old")]
+
+
+def test_phase_1_alone_takes_part_where_nothing_needs_to_be_found(
+    graph: nova.LabelledGraph, bench: Bench
+) -> None:
+    (row,) = bench("closed")
+    assert row.sizes == (7, 0)
+    assert row.score("old") > 85
+    assert set(row.measured) == {"brier", "ece"}
+    with pytest.raises(SettingError, match="it takes part in gnnsafe and closed alone"):
+        open_world_runs("pown", [graph], ["phase-1"], [0])
+    with pytest.raises(SettingError, match="closed has no new class"):
+        open_world_runs("closed", [graph], ["prism"], [0])
+
+
+def test_an_unknown_class_is_one_class_in_cfc_and_hope() -> None:
+    row = Row(
+        dataset="cora", method="prism", encoder="prism", seed=0, num_old=2, num_new=3,
+        sizes=(2, 2), predicted_sizes=(2, 3), protocol="cfc",
+        confusion=((8, 1, 0, 1, 0), (2, 6, 1, 0, 1), (1, 0, 4, 3, 2), (0, 2, 0, 1, 7)),
+    )  # fmt: skip
+    scores = {name: measure.read(row) for name, measure in MEASURES["cfc"].items()}
+    assert scores["closed"] == pytest.approx(100 * 14 / 20)
+    assert scores["open"] == pytest.approx(100 * 17 / 20)
+    assert scores["overall"] == pytest.approx(100 * 31 / 40)
+    assert MEASURES["hope"]["accuracy"].read(row) == scores["overall"]
+    assert scores["brier"] is None  # not stored in this row
+
+
+def test_every_run_of_prism_stores_its_calibration(bench: Bench) -> None:
+    rows = [
+        *bench("pown", "prism"),
+        *bench("stages", "prism"),
+        *bench("cfc"),
+        *bench("hope"),
+        *bench("clusters"),
+    ]
+    for row in rows:
+        assert 0 <= row.measured["brier"] < 60
+        assert 0 <= row.measured["ece"] < 30
+        calibration = [MEASURES[row.protocol][name].read(row) for name in ("brier", "ece")]
+        assert calibration == [row.measured["brier"], row.measured["ece"]]
+    assert "brier" not in bench("pown", "gcd")[0].measured  # it gives classes alone
 
 
 # Many stages
@@ -376,8 +427,7 @@ def test_counts_are_judged_by_hand(bench: Bench) -> None:
 
 
 def test_dgclusters_clusters_are_an_error_of_all_classes(bench: Bench) -> None:
-    rows = bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50")
-    worth = TABLES["count"](rows)[1]
+    (worth,) = TABLES["clusters"](bench("clusters"))
     line = next(line for line in worth.lines if line.labels == ("DGCluster",))
     cells = {
         column.score: cell.mean for column, cell in zip(worth.columns, line.cells, strict=True)
@@ -390,6 +440,10 @@ def test_every_bench_is_written_and_in_the_page(bench: Bench, tmp_path: Path) ->
         *bench("pown", "gcd"),
         *bench("openima", "gcd"),
         *bench("gnnsafe"),
+        *bench("cfc"),
+        *bench("hope"),
+        *bench("closed"),
+        *bench("clusters"),
         *bench("stages", "prism"),
         *bench("mixed", "gcd"),
         *bench("count", "silhouette", keep=lambda spec: spec.plan.protocol == "count-50"),
@@ -404,6 +458,28 @@ def test_every_bench_is_written_and_in_the_page(bench: Bench, tmp_path: Path) ->
         assert f'<section id="{name}">' in page
     for title in ("POWN&#39;s protocol", "Many stages: Cora", "How many new classes", "GNNSafe"):
         assert title in page
+
+
+def test_standings_are_above_level_or_below_and_goals_are_reached_or_missed(bench: Bench) -> None:
+    rows = [*bench("pown", "prism", "gcd"), *bench("gnnsafe")]
+    made = standings(rows)
+    assert [(line.labels[0], line.labels[3]) for line in made.lines] == [
+        ("POWN's protocol", "all"),
+        ("POWN's protocol", "H"),
+        ("Old or new", "AUROC"),
+        ("Old or new", "AUROC"),
+    ]
+    line = made.lines[0]  # GCD's line is not ours
+    mean = np.mean([MEASURES["pown"]["all"].read(row) for row in bench("pown", "prism")])
+    assert line.cells[0].mean == pytest.approx(mean)
+    assert [cell.mean for cell in line.cells[1:]] == [64.10, 70.67, 73]
+    assert line.labels[4] == "above OpenWGL + clustering"
+    assert standing(Cell(60.0, 3.0, 9), 61.9) == "level with"
+    assert standing(Cell(60.0, 3.0, 9), 62.1) == "below"
+    assert standing(Cell(60.0), 59.9) == "above"  # one run has no error
+    assert goal_text(Cell(72.96), 73) == "reached"
+    assert goal_text(Cell(71.0), 73) == "missed by 2.0"
+    assert "Where we stand" in to_markdown([made])
 
 
 def test_published_facts_are_complete() -> None:

@@ -178,5 +178,7 @@ def test_nothing_yet(tmp_path: Path) -> None:
 
 
 def test_unknown_table(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="unknown table 'tables'; known: ablation, class-splits"):
+    with pytest.raises(
+        SettingError, match="unknown table 'tables'; known: ablation, cfc, class-splits"
+    ):
         write_outputs("tables", [], tmp_path)

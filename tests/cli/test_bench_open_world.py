@@ -89,7 +89,7 @@ def test_a_method_of_ones_own_takes_part_and_may_fail(tmp_path: Path) -> None:
             ["openima", "--datasets", "citeseer", "--seeds", "11,12"],
             "OpenIMA's splits are 0..9, not 11",
         ),
-        (["nothing"], "unknown table 'nothing'; known: ablation, all, class-splits"),
+        (["nothing"], "unknown table 'nothing'; known: ablation, all, cfc, class-splits"),
     ],
 )
 def test_what_is_refused(
@@ -122,5 +122,7 @@ def test_a_bench_runs_on_its_graphs_that_are_here(monkeypatch: pytest.MonkeyPatc
     specs = open_world_specs(options("openima", "gcd"), Source())
     assert {spec.plan.dataset for spec in specs} == {"citeseer"}
     assert [spec.plan.class_split for spec in specs] == list(range(10))
-    with pytest.raises(SettingError, match=r"none of the graphs of gnnsafe \(cora\) is on"):
+    with pytest.raises(
+        SettingError, match=r"none of the graphs of gnnsafe \(cora, photo, cs\) is on"
+    ):
         open_world_specs(options("gnnsafe"), Source())

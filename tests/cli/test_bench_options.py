@@ -241,7 +241,7 @@ REFUSED = [
         ["comparison", "--encoders", "prism"],
         "--encoders takes gcn, gat and sage; methods that prefer prism run on it",
     ),
-    (["collaps"], "unknown table 'collaps'; known: ablation, all, class-splits, collapse"),
+    (["collaps"], "unknown table 'collaps'; known: ablation, all, cfc, class-splits, closed"),
 ]
 
 

@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         (["mixed", "--dataset", DATA, "--num-old", "2"], "--num-old cannot be changed for mixed"),
         (["paper", "--dataset", DATA, "--num-old", "9"], "--num-old is 9"),
         (["pown", "--dataset", DATA], "POWN's graphs are"),
-        (["gnnsafe", "--dataset", DATA], "GNNSafe's split by label is of cora"),
+        (["gnnsafe", "--dataset", DATA], "GNNSafe's splits by label are of cora"),
         (["pown", "--dataset", "citeseer", "--setting", "inductive"], "cannot be inductive"),
     ):
         with pytest.raises((SettingError, NodenovaError), match=words):

@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 
 import nodenova as nova
 from nodenova.data.protocols import (
+    CFC,
     OPENIMA_SEEDS,
     POWN_FOLDS,
     STAGES,
+    ClosedSet,
+    Clusters,
     GNNSafe,
+    Hope,
     OpenIMA,
     Pown,
     Stages,
@@ -152,8 +157,83 @@ def test_gnnsafe_asks_about_test_nodes_of_old_and_all_nodes_of_new_classes(
     asked = [i for i in range(400) if (i % 3 == 1 and cora.y[i] in (4, 5, 6)) or cora.y[i] < 3]
     assert world.exams[0].ids.tolist() == asked
     assert world.exams[0].sizes == (3, 3)
-    with pytest.raises(SettingError, match="GNNSafe's split by label is of cora, not of photo"):
-        GNNSafe().world(photo, 0)
+    with pytest.raises(SettingError, match="are of cora, photo, cs, not of mine"):
+        GNNSafe().world(replace(photo, name="mine"), 0)
+
+
+def test_gnnsafe_draws_a_tenth_of_the_known_nodes_where_there_is_no_split(
+    photo: nova.LabelledGraph,
+) -> None:
+    world = GNNSafe().world(photo, 3)
+    known = np.flatnonzero(photo.y > 4)
+    train, exam = world.old.train_ids, world.exams[0].ids
+    assert len(train) == round(0.1 * len(known))
+    assert set(train.tolist()) <= set(known.tolist())
+    graded_old = exam[photo.y[exam] > 4]
+    assert len(graded_old) == len(known) - round(0.2 * len(known))
+    assert not set(train.tolist()) & set(graded_old.tolist())
+    assert np.array_equal(exam[photo.y[exam] < 4], np.flatnonzero(photo.y < 4))
+    assert not (photo.y[exam] == 4).any()  # the exposed class is not graded
+    assert world.tasks[0].num_new == 5
+    assert not np.array_equal(train, GNNSafe().world(photo, 4).old.train_ids)
+    assert np.array_equal(train, GNNSafe().world(photo, 3).old.train_ids)
+
+
+def test_cfc_draws_as_its_code_does_and_the_same_for_every_seed(
+    staged: nova.LabelledGraph,
+) -> None:
+    unknown = np.concatenate([np.where(staged.y == c)[0] for c in (1, 4, 6)])
+    seen = np.setdiff1d(np.arange(1400), unknown)
+    train, rest = train_test_split(seen, test_size=0.5, random_state=100)
+    _, test = train_test_split(
+        np.concatenate([rest, unknown]), test_size=0.3 / 0.5, random_state=100
+    )
+    world = CFC().world(staged, 7)
+    assert np.array_equal(world.old.train_ids, np.sort(train))
+    assert np.array_equal(world.exams[0].ids, np.sort(test))
+    assert world.exams[0].sizes == (4, 3)
+    assert world.tasks[0].num_new is None  # the number is not given
+    assert np.array_equal(world.tasks[0].ids, np.setdiff1d(np.arange(1400), train))
+    assert np.array_equal(CFC().world(staged, 8).exams[0].ids, world.exams[0].ids)
+    with pytest.raises(SettingError, match="CFC's split is of cora, not of mine"):
+        CFC().world(replace(staged, name="mine"), 0)
+
+
+def test_hope_takes_the_smallest_class_for_new(staged: nova.LabelledGraph) -> None:
+    y = staged.y.copy()
+    y[np.flatnonzero(y == 5)[10:]] = 2
+    world = Hope().world(replace(staged, y=y), 1)
+    assert world.classes == ((0, 1, 2, 3, 4, 6), (5,))
+    assert world.tasks[0].num_new == 1
+    for c in range(7):
+        members = np.flatnonzero(y == c)
+        graded, labelled = (
+            np.isin(members, world.exams[0].ids),
+            np.isin(members, world.old.train_ids),
+        )
+        assert graded.sum() == len(members) - round(0.8 * len(members))
+        assert labelled.sum() == (0 if c == 5 else round(0.6 * len(members)))
+        assert not (graded & labelled).any()
+
+
+def test_a_closed_set_has_no_new_class_and_needs_a_split(citeseer: nova.LabelledGraph) -> None:
+    world = ClosedSet().world(citeseer, 0)
+    assert world.classes[1] == ()
+    assert world.exams[0].sizes == (6, 0)
+    assert np.array_equal(world.old.train_ids, np.flatnonzero(citeseer.train))
+    assert np.array_equal(world.exams[0].ids, np.flatnonzero(citeseer.test))
+    with pytest.raises(SettingError, match="mine has no published split"):
+        ClosedSet().world(replace(nova.synthetic(nodes=200, classes=4), name="mine"), 0)
+
+
+def test_clusters_grade_every_node_without_a_label(staged: nova.LabelledGraph) -> None:
+    world = Clusters(2).world(staged, 2)
+    assert world.exams[0].sizes == (4, 3)
+    assert len(world.old.train_ids) == 4 * 20
+    rest = np.setdiff1d(np.arange(1400), world.old.train_ids)
+    assert np.array_equal(world.tasks[0].ids, rest)
+    assert np.array_equal(world.exams[0].ids, rest)
+    assert world.tasks[0].num_new is None
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+from nodenova.errors import SettingError
 from nodenova.evaluation import metrics
 from nodenova.evaluation.metrics import (
     accuracies,
@@ -350,3 +351,22 @@ def test_new_classes_alone_are_matched_to_any_output_as_well_as_possible(
 
 def test_new_classes_alone_without_nodes_have_no_score() -> None:
     assert math.isnan(new_alone(np.array([[3, 1], [0, 0]]), 1))
+
+
+def test_calibration_scores_are_the_loop_over_nodes_and_classes() -> None:
+    rng = np.random.default_rng(4)
+    p, y = rng.dirichlet(np.ones(5), size=40), rng.integers(0, 4, 40)
+    matches = np.array([0, 2, -1, 1, -1])  # class 3 has no partner
+    total = 0.0
+    for row, true in zip(p, y, strict=True):
+        for c in range(5):
+            total += (row[c] - (matches[c] == true)) ** 2
+        total += true not in matches  # nothing was given to the true class
+    found = metrics.calibration_scores(p, y, matches)
+    assert found["brier"] == pytest.approx(100 * total / 40)
+    right = matches[p.argmax(axis=1)] == y
+    assert found["ece"] == metrics.expected_calibration_error(p.max(axis=1), right)
+    sure = metrics.calibration_scores(np.eye(3), np.arange(3), np.arange(3))
+    assert sure == {"brier": 0.0, "ece": 0.0}
+    with pytest.raises(SettingError, match="at least one node"):
+        metrics.calibration_scores(p[:0], y[:0], matches)

@@ -18,10 +18,12 @@ from sklearn.metrics import silhouette_score
 from nodenova.data.labels import OldTask
 from nodenova.discovery import count_new
 from nodenova.encoders.prism.lda import scaled_features
+from nodenova.errors import SettingError
 from nodenova.graph import Graph, NewTask
 from nodenova.methods.simgcd import SimGCD
 from nodenova.model.model import Model
 from nodenova.nn.encode_cache import encode
+from nodenova.open_world.novelty import cell_novelty, log_odds_of_new
 from nodenova.settings import check_settings, setting
 
 
@@ -274,3 +276,24 @@ class LabelledSimGCD(SimGCD):
         with torch.no_grad():
             found: np.ndarray = head(g(task.graph)).argmax(dim=1).cpu().numpy()
         return found
+
+
+@dataclass(frozen=True)
+class Phase1:
+    """Phase 1 alone: nothing is discovered, and every node is of the most likely known class."""
+
+    prefers: ClassVar[str] = "prism"
+    sees: ClassVar[tuple[str, ...]] = ("graph", "new_ids")
+
+    def novelty(self, model: Model, task: NewTask) -> np.ndarray:
+        """Return (n,) for each unlabelled node a score that is higher the likelier it is new.
+
+        The log-odds that its cell is new, less so the more the node resembles a known class: what
+        Prism weighs the nodes of a mixture by.
+        """
+        if model.cells is None:
+            raise SettingError("phase-1 needs the cells that the encoder prism stores")
+        g = model.frozen_encoder()
+        z = encode(g, task.graph)[torch.from_numpy(task.ids).to(model.device)]
+        known = model.memory.classes
+        return log_odds_of_new(cell_novelty(g.spec.multirank, known, model.cells, model.lda, z))

@@ -46,7 +46,11 @@ KNOWN: Mapping[str, str] = {
     "stages": "classes come session by session, among nodes of classes met before",
     "pown": "POWN's folds",
     "openima": "OpenIMA's ten splits; the seed is the number of the split",
-    "gnnsafe": "GNNSafe's split of Cora: old or new?",
+    "gnnsafe": "GNNSafe's splits by label: old or new?",
+    "cfc": "CFC's split of Cora; the number of new classes is not given",
+    "hope": "HOPE's task: the smallest class is new",
+    "closed": "the published split with every class known: nothing is new",
+    "clusters": "half of the classes are known; the number of the others is not given",
 }
 NAMES = (*KNOWN, *(name for name in PROTOCOLS if name not in KNOWN))
 ANSWERS, SPLITS, INDEX = "answers", "splits", "protocol.json"

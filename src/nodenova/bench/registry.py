@@ -30,6 +30,20 @@ BASELINES = Registry(
             "nodenova.bench.baselines:HDBSCANCount", "HDBSCAN", share=0.02, at_least=8
         ),
         "scatter": Entry("nodenova.bench.baselines:ScatterRule", "scatter rule", times=1.15),
+        "phase_1": Entry("nodenova.bench.baselines:Phase1", "Prism's phase 1 alone"),
+        "leiden": Entry("nodenova.bench.rivals:Leiden", "Leiden, majority label", resolution=1.0),
+        "fastrp": Entry(
+            "nodenova.bench.rivals:FastRP",
+            "FastRP and k-means",
+            dimensions=256,
+            weights=(0.0, 1.0, 1.0),
+        ),
+        "evoc": Entry("nodenova.bench.rivals:EVoC", "EVōC, majority label"),
+        "scikit_learn": Entry(
+            "nodenova.bench.rivals:ScikitLearn", "scikit-learn alone, no edges", share=0.1
+        ),
+        "leiden_count": Entry("nodenova.bench.rivals:LeidenCount", "Leiden's communities"),
+        "evoc_count": Entry("nodenova.bench.rivals:EVoCCount", "EVōC's clusters"),
     }
 )
 BENCH_METHODS = ALL_METHODS | BASELINES

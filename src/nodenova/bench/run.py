@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nodenova.bench.baselines import Baseline, CountingRule
+from nodenova.bench.baselines import Baseline, CountingRule, Phase1
 from nodenova.bench.plan import Plan
 from nodenova.bench.row import NodeCounts, Row, frozen_settings
 from nodenova.data.labels import Exam, LabelledGraph, OldTask
@@ -17,7 +17,7 @@ from nodenova.discovery import SEES, discover
 from nodenova.evaluation import metrics
 from nodenova.evaluation.grade import Grade, grade
 from nodenova.evaluation.graded import Counts, Seconds, counts_of
-from nodenova.evaluation.metrics import detection_scores
+from nodenova.evaluation.metrics import calibration_scores, detection_scores
 from nodenova.fitting import fit
 from nodenova.methods.prism import Prism
 from nodenova.methods.registry import Method, settings_of
@@ -28,6 +28,8 @@ from nodenova.progress import Progress, no_progress
 from nodenova.supervised import LabelledMethod
 from nodenova.supervised.entrance import discover_supervised
 
+KNOWN_ALONE = ("gnnsafe", "closed")  # calibration is that of known nodes among known classes
+MATCHED_GLOBALLY = ("pown", "openima")  # their headline is one matching over all classes
 WHICH_NEW = "which_new"  # in `sees`: which unlabelled nodes are of new classes
 
 
@@ -107,7 +109,9 @@ def run_one(
         result = _run_paper(labelled, world, plan, seed, progress, fitted.model)
     else:
         clock = time.perf_counter()
-        if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
+        if isinstance(plan.method, Phase1):
+            result = _phase_1_alone(world, plan.method, fitted.model)
+        elif isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
             result = _count(world, plan, seed, fitted.model)
         elif isinstance(plan.method, Baseline):
             result = _assign(world, plan.method, seed, fitted.model)
@@ -115,7 +119,7 @@ def run_one(
             result = _discover(world, plan, seed, progress, fitted.model)
         result.seconds = time.perf_counter() - clock
         if result.model is not None:
-            result.measured |= _extra_scores(labelled, world, plan, result.model)
+            result.measured |= _extra_scores(labelled, world, plan, result)
     row = _row(labelled, world, plan, seed, fitted, result)
     return Outcome(result.model or fitted.model, world.exams[-1], row)
 
@@ -219,9 +223,23 @@ def _assign(world: OpenWorld, method: Baseline, seed: int, model: Model) -> _Pha
     old = replace(world.old, graph=task.graph, train_ids=np.array(ids))
     with repeatable(seed, "rival"):
         predicted = method.assign(model, old, task)[exam.ids]
-    sizes = (exam.sizes[0], task.num_new or 0)
+    # Classes beyond the number that was given have columns too, and no partner.
+    found = max(task.num_new or 0, int(predicted.max()) + 1 - exam.sizes[0])
+    sizes = (exam.sizes[0], found)
     confusion = metrics.confusion_matrix(exam.y, predicted, sum(exam.sizes), sum(sizes))
     return _Phase2Result([Grade(confusion, None, exam.sizes, sizes)], sees=method.sees)
+
+
+def _phase_1_alone(world: OpenWorld, method: Phase1, model: Model) -> _Phase2Result:
+    """Grade the model of phase 1; where there are new classes, also its score of being new."""
+    (task,), (exam,) = world.tasks, world.exams
+    result = _Phase2Result([grade(model, exam)], sees=method.sees, model=model)
+    is_new = exam.y >= exam.sizes[0]
+    if is_new.any():
+        score = np.full(task.graph.num_nodes, -np.inf)
+        score[task.ids] = method.novelty(model, task)
+        result.measured |= detection_scores(score[exam.ids], is_new)
+    return result
 
 
 def _count(world: OpenWorld, plan: Plan, seed: int, model: Model) -> _Phase2Result:
@@ -250,16 +268,25 @@ def _count(world: OpenWorld, plan: Plan, seed: int, model: Model) -> _Phase2Resu
 
 
 def _extra_scores(
-    labelled: LabelledGraph, world: OpenWorld, plan: Plan, model: Model
+    labelled: LabelledGraph, world: OpenWorld, plan: Plan, result: _Phase2Result
 ) -> dict[str, float]:
     """Scores of a protocol that cannot be computed from a confusion matrix."""
-    if plan.protocol.startswith("count"):
+    model, exam, last = result.model, world.exams[-1], result.grades[-1]
+    assert model is not None
+    p = model.predict_proba(exam.graph)[exam.ids]  # (graded nodes, classes)
+    found: dict[str, float] = {}
+    n_old = len(plan.old)
+    if plan.protocol in KNOWN_ALONE:
+        if p.shape[1] > n_old:
+            found |= detection_scores(p[:, n_old:].sum(axis=1), exam.y >= n_old)
+        old = exam.y < n_old
+        among = p[old, :n_old] / np.maximum(p[old, :n_old].sum(axis=1, keepdims=True), 1e-12)
+        return {**found, **calibration_scores(among, exam.y[old], np.arange(n_old))}
+    matching = "global" if plan.protocol in MATCHED_GLOBALLY else "block"
+    found |= calibration_scores(p, exam.y, last.matched(matching))
+    if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
         known, n_true = labelled.y >= 0, labelled.num_classes
         ids, predicted = np.unique(model.predict(labelled.graph)[known], return_inverse=True)
         confusion = metrics.confusion_matrix(labelled.y[known], predicted, n_true, len(ids))
-        return {"nmi_all": metrics.nmi(confusion)}
-    if plan.protocol == "gnnsafe":
-        (exam,), n_old = world.exams, len(plan.old)
-        p = model.predict_proba(exam.graph)[exam.ids]  # (graded nodes, classes)
-        return dict(detection_scores(p[:, n_old:].sum(axis=1), exam.y >= n_old))
-    return {}
+        found["nmi_all"] = metrics.nmi(confusion)
+    return found

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodenova.bench.baselines import Baseline, CountingRule
+from nodenova.bench.baselines import Baseline, CountingRule, Phase1
 from nodenova.bench.plan import (
     HIDDEN,
     RELEASED_FIT,
@@ -19,8 +19,11 @@ from nodenova.bench.plan import (
     schedule_for,
 )
 from nodenova.bench.registry import NCD, AnyMethod, get_baseline, name_of
+from nodenova.bench.rivals import require
 from nodenova.data.labels import LabelledGraph
 from nodenova.data.protocols import (
+    CFC_OLD,
+    GNNSAFE_EXPOSED,
     OPENIMA_SEEDS,
     POWN_FOLDS,
     SHARES_COUNTED,
@@ -268,8 +271,18 @@ ENTRANTS: dict[str, tuple[str, str]] = {
     "silhouette": ("silhouette", "mixed"),
     "hdbscan": ("hdbscan", "mixed"),
     "scatter": ("scatter", "mixed"),
+    "phase-1": ("phase_1", "mixed"),
+    "leiden": ("leiden", "mixed"),
+    "fastrp": ("fastrp", "mixed"),
+    "evoc": ("evoc", "mixed"),
+    "scikit-learn": ("scikit_learn", "mixed"),
+    "leiden-count": ("leiden_count", "mixed"),
+    "evoc-count": ("evoc_count", "mixed"),
 }
+COUNTING = ("count", "clusters")  # benches in which the number of new classes is not given
+NOTHING_FOUND = ("gnnsafe", "closed")  # benches for a model of phase 1 alone
 SYNTHETIC = "synthetic:nodes=8000,classes=40,words=2000"  # of many stages
+HETEROPHILOUS = ("actor", "wisconsin", "chameleon_filtered", "squirrel_filtered")
 AT_HAND = ("cora", "citeseer", "pubmed", "wordnet")
 # Protocols of a graph and a seed, each with the number of its fold, split or draw of classes.
 Numbered: TypeAlias = "Callable[[LabelledGraph, int], list[tuple[str, int]]]"
@@ -288,7 +301,18 @@ class OpenWorldBench:
 OPEN_WORLD: dict[str, OpenWorldBench] = {
     "mixed": OpenWorldBench(
         lambda graph, seed: [(f"mixed-{share}", seed) for share in SHARES_MIXED],
-        ("prism", "told", "gcd", "all-new", "simgcd", "simgcd-labelled", "frost", "sword"),
+        (
+            "prism",
+            "told",
+            "gcd",
+            "all-new",
+            "simgcd",
+            "simgcd-labelled",
+            "frost",
+            "sword",
+            "fastrp",
+            "scikit-learn",
+        ),
         10,
         AT_HAND,
     ),
@@ -316,7 +340,20 @@ OPEN_WORLD: dict[str, OpenWorldBench] = {
         len(OPENIMA_SEEDS),
         ("cora", "citeseer", "photo", "computers", "cs", "physics"),
     ),
-    "gnnsafe": OpenWorldBench(lambda graph, seed: [("gnnsafe", 0)], ("prism",), 5, ("cora",)),
+    "gnnsafe": OpenWorldBench(
+        lambda graph, seed: [("gnnsafe", 0)], ("prism", "phase-1"), 5, tuple(GNNSAFE_EXPOSED)
+    ),
+    "cfc": OpenWorldBench(lambda graph, seed: [("cfc", 0)], ("prism",), 5, tuple(CFC_OLD)),
+    "hope": OpenWorldBench(lambda graph, seed: [("hope", 0)], ("prism",), 5, HETEROPHILOUS),
+    "closed": OpenWorldBench(
+        lambda graph, seed: [("closed", 0)], ("phase-1",), 5, ("cora", "citeseer", "pubmed")
+    ),
+    "clusters": OpenWorldBench(
+        lambda graph, seed: [("clusters", seed)],
+        ("count",),
+        10,
+        ("cora", "citeseer", "pubmed", "computers", "photo", "cs", "physics"),
+    ),
 }
 
 
@@ -368,10 +405,17 @@ def _entrant(bench: str, name: str) -> tuple[AnyMethod, str]:
             f"unknown entrant {name!r} of {bench}; known: {known}, or path/to/mine.py:Mine"
         )
     method = get_baseline(method_name)
+    if package := getattr(method, "needs", ""):
+        require(package)  # before anything runs
     counts = isinstance(method, CountingRule)
-    if counts != (bench == "count") and not (bench == "count" and name == "prism"):
+    if counts != (bench in COUNTING) and not (bench == "count" and name == "prism"):
         what = "counts classes" if counts else "does not count classes"
         raise SettingError(f"{name} {what}, so it cannot take part in {bench}")
+    if isinstance(method, Phase1) and bench not in NOTHING_FOUND:
+        benches = " and ".join(NOTHING_FOUND)
+        raise SettingError(f"{name} discovers nothing: it takes part in {benches} alone")
+    if bench == "closed" and not isinstance(method, Phase1):
+        raise SettingError("closed has no new class: phase-1 alone takes part")
     if bench == "stages" and isinstance(method, Baseline):
         what = f"{name} keeps labelled nodes in phase 2"
         raise SettingError(f"{what}, so it cannot take part in stages")

@@ -298,33 +298,81 @@ def session_score(session: int, score: str) -> Callable[[Row], float | None]:
     return read
 
 
+def _open_accuracy(row: Row) -> float:
+    """Percentage of the nodes of new classes that are in any discovered class."""
+    counts = np.array(row.confusion)[row.sizes[0] :]
+    return metrics.percentage(counts[:, row.predicted_sizes[0] :].sum(), counts.sum())
+
+
+def _with_unknown(row: Row) -> float:
+    """Accuracy with all new classes as one class, "unknown", on both sides."""
+    counts, o = np.array(row.confusion), row.sizes[0]
+    right = np.trace(counts[:o, :o]) + counts[o:, row.predicted_sizes[0] :].sum()
+    return metrics.percentage(right, counts.sum())
+
+
+def _known_accuracy(row: Row) -> float | None:
+    """Accuracy of known nodes among known classes; of phase 1 alone its plain accuracy."""
+    return row.score("old_n") if row.confusion_old else row.score("old")
+
+
+# What no confusion matrix gives: a row of an earlier version, or of a method that gives classes
+# without probabilities, does not store it.
+CALIBRATION: Mapping[str, Measure] = {
+    "brier": _stored_measure("Brier", "brier"),
+    "ece": _stored_measure("ECE", "ece"),
+}
 MEASURES: Mapping[str, Mapping[str, Measure]] = {
     "pown": {
         "all": _score("all", "all", "global", marked=True),
         "known": _score("known", "old"),
         "unknown": Measure("unknown", _unknown),
         "h": Measure("H", _known_and_unknown, marked=True),
+        **CALIBRATION,
     },
     "openima": {
         "all": _score("All", "all", "global", marked=True),
         "seen": _score("Seen", "old", "global"),
         "novel": _score("Novel", "new", "global"),
+        **CALIBRATION,
     },
     "gnnsafe": {
         "auroc": _stored_measure("AUROC", "auroc"),
         "aupr": _stored_measure("AUPR", "aupr"),
         "fpr95": _stored_measure("FPR95 (less is better)", "fpr95"),
-        "accuracy": _score("Accuracy", "old_n"),
+        "accuracy": Measure("Accuracy", _known_accuracy),
+        **CALIBRATION,
+    },
+    "cfc": {
+        "closed": _score("Closed", "old"),
+        "open": Measure("Open", _open_accuracy),
+        "overall": Measure("Overall", _with_unknown),
+        **CALIBRATION,
+    },
+    "hope": {
+        "accuracy": Measure("Accuracy", _with_unknown),
+        "known": _score("Known", "old"),
+        "new": Measure("New", _open_accuracy),
+        **CALIBRATION,
+    },
+    "closed": {"accuracy": _score("Accuracy", "old"), **CALIBRATION},
+    "clusters": {
+        "nmi_all": _stored_measure("NMI", "nmi_all"),
+        "error": Measure("error", lambda row: abs(_error(row))),
+        "all": _score("All", "all"),
+        **CALIBRATION,
     },
     "mixed": {
         "all": _score("All", "all", marked=True),
         "h": _score("H", "h", marked=True),
         "side": _score("Old-new accuracy", "old_new_accuracy"),
+        **CALIBRATION,
     },
     "stages": {
         "mean_all": Measure("mean All", _mean_all, marked=True),
         "aa": Measure("AA", average_accuracy, marked=True),
         "kept": Measure("kept", kept_accuracy),
+        **CALIBRATION,
     },
     "count": {
         "exact": Measure("exact", lambda row: 100.0 * (_error(row) == 0), is_share=True),
@@ -339,6 +387,7 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
         "h": _score("H", "h"),
         "nmi_all": _stored_measure("NMI", "nmi_all"),
         "error": Measure("error", lambda row: abs(_error(row))),
+        **CALIBRATION,
     },
     "count-alarm": {
         "new": Measure("finds new", lambda row: 100.0 * (row.measured["counted"] > 0), True),
@@ -440,8 +489,7 @@ def count(rows: Sequence[Row]) -> list[Table]:
     some_new, some_old = SHARES_COUNTED[:-1], SHARES_COUNTED[1:]
     rules = [row for row in rows if row.method != "prism"]
     errors = _open_world_text(titles.TABLES["count"].title, caption("count"), average=True)
-    others = {"published": _published_errors(), "source": published_source("count")}
-    worth = _open_world_text("What a count is worth", caption("count-worth"), **others)
+    worth = _open_world_text("What a count is worth", caption("count-worth"))
     alarm = _open_world_text("Is there anything new", caption("count-alarm"), average=True)
     return [
         table(errors, _counters(rules, some_new), MEASURES["count"]),
@@ -462,10 +510,22 @@ def _counters(rows: Sequence[Row], shares: Sequence[int]) -> list[Entry]:
     return found
 
 
+def clusters(rows: Sequence[Row]) -> list[Table]:
+    """Clusters of all nodes, their number not given, beside those found without any label."""
+    others = {"published": _published_errors(), "source": published_source("clusters")}
+    text = _open_world_text(titles.TABLES["clusters"].title, caption("clusters"), **others)
+    mine = _of(rows, "clusters")
+    entries = [
+        Entry("measured here", (COUNTERS[method],), [row for row in mine if row.method == method])
+        for method in in_order({row.method for row in mine}, COUNTERS)
+    ]
+    return [table(text, entries, MEASURES["clusters"])]
+
+
 def _published_errors() -> dict[str, Mapping[tuple[str, str], float]]:
     """Published numbers of clusters as errors."""
     found: dict[str, Mapping[tuple[str, str], float]] = {}
-    for name, numbers in published_lines("count").items():
+    for name, numbers in published_lines("clusters").items():
         found[name] = cells = {}
         for d in dict.fromkeys(dataset for dataset, _ in numbers):
             cells[d, "nmi_all"] = numbers[d, "nmi_all"]
@@ -490,7 +550,8 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], list[Table]]] = {
     "stages": stages,
     "pown": _published_protocol("pown"),
     "openima": _published_protocol("openima"),
-    "gnnsafe": _published_protocol("gnnsafe"),
+    **{name: _published_protocol(name) for name in ("gnnsafe", "cfc", "hope", "closed")},
+    "clusters": clusters,
 }
 
 

@@ -51,7 +51,7 @@ PAPER_TABLES = (
     "comparison, collapse, settings, heads, ablation, forgetting, sensitivity, layers, confusion, "
     "tsne, class-splits or all"
 )
-OPEN_WORLD = "mixed, count, stages, pown, openima or gnnsafe"
+OPEN_WORLD = "mixed, count, stages, pown, openima, gnnsafe, cfc, hope, closed or clusters"
 OPEN_WORLD_NAMES = re.split(", | or ", OPEN_WORLD)
 KNOWN_TABLES = [*re.split(", | or ", PAPER_TABLES), *OPEN_WORLD_NAMES]
 ENCODERS = "gcn,gat,sage"

@@ -3,16 +3,19 @@
 A protocol is a value with a name and `world(labelled, seed)`; the paper's split is the first.
 POWN: Hoffmann, Galke, Scherp, CoLLAs 2024 (Bobowner/POWN at 3063f91). OpenIMA: Wang et al., ICDE
 2024 (RUCKBReasoning/OpenIMA at 7bdc277). GNNSafe: Wu et al., ICLR 2023 (qitianwu/GraphOOD-GNNSafe
-at ba73d8f). Stages: the scheme of Happy (Ma et al., NeurIPS 2024), which is about images.
+at ba73d8f). CFC: AAAI 2026 (sihuo-design/CFC). HOPE: arXiv:2609.08685. Stages: the scheme of Happy
+(Ma et al., NeurIPS 2024), which is about images.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from nodenova.data.labels import LabelledGraph, LabelledNewTask
 from nodenova.data.mixed_splits import OpenWorld, open_world, split_mixed
@@ -32,7 +35,13 @@ OPENIMA_SEEDS = (
     765984986, 258270452, 3808600642, 292690791, 2492579272,
 )  # fmt: skip
 OPENIMA_TRAIN, OPENIMA_VAL = 50, 50  # nodes per seen class
-GNNSAFE_OLD, GNNSAFE_NEW = (4, 5, 6), (0, 1, 2)  # of Cora; class 3 is not graded
+# The class that GNNSafe++ trains on as an example of novelty: it is neither labelled nor graded
+# here. Classes above it are known, classes below it new.
+GNNSAFE_EXPOSED = {"cora": 3, "photo": 4, "cs": 4}
+GNNSAFE_TRAIN, GNNSAFE_VAL = 0.1, 0.1  # shares of the known nodes where there is no published split
+CFC_OLD = {"cora": (0, 2, 3, 5)}
+CFC_TRAIN, CFC_TEST, CFC_SEED = 0.5, 0.6, 100  # of the known nodes; of all others; of every draw
+HOPE_TRAIN, HOPE_VAL = 0.6, 0.2  # shares of a known class; HOPE does not state its own
 # Number of labelled classes, then number of classes that each session brings.
 STAGES: dict[str, tuple[int, ...]] = {
     "cora": (3, 2, 2),
@@ -191,10 +200,11 @@ class OpenIMA:
 
 @dataclass(frozen=True)
 class GNNSafe:
-    """GNNSafe's split of Cora by label: is a node of classes 4, 5, 6 or of 0, 1, 2?
+    """GNNSafe's split by label: is a node of a known class or of a new one?
 
-    Graded: test nodes of the known classes and all nodes of the new ones. Unlabelled, for a method
-    that discovers: every node that is not labelled; the number of all classes is given.
+    Graded: test nodes of the known classes and all nodes of the new ones. Cora has its public
+    split; elsewhere 10% of the known nodes are labelled and 10% are left out, drawn by the seed.
+    Unlabelled: every node that is not labelled; the number of all classes is given.
     """
 
     name: ClassVar[str] = "gnnsafe"
@@ -202,17 +212,143 @@ class GNNSafe:
     number: int = 0
 
     def world(self, labelled: LabelledGraph, seed: int) -> OpenWorld:
-        """Return one session; nothing is drawn."""
-        if labelled.name != "cora" or labelled.train is None or labelled.test is None:
-            raise SettingError(f"GNNSafe's split by label is of cora, not of {labelled.name}")
-        is_old, is_new = (np.isin(labelled.y, group) for group in (GNNSAFE_OLD, GNNSAFE_NEW))
+        """Return one session; where there is a published split, nothing is drawn."""
+        if labelled.name not in GNNSAFE_EXPOSED:
+            known = ", ".join(GNNSAFE_EXPOSED)
+            raise SettingError(f"GNNSafe's splits by label are of {known}, not of {labelled.name}")
+        exposure = GNNSAFE_EXPOSED[labelled.name]
+        is_old, is_new = labelled.y > exposure, (labelled.y >= 0) & (labelled.y < exposure)
+        if labelled.train is not None and labelled.test is not None:
+            train, test = labelled.train & is_old, labelled.test & is_old
+        else:
+            ids = np.random.default_rng([seed, 31415]).permutation(np.flatnonzero(is_old))
+            ends = [
+                round(GNNSAFE_TRAIN * len(ids)),
+                round((GNNSAFE_TRAIN + GNNSAFE_VAL) * len(ids)),
+            ]
+            train, _, test = (np.isin(np.arange(len(is_old)), part) for part in np.split(ids, ends))
         return open_world(
             labelled,
-            [GNNSAFE_OLD, GNNSAFE_NEW],
-            train_ids=np.flatnonzero(labelled.train & is_old),
-            unlabelled=[np.flatnonzero(~(labelled.train & is_old))],
-            exam_ids=np.flatnonzero((labelled.test & is_old) | is_new),
-            num_new=[labelled.num_classes - len(GNNSAFE_OLD)],
+            [range(exposure + 1, labelled.num_classes), range(exposure)],
+            train_ids=np.flatnonzero(train),
+            unlabelled=[np.flatnonzero(~train)],
+            exam_ids=np.flatnonzero(test | is_new),
+            num_new=[exposure + 1],
+        )
+
+
+@dataclass(frozen=True)
+class CFC:
+    """CFC's split: half of the nodes of known classes are labelled; 60% of all others are graded.
+
+    It is the same for every seed, as in its code. New classes are one class, "unknown", and their
+    number is not given.
+    """
+
+    name: ClassVar[str] = "cfc"
+
+    def world(self, labelled: LabelledGraph, seed: int) -> OpenWorld:
+        """Return one session; nothing is drawn by the seed."""
+        if labelled.name not in CFC_OLD:
+            raise SettingError(f"CFC's split is of {', '.join(CFC_OLD)}, not of {labelled.name}")
+        old = CFC_OLD[labelled.name]
+        is_old = np.isin(labelled.y, old)
+        new = [c for c in range(labelled.num_classes) if c not in old]
+        # Classes in ascending order, then the rest, as CFC concatenates them.
+        unknown = np.concatenate([np.flatnonzero(labelled.y == c) for c in new])
+        known = np.flatnonzero(is_old)
+        train, rest = train_test_split(known, test_size=1 - CFC_TRAIN, random_state=CFC_SEED)
+        rest = np.concatenate([rest, unknown])
+        _, test = train_test_split(rest, test_size=CFC_TEST, random_state=CFC_SEED)
+        return open_world(
+            labelled,
+            [old, new],
+            train_ids=np.sort(train),
+            unlabelled=[np.sort(rest)],
+            exam_ids=np.sort(test),
+            num_new=[None],
+        )
+
+
+@dataclass(frozen=True)
+class Hope:
+    """HOPE's task: the smallest class is new. 60% of each known class labelled, 20% left out.
+
+    HOPE does not state its shares; these are ours. Graded: 20% of every class. The number of new
+    classes, one, is given.
+    """
+
+    name: ClassVar[str] = "hope"
+
+    def world(self, labelled: LabelledGraph, seed: int) -> OpenWorld:
+        """Return one session; the seed draws the nodes."""
+        rng, size = np.random.default_rng([seed, 14142]), np.bincount(labelled.y[labelled.y >= 0])
+        new = int(size.argmin())
+        train, test = list[np.ndarray](), list[np.ndarray]()
+        for c in range(labelled.num_classes):
+            members = rng.permutation(np.flatnonzero(labelled.y == c))
+            ends = np.round(np.cumsum((HOPE_TRAIN, HOPE_VAL)) * len(members)).astype(int)
+            first, _, last = np.split(members, ends)
+            train += [first] if c != new else []
+            test.append(last)
+        train_ids = np.concatenate(train)
+        return open_world(
+            labelled,
+            [[c for c in range(labelled.num_classes) if c != new], [new]],
+            train_ids=train_ids,
+            unlabelled=[np.setdiff1d(np.flatnonzero(labelled.y >= 0), train_ids)],
+            exam_ids=np.concatenate(test),
+        )
+
+
+@dataclass(frozen=True)
+class ClosedSet:
+    """The published split with every class known: nothing is new, and nothing is discovered."""
+
+    name: ClassVar[str] = "closed"
+
+    def world(self, labelled: LabelledGraph, seed: int) -> OpenWorld:
+        """Return one session that brings no class; nothing is drawn."""
+        if labelled.train is None or labelled.test is None:
+            raise SettingError(f"{labelled.name} has no published split to be graded on")
+        return open_world(
+            labelled,
+            [range(labelled.num_classes), ()],
+            train_ids=np.flatnonzero(labelled.train),
+            unlabelled=[np.flatnonzero(~labelled.train & (labelled.y >= 0))],
+            exam_ids=np.flatnonzero(labelled.test),
+            num_new=[None],
+        )
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Half of the classes known, 20 nodes of each labelled; the number of the others is not given.
+
+    Classes are drawn by `number` and nodes by the seed. Every other node is unlabelled and graded.
+    """
+
+    name: ClassVar[str] = "clusters"
+
+    number: int = 0
+
+    def world(self, labelled: LabelledGraph, seed: int) -> OpenWorld:
+        """Return one session; a published split is not used."""
+        order = np.random.default_rng([self.number, 42]).permutation(labelled.num_classes)
+        old = sorted(order[: round(labelled.num_classes / 2)].tolist())
+        rng, train = np.random.default_rng([seed, 17320]), list[np.ndarray]()
+        for c in old:
+            members = rng.permutation(np.flatnonzero(labelled.y == c))
+            train.append(members[: min(STAGE_TRAIN, len(members) // 2)])
+        train_ids = np.concatenate(train)
+        rest = np.setdiff1d(np.flatnonzero(labelled.y >= 0), train_ids)
+        return open_world(
+            labelled,
+            [old, [c for c in range(labelled.num_classes) if c not in old]],
+            train_ids=train_ids,
+            unlabelled=[rest],
+            exam_ids=rest,
+            num_new=[None],
         )
 
 
@@ -342,10 +478,19 @@ PROTOCOLS = (
     "pown",
     "openima",
     "gnnsafe",
+    "cfc",
+    "hope",
+    "closed",
+    "clusters",
     "stages",
     *(f"mixed-{share}" for share in SHARES_MIXED),
     *(f"count-{share}" for share in SHARES_COUNTED),
 )
+# Protocols with a number (of a fold, a split, a draw of classes), and those without one.
+NUMBERED: dict[str, Callable[[int], WorldProtocol]] = {
+    "pown": Pown, "openima": OpenIMA, "gnnsafe": GNNSafe, "clusters": Clusters,
+}  # fmt: skip
+FIXED: dict[str, Callable[[], WorldProtocol]] = {"cfc": CFC, "hope": Hope, "closed": ClosedSet}
 INDUCTIVE = ("mixed", "stages")  # may hide unlabelled nodes from phase 1
 
 
@@ -367,4 +512,6 @@ def protocol_of(name: str, number: int = 0, setting: str = TRANSDUCTIVE) -> Worl
         return Count(int(share), number)
     if kind == "stages":
         return Stages(number, setting)
-    return Pown(number) if kind == "pown" else OpenIMA(number) if kind == "openima" else GNNSafe()
+    if kind in NUMBERED:
+        return NUMBERED[kind](number)
+    return FIXED[kind]()

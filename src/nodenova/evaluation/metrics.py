@@ -232,6 +232,36 @@ def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: 
     return percentage(gap[count > 0].sum(), len(confidence))
 
 
+def calibration_scores(p: np.ndarray, y: np.ndarray, matches: np.ndarray) -> Mapping[str, float]:
+    """Return the Brier score times 100 and the expected calibration error in percent.
+
+    Args:
+        p: (n, k) probabilities of the predicted classes.
+        y: (n,) true classes.
+        matches: (k,) true class that each predicted class is matched to, -1 for none.
+
+    Returns:
+        `brier`: 100 times the mean over nodes of the sum over classes of (p - [class is true])^2;
+        0 is best, 200 worst. A predicted class without a partner is never true. `ece`: see
+        `expected_calibration_error`.
+
+    Raises:
+        SettingError: If there is no node.
+
+    Examples:
+        >>> p = np.array([[0.8, 0.2], [0.4, 0.6]])
+        >>> calibration_scores(p, np.array([1, 0]), np.array([1, 0]))["brier"]
+        20.0
+    """
+    if not len(y):
+        raise SettingError("calibration scores need at least one node")
+    is_true = matches == y[:, None]  # (n, k); a class is matched once at most
+    brier = np.square(p - is_true).sum(axis=1) + ~is_true.any(axis=1)
+    right = is_true[np.arange(len(y)), p.argmax(axis=1)]
+    ece = expected_calibration_error(p.max(axis=1), right)
+    return {"brier": 100.0 * float(brier.mean()), "ece": ece}
+
+
 RECALL = 0.95
 
 

@@ -21,12 +21,13 @@ from nodenova.errors import DatasetError, SettingError, first_line, one_of
 from nodenova.io.dataset_table import (
     DATA_ROOT,
     DATASETS,
+    HETEROPHILOUS,
     Dataset,
     find_root,
     is_on_disk,
     raw_folders,
 )
-from nodenova.io.npz import load_graph, read_raw_npz
+from nodenova.io.npz import load_graph, read_heterophilous_npz, read_raw_npz
 from nodenova.io.pyg import from_pyg
 from nodenova.settings import check_arguments
 
@@ -54,7 +55,9 @@ def load_dataset(
     `photo`, `computers`, `cs`, `physics`, `dblp`, `cora_full`, `cora_ml`, `citeseer_full` and
     `pubmed_full` are read from the raw npz files of PyTorch Geometric's `Amazon`, `Coauthor` and
     `CitationFull`, below the collection's own folder (`Amazon/Photo/raw`) or without it
-    (`Photo/raw`); they are not downloaded and have no published split.
+    (`Photo/raw`); they are not downloaded and have no published split. Nor are
+    `heterophilous/wisconsin.npz`, `chameleon_filtered.npz` and `squirrel_filtered.npz` of Platonov
+    et al. (ICLR 2023), whose ten splits are not used, and `graphs/actor.npz`, a graph of one's own.
 
     Args:
         name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet`, one of the raw npz files above, or
@@ -100,6 +103,10 @@ def _load_raw(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
     if path is None:
         where = f"it should be {paths[0]} (or {paths[1]})"
         raise DatasetError(f"{name}: the raw file is not there; {where}")
+    if dataset.folder == HETEROPHILOUS:
+        return read_heterophilous_npz(path, name)
+    if not dataset.folder.endswith("raw"):
+        return replace(load_graph(path), name=name, train=None, val=None, test=None)
     return read_raw_npz(path, name, dataset.classes)
 
 

@@ -26,6 +26,7 @@ GRAPH_PARTS = ("edge_weight", "vectors", "given_order")
 KNOWN = ("x", *CSR_PARTS, "edge_index", "y", *OPTIONAL, *GRAPH_PARTS)
 RAW_PARTS = ("data", "indices", "indptr", "shape")
 RAW = (*(f"{matrix}_{part}" for matrix in ("attr", "adj") for part in RAW_PARTS), "labels")
+HETEROPHILOUS = ("node_features", "node_labels", "edges")
 RAW_ERRORS = (OSError, KeyError, ValueError, TypeError, IndexError)
 MAX_UNUSED_CLASSES = 100_000  # of class_names, beyond the number of nodes
 MAX_WHOLE = 2**53  # whole numbers below it are exact as floating point
@@ -181,6 +182,20 @@ def read_raw_npz(path: Path, name: str, num_classes: int) -> LabelledGraph:
         if len(y) and int(y.max()) >= num_classes:
             raise GraphError(f"labels hold {int(y.max())}, but there are {num_classes} classes")
         return LabelledGraph(graph, y, tuple(map(str, range(num_classes))), name=name)
+    except (*RAW_ERRORS, MemoryError) as error:
+        what = f"the raw file {path} cannot be read ({first_line(error)})"
+        raise DatasetError(f"{name}: {what}") from error
+
+
+def read_heterophilous_npz(path: Path, name: str) -> LabelledGraph:
+    """Read a graph as Platonov et al. publish it: features, labels, and each pair of nodes once."""
+    try:
+        arrays = read_npz(path, HETEROPHILOUS, source=path.name)
+        if missing := [part for part in HETEROPHILOUS if part not in arrays]:
+            raise GraphError(f"{missing[0]} is missing")
+        graph = Graph.of(arrays["node_features"], arrays["edges"].T, source=name)
+        y = _whole_numbers(arrays["node_labels"])
+        return LabelledGraph(graph, y, number_classes(y, graph.num_nodes, name), name=name)
     except (*RAW_ERRORS, MemoryError) as error:
         what = f"the raw file {path} cannot be read ({first_line(error)})"
         raise DatasetError(f"{name}: {what}") from error

@@ -246,14 +246,20 @@ def probability_of_new(novelty: Sequence[CellNovelty]) -> np.ndarray:
     return np.mean([one.probability()[one.cell] for one in novelty], axis=0)
 
 
-def odds_of_new(novelty: Sequence[CellNovelty]) -> np.ndarray:
-    """(n,) weight of each node when new classes are searched for."""
+def log_odds_of_new(novelty: Sequence[CellNovelty]) -> np.ndarray:
+    """(n,) log-odds that each node is new, by its cell and by its own likeness to known classes."""
     # Where few nodes are new, cells alone are too coarse: within a cell, a node is the more likely
     # new the less it resembles any known class.
     like = novelty[0].node_likeness
     off = (like - like.mean()) / max(float(like.std()), 1e-9)
     p = np.clip(probability_of_new(novelty), 1e-6, 1 - 1e-6)
-    return np.clip(np.exp(logit(p) - NODE_LIKENESS * off), MIN_ODDS, MAX_ODDS)
+    found: np.ndarray = logit(p) - NODE_LIKENESS * off
+    return found
+
+
+def odds_of_new(novelty: Sequence[CellNovelty]) -> np.ndarray:
+    """(n,) weight of each node when new classes are searched for."""
+    return np.clip(np.exp(log_odds_of_new(novelty)), MIN_ODDS, MAX_ODDS)
 
 
 def bonferroni_test(novelty: Sequence[CellNovelty]) -> float:
