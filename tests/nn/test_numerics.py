@@ -9,7 +9,15 @@ from torch import Tensor
 
 from nodenova.errors import NumericsError
 from nodenova.nn import numerics
-from nodenova.nn.numerics import all_finite, check_finite, cholesky, eigh, largest_eigh, solve
+from nodenova.nn.numerics import (
+    all_finite,
+    check_finite,
+    cholesky,
+    eigh,
+    krylov,
+    largest_eigh,
+    solve,
+)
 from nodenova.progress import DISCOVER, FIT, no_progress, reporting_to
 
 
@@ -145,3 +153,22 @@ def test_finite_is_neither_nan_nor_infinity_anywhere() -> None:
     for fine in (largest.repeat(3), -largest, torch.zeros(0), torch.ones(2, dtype=torch.long)):
         assert all_finite(fine)
         assert check_finite(fine, "it") is fine
+
+
+def test_krylov_is_exact_for_a_low_rank_and_gives_up_where_eigenvalues_are_alike() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(500, 9) @ torch.randn(9, 400)
+    found = krylov(rows, 32, "m")
+    assert found is not None
+    values, vectors = found
+    all_values, _ = torch.linalg.eigh(rows.double().t() @ rows.double())
+    assert torch.allclose(values[-9:], all_values[-9:], rtol=1e-5)
+    assert float(values[:-9].abs().max()) < 1e-5 * float(values[-1])
+    again = vectors[:, -9:] @ (values[-9:, None] * vectors[:, -9:].t())
+    assert torch.allclose(again, rows.double().t() @ rows.double(), atol=1e-5 * float(values[-1]))
+    nothing = krylov(torch.zeros(500, 400), 32, "m")
+    assert nothing is not None
+    assert not nothing[0].any()
+    assert krylov(torch.eye(600) + 1e-3 * torch.randn(600, 600), 32, "m") is None
+    with pytest.raises(NumericsError, match="of m are not finite"):
+        krylov(rows / 0, 32, "m")

@@ -21,6 +21,10 @@ from nodenova.progress import current_phase
 
 JITTER = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # tried in this order
 ADVICE = "divide features by their largest value"
+KRYLOV_COLUMNS, KRYLOV_STEPS = 24, 20
+KRYLOV_CHECKED = 2  # steps between two checks whether it has converged
+KRYLOV_ERROR = 2e-6  # residual of an eigenvector at which it has converged, of the largest value
+MIN_LENGTH = 1e-3  # squared length of a direction of a basis below which it is rounding
 FAILURES = (np.linalg.LinAlgError, torch.linalg.LinAlgError)  # type: ignore[attr-defined]
 
 
@@ -74,6 +78,41 @@ def largest_eigh(matrix: Tensor, count: int, start: np.ndarray, name: str) -> tu
         pass
     values, vectors = eigh(matrix, name)
     return values[-count:], vectors[:, -count:]
+
+
+def krylov(rows: Tensor, count: int, name: str) -> tuple[Tensor, Tensor] | None:
+    """The `count` largest eigenvalues of rows' rows (D, D), ascending, and their eigenvectors.
+
+    By block Krylov iteration (Golub and Underwood 1977) on rows (n, D), so that the matrix is never
+    built. None if it does not converge within KRYLOV_STEPS, as where many eigenvalues are alike.
+    """
+    check_finite(rows, name)
+    generator = torch.Generator().manual_seed(0)  # a fixed start makes it repeatable
+    start = torch.randn(rows.shape[1], KRYLOV_COLUMNS, generator=generator)
+    block = torch.linalg.qr(start.to(rows))[0]
+    basis, image = rows.new_empty(rows.shape[1], 0), rows.new_empty(rows.shape[1], 0)
+    for step in range(1, KRYLOV_STEPS + 1):
+        product = ((rows @ block).t() @ rows).t()  # faster than with the rows transposed
+        basis, image = torch.cat([basis, block], 1), torch.cat([image, product], 1)
+        if step % KRYLOV_CHECKED == 0 and len(basis.t()) > 3 * count:
+            values, mixed = _rayleigh_ritz(basis, image, count)
+            vectors = basis @ mixed.to(basis)
+            away = image @ mixed.to(basis) - vectors * values.to(basis)
+            if float(torch.linalg.vector_norm(away, dim=0).max()) <= KRYLOV_ERROR * values[-1]:
+                return values, vectors.double()
+        block = torch.linalg.qr(product - basis @ (basis.t() @ product))[0]
+    return None
+
+
+def _rayleigh_ritz(basis: Tensor, image: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest eigenvalues of a matrix on a span, and their vectors in terms of the basis."""
+    # In single precision the columns are not quite orthogonal, and hardly differ where the rows
+    # have a low rank: then some are left out.
+    length, turn = torch.linalg.eigh((basis.t() @ basis).double())
+    turn = turn[:, length > MIN_LENGTH] / length[length > MIN_LENGTH].sqrt()
+    inner = turn.t() @ (basis.t() @ image).double() @ turn
+    values, vectors = torch.linalg.eigh((inner + inner.t()) / 2)
+    return values[-count:], turn @ vectors[:, -count:]
 
 
 def cholesky(matrix: Tensor, name: str) -> Tensor:

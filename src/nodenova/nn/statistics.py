@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.nn.multirank import MultiRank
-from nodenova.nn.numerics import eigh, largest_eigh
+from nodenova.nn.numerics import eigh, krylov, largest_eigh
 from nodenova.nn.seeding import fixed_sample
 from nodenova.nn.threaded_matmul import cross_products
 
-MIN_LARGE = 1000  # size above which some eigenvectors are found faster than all
+MAX_SMALL = 320  # size up to which all eigenvectors are found as fast as some
 FACTORS = 32  # rank of the remembered covariance, beside its diagonal
 MAX_SCATTER = 5_000  # nodes whose scatter is computed; of more, a sample stands for all
 SUMMED_ROWS = 4_096  # rows that are summed in single precision at a time
@@ -150,26 +150,23 @@ def low_rank(rows: Tensor, factors: int | None = None) -> tuple[Tensor, Tensor]:
     n, d = rows.shape
     if n <= factors:
         return rows.float(), torch.zeros(d, device=rows.device)
-    if n > d:
+    square = rows.square().sum(0).double()
+    name = "the scatter within classes"
+    found = krylov(rows, factors, name) if min(n, d) > MAX_SMALL else None
+    if found is not None:
+        value, vector = found
+        factor = (value.clamp_min(0).sqrt() * vector).t()
+    elif n > d:
         gram = torch.zeros(d, d, dtype=torch.float64, device=rows.device)
         for block in rows.split(SUMMED_ROWS):  # type: ignore[no-untyped-call]
             gram += cross_products(block)
-        value, vector = _largest(gram, factors)
-        factor = (value.clamp_min(0).sqrt() * vector).t().flip(0)
-        diag = gram.diagonal() - factor.square().sum(0)
+        value, vector = eigh(gram, name)
+        factor = (value[-factors:].clamp_min(0).sqrt() * vector[:, -factors:]).t()
     else:
         rows = rows.double()
-        factor = (_largest(rows @ rows.t(), factors)[1].t() @ rows).flip(0)
-        diag = rows.square().sum(0) - factor.square().sum(0)
-    return factor.float(), diag.clamp_min(0).float()
-
-
-def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest eigenvalues, ascending, and their eigenvectors."""
-    if len(matrix) <= MIN_LARGE:
-        value, vector = eigh(matrix, "the scatter within classes")
-        return value[-count:], vector[:, -count:]
-    return largest_eigh(matrix, count, np.ones(len(matrix)), "the scatter within classes")
+        factor = eigh(rows @ rows.t(), name)[1][:, -factors:].t() @ rows
+    factor = factor.flip(0)
+    return factor.float(), (square - factor.square().sum(0)).clamp_min(0).float()
 
 
 def largest_eigenvectors(matrix: Tensor, count: int, rank: int) -> Tensor:
