@@ -226,6 +226,9 @@ BROKEN: list[tuple[str, Any]] = [
     ("class_ids", np.zeros((2, 3), np.int64)),
     ("class_ids", -1),
     ("dof", np.array(np.nan, np.float32)),
+    ("dof", np.array(0, np.float32)),
+    ("dof", np.array(-50, np.float32)),  # made a model that could not be loaded again
+    ("diag", -1),
     ("factor", np.zeros((2, 2), np.float32)),
     ("count", np.array("{}")),
     ("count", np.array("no")),
@@ -238,7 +241,8 @@ def test_damaged_numbers(folder: RunFolder, name: str, value: Any) -> None:
     with np.load(path) as stored:
         arrays = dict(stored)
     if isinstance(value, int):
-        value = arrays[name].astype(np.int64) * 0 + value
+        kind = np.float32 if arrays[name].dtype.kind == "f" else np.int64
+        value = np.full(arrays[name].shape, value, kind)
     np.savez(path, **arrays | {name: value})
     with pytest.raises(StorageError, match=r"numbers\.npz"):
         _ = RunFolder(folder.path).run
@@ -286,6 +290,11 @@ def test_the_command_shows_a_number_and_uses_it(folder: RunFolder) -> None:
     assert CliRunner().invoke(app, ["classes", path, *options]).exit_code == 0
     assert RunFolder(folder.path).run.num_new == number
     assert len(json.loads(target.read_text())["classes"]) == 3 + number
+    after = content(folder.path)
+    options = ["--num-new", str(number - 1), "--use", "--json", str(folder.path.parent), "-q"]
+    refused = CliRunner().invoke(app, ["classes", path, *options])
+    assert "is a folder, not a file" in str(refused.exception or refused.output)
+    assert content(folder.path) == after
     alone = CliRunner().invoke(app, ["classes", path, "--use"])
     assert alone.exit_code != 0
     assert "give --num-new" in str(alone.exception or alone.output)

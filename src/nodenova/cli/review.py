@@ -61,6 +61,7 @@ def classes(
     """
     if use and num_new is None:
         raise SettingError("--use needs the number of new classes to use: give --num-new N")
+    _check_files(json_path)
     folder = _open(run_path, quiet)
     if num_new is None:
         run = folder.run
@@ -189,10 +190,7 @@ def diff(
     matched by their ids too; otherwise one to one by the nodes they share.
     """
     run_document(after)
-    paths = [path for path in (json_path, moves_path) if path is not None]
-    for path in paths:
-        if path.is_dir():
-            raise StorageError(f"{path} is a folder, not a file to write to")
+    paths = _check_files(json_path, moves_path)
     changes = _open(before, quiet).diff(after)
     if json_path is not None:
         write_atomically(json_path, to_json(asdict(changes)))
@@ -203,6 +201,15 @@ def diff(
         _print_diff(changes)
         for path in paths:
             out.print(f"Written: {escape(str(path))}", soft_wrap=True, highlight=False)
+
+
+def _check_files(*paths: Path | None) -> list[Path]:
+    """The paths that are given; raise if one is a folder, before anything is written."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        if path.is_dir():
+            raise StorageError(f"{path} is a folder, not a file to write to")
+    return given
 
 
 def _open(run_path: Path, quiet: bool) -> RunFolder:

@@ -115,7 +115,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     classes = tuple(NodeClass(**c) for c in document["classes"])
     columns = tuple(document.get("columns", [c.id for c in classes]))
     _check_classes(document, classes, columns)
-    _check_numbers(tensors)
+    check_weights(tensors)
     _check_size("the encoder", _encoder_weights(document["encoder"]), state("encoder"))
     _check_size("the head", _head_weights(document["head"]), state("head"))
     # Modules draw initial weights, which must not move the caller's generator.
@@ -194,7 +194,7 @@ def _check_classes(
             raise StorageError("the number of new classes has no probability")
 
 
-def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
+def check_weights(tensors: Mapping[str, Tensor]) -> None:
     """Raise for weights by which nothing can be computed: not finite, or of a wrong sign."""
     for name, tensor in tensors.items():
         if not tensor.numel():

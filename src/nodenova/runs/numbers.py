@@ -26,8 +26,10 @@ from nodenova.graph import Graph, NewTask
 from nodenova.methods import Method
 from nodenova.methods.prism import Prism
 from nodenova.model.edits import drop_last_stage, renumber
+from nodenova.model.loading import check_weights
 from nodenova.model.model import Model
 from nodenova.model.saving import COUNT
+from nodenova.nn.class_memory import ON_DISK
 from nodenova.nn.distributed import split_of
 from nodenova.nn.encode_cache import MAX_KEPT, encode, shared_passes
 from nodenova.nn.seeding import Threads, repeatable
@@ -297,3 +299,9 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, model: Model, 
         fits = fits and there.ndim == len(shapes[name]) and bool(np.isfinite(there).all())
     if not fits:
         raise StorageError(f"{path}: damaged, its arrays are not those of the graph and the model")
+    # As those of a model, which a discovery makes of them and stores.
+    scatter = {f"prototypes.{ON_DISK.get(n, n)}": torch.from_numpy(arrays[n]) for n in SCATTER}
+    try:
+        check_weights(scatter)
+    except StorageError as error:
+        raise StorageError(f"{path}: damaged, {error}") from None
