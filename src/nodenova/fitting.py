@@ -25,6 +25,7 @@ from nodenova.model.model import FitSignature, Model, Stage
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import freeze, minimize
 from nodenova.open_world.novelty import MAX_NODES, Partition
@@ -170,14 +171,20 @@ def _train(
     g = kind.fresh(graph, shape).to(device)
     spec = g.spec
     h = HEADS[training["head"]](spec.hidden, num_classes).to(device)
+    batches = Batches(g, graph, train)
+    # One batch of validation nodes, the same in every epoch: scores of different ones differ.
+    held_out = Batches(g, graph, val).draw()
 
     def terms(epoch: int) -> dict[str, Tensor]:
-        return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
+        batch = batches.draw()
+        (old_nodes,) = batch.parts
+        return {"ce": F.cross_entropy(h(g(batch.graph)[old_nodes.rows]), y[old_nodes.at])}
 
     def validate() -> tuple[float, float]:
-        logits = h(g(graph)[val])
-        accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
-        return accuracy, -float(F.cross_entropy(logits, y_val))
+        (some,) = held_out.parts
+        logits, y_some = h(g(held_out.graph)[some.rows]), y_val[some.at]
+        accuracy = float((logits.argmax(dim=1) == y_some).float().mean())
+        return accuracy, -float(F.cross_entropy(logits, y_some))
 
     history = minimize(
         terms,

@@ -11,6 +11,7 @@ from nodenova.graph import NewTask
 from nodenova.losses import l_pairs, l_perturb, perturb, top_k_sets
 from nodenova.methods._two_heads import joined_model, new_head, trained_parts
 from nodenova.model.model import Model
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -81,9 +82,13 @@ class AutoNovel(TrainedMethod):
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, task, ids = trained_parts(model, task, "autonovel")
         h_u = new_head(head, task.number)
+        batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
+            batch = batches.draw()
+            rows = batch.parts[0].rows
+            some = sample(len(rows), self.pair_nodes, model.device)
+            z_u = g(batch.graph)[rows[some]]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))
             parts = {}

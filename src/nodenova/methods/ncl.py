@@ -21,6 +21,7 @@ from nodenova.losses import (
 )
 from nodenova.methods._two_heads import joined_model, new_head, trained_parts
 from nodenova.model.model import Model
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -112,9 +113,13 @@ class NCL(TrainedMethod):
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, task, ids = trained_parts(model, task, "ncl")
         h_u, old = new_head(head, task.number), model.memory.replay
+        batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
+            batch = batches.draw()
+            rows = batch.parts[0].rows
+            some = sample(len(rows), self.pair_nodes, model.device)
+            z_u = g(batch.graph)[rows[some]]  # (n, hidden)
             z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
             parts = {}
