@@ -19,8 +19,7 @@ from nodenova.nn.sparse import are_counts
 SHAPE = {
     each.name: each.default
     for each in fields(GNNSpec)
-    if each.name
-    in ("hidden", "layers", "dropout", "heads", "input_dropout", "attention", *RUNNING)
+    if each.name in ("hidden", "layers", "dropout", "heads", "input_dropout", "attention", *RUNNING)
 }
 
 

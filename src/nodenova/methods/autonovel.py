@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -71,6 +72,8 @@ class AutoNovel(TrainedMethod):
         ['consistency', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
     omega: float = setting(5.0, at_least=0)
@@ -85,10 +88,9 @@ class AutoNovel(TrainedMethod):
         batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            batch = batches.draw()
-            rows = batch.parts[0].rows
-            some = sample(len(rows), self.pair_nodes, model.device)
-            z_u = g(batch.graph)[rows[some]]  # (n, hidden)
+            graph, (new,) = batches.draw()
+            z = g(graph)[new.rows]
+            z_u = z[sample(len(z), self.pair_nodes, model.device)]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))
             parts = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -75,6 +76,8 @@ class DTC(TrainedMethod):
         ['clustering', 'consistency']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     alpha: float = setting(1.0, above=0)
     clustering: float = setting(1.0, at_least=0)
     warmup: int = setting(10, at_least=0)
@@ -97,9 +100,8 @@ class DTC(TrainedMethod):
             t = epoch - self.warmup
             if t > 0 and (t - 1) % self.update == 0:
                 p = centers.target(g, task)
-            batch = batches.draw()
-            (new,) = batch.parts
-            z_u = g(batch.graph)[new.rows]
+            graph, (new,) = batches.draw()
+            z_u = g(graph)[new.rows]
             q = centers.assign(z_u)  # (n, new)
             parts = {}
             if self.clustering:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -89,6 +90,8 @@ class FRoST(TrainedMethod):
         ['consistency', 'distill', 'pairwise', 'replay', 'self']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
     omega_mse: float = setting(5.0, at_least=0)
@@ -113,9 +116,8 @@ class FRoST(TrainedMethod):
             z_old = model.frozen_encoder()(task.graph)[kept]  # the same in every epoch
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            batch = batches.draw()
-            new, near = batch.parts
-            z = g(batch.graph)  # (N, hidden)
+            graph, (new, near) = batches.draw()
+            z = g(graph)  # (N, hidden)
             z_u = z[new.rows]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))

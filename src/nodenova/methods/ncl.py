@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -93,6 +94,8 @@ class NCL(TrainedMethod):
         ['consistency', 'contrast', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     pairwise: float = setting(1.0, at_least=0)
     lam: float = 0.95
     omega: float = setting(5.0, at_least=0)
@@ -116,10 +119,9 @@ class NCL(TrainedMethod):
         batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            batch = batches.draw()
-            rows = batch.parts[0].rows
-            some = sample(len(rows), self.pair_nodes, model.device)
-            z_u = g(batch.graph)[rows[some]]  # (n, hidden)
+            graph, (new,) = batches.draw()
+            z = g(graph)[new.rows]
+            z_u = z[sample(len(z), self.pair_nodes, model.device)]  # (n, hidden)
             z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
             parts = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -90,6 +91,8 @@ class ResTune(TrainedMethod):
         ['clustering', 'consistency', 'distill', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     clustering: float = setting(1.0, at_least=0)
     update: int = setting(5, at_least=1)
     consistency: float = setting(1.0, at_least=0)
@@ -127,9 +130,8 @@ class ResTune(TrainedMethod):
             keep_unseen()
             if epoch > 1 and (epoch - 1) % self.update == 0:
                 p = centers.target(g, task)
-            batch = batches.draw()
-            new, every = batch.parts
-            z = g.eval()(batch.graph)  # (nodes of the subgraph, hidden), without dropout
+            graph, (new, every) = batches.draw()
+            z = g.eval()(graph)  # (nodes of the subgraph, hidden), without dropout
             z_u = z[new.rows]
             q = centers.assign(z_u)  # (n, new)
             parts = {}

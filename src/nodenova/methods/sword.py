@@ -92,6 +92,8 @@ class Sword(TrainedMethod):
         ['distill', 'perturb', 'pseudo', 'replay']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     READINGS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "printed": {
             "joint_head": "linear",
@@ -137,17 +139,15 @@ class Sword(TrainedMethod):
             z_old = model.frozen_encoder()(task.graph)  # (N, hidden), the same in every epoch
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            batch = batches.draw()
-            new, every = batch.parts
-            z = g(batch.graph)  # (N, hidden)
+            graph, (new, every) = batches.draw()
+            z = g(graph)  # (N, hidden)
             z_u = z[new.rows]  # (n, hidden)
             logits_u = h_u(z_u)  # (n, new)
             if self.noise == "z":
                 z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
                 logits_prime = h_u(z_prime)
             else:
-                z_prime = z_u
-                draw = torch.randn_like(logits_u)
+                z_prime, draw = z_u, torch.randn_like(logits_u)
                 logits_prime = perturb_logits(logits_u, h_u(z[every.rows]), draw, self.eta)
             novel, base, ramp = self.novel, self.lam, rampup(epoch, self.rampup_epochs)
             parts = {}

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nodenova.errors import SettingError
 from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.seeding import sample
@@ -33,8 +34,7 @@ class Drawn:
     rows: Places  # their rows of z
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(NamedTuple):
     """What one step of training sees: a graph to encode, and the nodes of each pool on it."""
 
     graph: Graph
@@ -81,6 +81,15 @@ class Batches:
 def batch_size(g: Encoder) -> int:
     """Number of nodes of a batch that an encoder is trained on; 0 for the whole graph."""
     return int(getattr(g.spec, "batch", 0))
+
+
+def check_batches(g: Encoder, method: object, name: str) -> None:
+    """Raise if a method trains on the whole graph, and the encoder is to be run on batches."""
+    if batch_size(g) and not getattr(method, "batches", False):
+        raise SettingError(
+            f"{name} trains on the whole graph, and this model was fitted with batch="
+            f"{batch_size(g)}: fit it without batch, or use sword"
+        )
 
 
 def neighborhood(graph: Graph, ids: np.ndarray, hops: int, most: int | None) -> SampledGraph:
