@@ -15,6 +15,7 @@ from torch import Tensor
 from nodenova.data.labels import OldTask
 from nodenova.data.tasks import check_min_class_size
 from nodenova.display import plural
+from nodenova.encoders.gnn import RUNNING
 from nodenova.encoders.prism.calibration import calibrate_temperature, learn_view_scale
 from nodenova.encoders.prism.encoder import PrismEncoder
 from nodenova.encoders.prism.lda import LDASettings, lda_head
@@ -25,6 +26,7 @@ from nodenova.model.model import FitSignature, Model, Stage
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.encoder import Encoder
 from nodenova.nn.heads import Head, LinearHead, UnitLinearHead
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import Threads, pick_device, repeatable, sample
 from nodenova.nn.training import freeze, minimize
 from nodenova.open_world.novelty import MAX_NODES, Partition
@@ -81,7 +83,9 @@ def fit(
             nodes show both up to signs.
         **settings: For every encoder: rank_low=1, rank_high=8 and prior=500, by which classes are
             compared (see `Prism`). For trained ones: hidden=16, layers=2, dropout=0.5,
-            input_dropout=0 (of the features), heads=8 and attention="v1" (gat), epochs=200,
+            input_dropout=0 (of the features), heads=8 and attention="v1" (gat), batch=0 (nodes of
+            each step of both phases, with neighbors=10 drawn per node and layer; 0 for the whole
+            graph), precision="float32" ("bfloat16", "float16": autocast), epochs=200,
             lr=0.01, weight_decay=5e-4, patience=100, early_stopping=True, head="linear" ("cosine"
             trains a head on z/|z| at temperature 0.1), prototype_passes=0 (20 estimates classes
             under dropout). An encoder of your own has hidden, its own settings, and those of
@@ -170,14 +174,18 @@ def _train(
     g = kind.fresh(graph, shape).to(device)
     spec = g.spec
     h = HEADS[training["head"]](spec.hidden, num_classes).to(device)
+    batches = Batches(g, graph, train)
+    # One batch of validation nodes, the same in every epoch: scores of different ones differ.
+    part, (some,) = Batches(g, graph, val).draw()
 
     def terms(epoch: int) -> dict[str, Tensor]:
-        return {"ce": F.cross_entropy(h(g(graph)[train]), y)}
+        seen, (known,) = batches.draw()
+        return {"ce": F.cross_entropy(h(g(seen)[known.rows]), y[known.at])}
 
     def validate() -> tuple[float, float]:
-        logits = h(g(graph)[val])
-        accuracy = float((logits.argmax(dim=1) == y_val).float().mean())
-        return accuracy, -float(F.cross_entropy(logits, y_val))
+        logits, y_some = h(g(part)[some.rows]), y_val[some.at]
+        accuracy = float((logits.argmax(dim=1) == y_some).float().mean())
+        return accuracy, -float(F.cross_entropy(logits, y_some))
 
     history = minimize(
         terms,
@@ -232,6 +240,13 @@ def check_fit_settings(encoder: str | type[Any], settings: Mapping[str, Any]) ->
         )
     LDASettings(**{key: value for key, value in settings.items() if key in LDA})
     own = {key: value for key, value in settings.items() if key not in LDA}
+    if kind.own is not None and (used := [key for key in RUNNING if key in own]):
+        raise SettingError(
+            f"{used[0]} is for gcn, gat and sage: how far {kind.name} looks is not known, so it is "
+            "trained on the whole graph"
+        )
+    if "neighbors" in own and not own.get("batch"):
+        raise SettingError("neighbors are drawn for batches of nodes only: give batch, too")
     shape = kind.settings if kind.trainable else SHAPE
     for key in own:
         if key not in shape and key not in TRAINING:

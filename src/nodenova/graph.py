@@ -7,7 +7,7 @@ The functions above check features, names, edges and weights, and bring them int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -614,6 +614,23 @@ class Graph:
         counts = f"{self.num_nodes} nodes, {self.num_edges} {weighted}edges"
         beside = "" if self.vectors is None else f", vectors of {self.vectors.shape[1]}"
         return f"Graph({counts}, {self.num_features} {kind} features{beside})"
+
+
+@dataclass(frozen=True, eq=False)
+class SampledGraph(Graph):
+    """Some nodes of a graph with drawn neighbors: what a batch of nodes is encoded on.
+
+    Its edges are directed: `edge_index` holds (node, neighbor that was drawn for it), and a node
+    that no neighbors were drawn for has none. `edge_weight` is the weight in the whole graph times
+    the number of neighbors per drawn one, so that sums over neighbors keep their expectation.
+
+    Attributes:
+        whole: Graph that the nodes are from; it decides degrees.
+        nodes: (n,) numbers of the nodes in it, ascending.
+    """
+
+    whole: Graph = field(kw_only=True)
+    nodes: np.ndarray = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

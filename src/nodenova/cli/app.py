@@ -107,6 +107,7 @@ Threads = Annotated[
         help="Number of cores, or auto for all. It does not change the result.",
     ),
 ]
+Device = Annotated[str, typer.Option(help="Where encoders are trained: auto, cpu or cuda.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 RunPath = Annotated[
     Path,

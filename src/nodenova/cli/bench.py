@@ -22,6 +22,7 @@ from rich.text import Text
 from nodenova.cli.app import (
     RESEARCH,
     DataRoot,
+    Device,
     Quiet,
     RayAddress,
     app,
@@ -93,6 +94,7 @@ def bench(
     setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met; in mixed and stages also no node of a later session).")] = "transductive",
     fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="Setting name=value of phase 1: layers, dropout, head, … Repeatable. Adds lines to the comparison.")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs of phase 1 (default 200). Such rows are in no table of the paper.", hidden=True)] = None,
+    device: Device = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of parallel runs (default: 1; with --ray, the number of processors).")] = None,
     ray: RayAddress = None,
     data_root: DataRoot = None,
@@ -114,7 +116,8 @@ def bench(
         setting, fit_set or [], fit_epochs,
     )  # fmt: skip
     shared: dict[str, Any] = {
-        "jobs": jobs, "data-root": data_root, "split": split, "out": folder, "others": others or [],
+        "device": device, "jobs": jobs, "data-root": data_root, "split": split, "out": folder,
+        "others": others or [],
     }  # fmt: skip
     tables = [given]
     if plan is not None:
@@ -134,10 +137,16 @@ def bench(
     by_table: dict[str, list[RunSpec]] = {}
     for options in tables:
         plan_runs = open_world_specs if options.table in OPEN_WORLD_NAMES else _paper_specs
-        by_table.setdefault(options.table, []).extend(plan_runs(options, source))
+        runs = [_on_device(spec, shared["device"]) for spec in plan_runs(options, source)]
+        by_table.setdefault(options.table, []).extend(runs)
     specs = list({spec.key: spec for each in by_table.values() for spec in each}.values())
     _run(specs, source, file, shared["jobs"], ray, retry, write_only, quiet)
     _write(by_table, specs, with_others(file.read(), shared["others"]), folder, quiet)
+
+
+def _on_device(spec: RunSpec, device: str) -> RunSpec:
+    """Return a run on a device; the benches of the open world have no other place for it."""
+    return replace(spec, plan=replace(spec.plan, device=device))
 
 
 def _plan_options(

@@ -41,7 +41,7 @@ TABLE_KEYS: Mapping[str, Schema] = {
 }
 # How all of them are run.
 SHARED_KEYS: Mapping[str, Schema] = {
-    "jobs": whole(1), "data-root": text, "split": whole(0), "out": text, "others": NAMES,
+    "device": text, "jobs": whole(1), "data-root": text, "split": whole(0), "out": text, "others": NAMES,
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ class BenchPlan:
 
     Attributes:
         tables: Options of each table; those of the whole file are in every one.
-        shared: Options of the whole command: jobs, data-root, split, out, others.
+        shared: Options of the whole command: device, jobs, data-root, split, out, others.
     """
 
     tables: tuple[Mapping[str, Any], ...]

@@ -14,6 +14,7 @@ from nodenova.cli.app import (
     GOING_ON,
     OUTPUT,
     OWN,
+    Device,
     Quiet,
     RayAddress,
     Threads,
@@ -94,6 +95,8 @@ def discover(
     method: Annotated[str, typer.Option(rich_help_panel=FINDING, help="Method that discovers; see `nodenova run --help`.")] = "prism",
     set_: Annotated[list[str] | None, typer.Option("--set", rich_help_panel=FINDING, help="A setting of the method: name=value. Repeatable.")] = None,
     encoder: Annotated[str | None, typer.Option(rich_help_panel=FINDING, help="prism, gcn, gat, sage, or your own, path/to/mine.py:Net, whose file is run (default: the method's own).")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, rich_help_panel=FINDING, help="For gcn, gat and sage: train on this number of nodes at a time, with drawn neighbors, instead of the whole graph.")] = None,
+    device: Device = "auto",
     min_class_size: Annotated[int, typer.Option(min=1, rich_help_panel=FINDING, help="Treat classes with fewer labelled training nodes than this as unlabelled, so that the model discloses none of these nodes.")] = 1,
     seed: Annotated[int, typer.Option(rich_help_panel=FINDING, help="Random seed; the same seed gives the same result.")] = 0,
     min_confidence: Annotated[float, typer.Option(rich_help_panel=OUTPUT, help="Mark nodes whose class is less probable than this as unsure.")] = 0.5,
@@ -146,7 +149,8 @@ def discover(
     output.check(files.nodes)
     if from_path is not None:
         fixed = {"--text-column": files.options.text_columns, "--features": files.options.features,
-                 "--encoder": encoder, "--min-class-size": min_class_size > 1}  # fmt: skip
+                 "--encoder": encoder, "--min-class-size": min_class_size > 1, "--batch": batch,
+                 "--device": device != "auto"}  # fmt: skip
         for option in (name for name, value in fixed.items() if value):
             raise SettingError(
                 f"{option} cannot be changed with --from: it stays as in {from_path}"
@@ -168,8 +172,9 @@ def discover(
                 search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed, "revise": revise}
                 _continue(from_path, files, labels_path, output, chosen, search)
             else:
-                search |= {"encoder": encoder, "random_state": seed}
+                search |= {"encoder": encoder, "random_state": seed, "device": device}
                 search["fit_settings"] = {"min_class_size": min_class_size}
+                search["fit_settings"] |= {} if batch is None else {"batch": batch}
                 _discover(files, labels_path, output, chosen, ray, search)
     except KeyboardInterrupt:
         fail("stopped; nothing was written", 130)
@@ -198,7 +203,9 @@ def _discover(
     with loading(output.quiet):
         from nodenova.estimator import NodeDiscoverer
         from nodenova.methods import choose_encoder, get_method
-    search |= {"method": get_method(*chosen), "device": "auto" if ray is None else "cpu"}
+    search["method"] = get_method(*chosen)
+    if ray is not None:
+        search["device"] = "cpu"
     encoder = str(choose_encoder(chosen[0], search["encoder"]))
     use_cluster(ray, loaded.canonical().graph, files.graph, encoder)
     with Bars(not output.quiet) as bars:

@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from nodenova.cli.app import (
     RESEARCH,
     DataRoot,
+    Device,
     Quiet,
     RunPath,
     app,
@@ -63,7 +64,7 @@ def datasets(data_root: DataRoot = None) -> None:
         "ships      comes with nodenova\n"
         "here       raw files are below --data-root (or $NODENOVA_DATA)\n"
         "download   not here; is downloaded into --data-root on first use\n"
-        "by hand    not here; put its raw npz file below --data-root",
+        "by hand    not here; put its raw files below --data-root",
         highlight=False,
     )
 
@@ -84,11 +85,12 @@ def run(
     layers: Annotated[int | None, typer.Option(help="Depth of the encoder, 1 to 64 (default 2).")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout between layers (default 0.5).")] = None,
     fit_epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs of phase 1 (default 200).")] = None,
+    batch: Annotated[int | None, typer.Option(help="Train on this number of nodes at a time, with drawn neighbors, instead of the whole graph.")] = None,
     fit_set: Annotated[list[str] | None, typer.Option("--fit-set", help="Setting name=value of phase 1, or of your own encoder. Repeatable.")] = None,
     setting: Annotated[str, typer.Option(help="transductive (see the whole graph) or inductive (only classes met).")] = "transductive",
     per_class: Annotated[int, typer.Option(help="Training nodes per class, for a graph without a published split.")] = 20,
     seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 3 means 0,1,2; 4,7 means those.")] = "1",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     folder: Annotated[Path | None, typer.Option("--out", help="Folder for models and report; a stopped run is resumed there.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that --out holds.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into --out.")] = True,
@@ -126,6 +128,7 @@ def run(
     encoder = encoder_for(method, encoder)
     options = settings_from_text(dict(settings_of(fit_set or [], "--fit-set")), [encoder])
     named = {"hidden": hidden, "layers": layers, "dropout": dropout, "epochs": fit_epochs}
+    named["batch"] = batch
     options |= {name: value for name, value in named.items() if value is not None}
     plan = Plan(
         dataset=labelled.name,

@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nodenova.errors import SettingError, one_of
-from nodenova.graph import Graph
+from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.attention import attend, attend_v1, edge_segments, score_v2
 from nodenova.nn.encoder import TrainedEncoder
 from nodenova.nn.multirank import MultiRank
+from nodenova.nn.sampling import blocks_of_nodes
 from nodenova.nn.sparse import (
     FeaturesAndVectors,
     SparseMatrix,
@@ -27,7 +29,7 @@ from nodenova.nn.sparse import (
     gcn_operator,
     mean_operator,
 )
-from nodenova.nn.threaded_matmul import linear
+from nodenova.nn.threaded_matmul import PRECISION, autocast, linear
 
 if TYPE_CHECKING:
     from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
@@ -73,8 +75,8 @@ def gatv2_ends(conv: GATv2Conv, x: Input) -> tuple[Tensor, Tensor]:
 
 
 def _times(x: Input, weight: Tensor) -> Tensor:
-    """x W^T."""
-    return linear(x, weight) if isinstance(x, Tensor) else x @ weight.t()
+    """x W^T in float32; a dense product is one of a lower precision within `autocast`."""
+    return linear(x, weight).float() if isinstance(x, Tensor) else x @ weight.t()
 
 
 def _heads_first(h: Tensor, heads: int) -> Tensor:
@@ -106,6 +108,8 @@ LAYERS: dict[str, LayerKind] = {
 }
 GAT_V2 = LayerKind(lambda i, o, h: _conv("GATv2Conv", i, o, heads=h), gatv2_layer, F.elu, True)
 ATTENTION = ("v1", "v2")
+# Settings of how an encoder is run; a model without them is written as before there were any.
+RUNNING = {"batch": 0, "neighbors": 10, "precision": "float32"}
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,10 @@ class GNNSpec:
         input_dropout: Dropout of the features.
         attention: `v1`, Velickovic et al. 2018, or `v2`, Brody et al. 2022. GAT only.
         vector_size: Number of columns of the text vectors, which stand beside x; 0 without them.
+        batch: Number of nodes of each step of training; 0 for the whole graph in every step.
+        neighbors: Number of neighbors that are drawn per node and layer, with `batch`.
+        precision: Type of the numbers in dense products: `float32`; `bfloat16` or `float16` by
+            autocast.
     """
 
     name: str = "gcn"
@@ -135,11 +143,20 @@ class GNNSpec:
     input_dropout: float = 0.0
     attention: str = "v1"
     vector_size: int = 0
+    batch: int = 0
+    neighbors: int = 10
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         if self.name not in LAYERS:
             raise one_of("encoder", self.name, LAYERS)
-        for setting, low, high in [("layers", 1, 64), ("hidden", 1, 65536), ("heads", 1, 1024)]:
+        for setting, low, high in [
+            ("layers", 1, 64),
+            ("hidden", 1, 65536),
+            ("heads", 1, 1024),
+            ("batch", 0, 2**31 - 1),
+            ("neighbors", 1, 2**31 - 1),
+        ]:
             if not low <= getattr(self, setting) <= high:
                 raise SettingError(
                     f"{setting} must lie in {low}..{high}, it is {getattr(self, setting)}"
@@ -149,8 +166,9 @@ class GNNSpec:
                 raise SettingError(
                     f"{setting} must be at least 0 and below 1, it is {getattr(self, setting)}"
                 )
-        if self.attention not in ATTENTION:
-            raise one_of("attention", self.attention, ATTENTION)
+        for setting, known in (("attention", ATTENTION), ("precision", tuple(PRECISION))):
+            if getattr(self, setting) not in known:
+                raise one_of(setting, getattr(self, setting), known)
         if self.attention != "v1" and not LAYERS[self.name].many_heads:
             raise SettingError(f"attention is a setting of gat, the encoder is {self.name}")
 
@@ -179,12 +197,17 @@ class GNNSpec:
         """Whether z differs between passes in training."""
         return (self.dropout > 0 and self.layers > 1) or self.input_dropout > 0
 
+    def to_json(self) -> dict[str, Any]:
+        """The spec in a saved model, without what is unused or usual."""
+        unused = {"vector_size": 0, **RUNNING}
+        if self.batch:
+            del unused["neighbors"]
+        return {k: v for k, v in asdict(self).items() if k not in unused or v != unused[k]}
+
     def as_settings(self) -> dict[str, object]:
         """The settings that this kind of encoder uses."""
-        settings = asdict(self)
+        settings = self.to_json()
         del settings["name"], settings["num_features"]
-        if not self.vector_size:
-            del settings["vector_size"]
         if not LAYERS[self.name].many_heads:
             del settings["heads"], settings["attention"]
         return settings
@@ -216,17 +239,41 @@ class GNN(TrainedEncoder):
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, hidden) z of all nodes."""
-        kind = self.spec.kind
-        p = self.spec.input_dropout
+        blocks = self.spec.batch and not torch.is_grad_enabled()
+        layer = self._layer_in_blocks if blocks and type(graph) is not SampledGraph else self._layer
         device = next(self.parameters()).device
-        x = self.inputs(graph)
+        x: Tensor | None = None
+        with autocast(device, self.spec.precision):
+            for conv in self.convs:
+                if x is not None:
+                    x = self.spec.kind.activation(x)
+                    x = F.dropout(x, self.spec.dropout, self.training)
+                x = layer(conv, x, graph, device)
+        assert x is not None  # there is a layer
+        return x
+
+    def _layer(
+        self, conv: nn.Module, x: Tensor | None, graph: Graph, device: torch.device
+    ) -> Tensor:
+        """(N, outputs) of a layer; without x (N, inputs) it is the first one."""
+        if x is not None:
+            return self.spec.kind.layer(conv, x, graph, device)
+        first, p = self.inputs(graph), self.spec.input_dropout
         if p and self.training:
-            x = F.dropout(x, p) if isinstance(x, Tensor) else x.dropout(p)
-        for depth, conv in enumerate(self.convs):
-            if depth:
-                x = F.dropout(kind.activation(x), self.spec.dropout, self.training)  # type: ignore[arg-type]
-            x = kind.layer(conv, x, graph, device)
-        return x  # type: ignore[return-value]
+            first = F.dropout(first, p) if isinstance(first, Tensor) else first.dropout(p)
+        return self.spec.kind.layer(conv, first, graph, device)
+
+    def _layer_in_blocks(
+        self, conv: nn.Module, x: Tensor | None, graph: Graph, device: torch.device
+    ) -> Tensor:
+        """The same without a gradient, block by block: of all nodes only x and the result exist."""
+        out: Tensor | None = None
+        for ids, part in blocks_of_nodes(graph, self.spec.batch, self.spec.neighbors):
+            rows = self._layer(conv, None if x is None else x[part.nodes], part, device)
+            out = rows.new_empty(graph.num_nodes, rows.shape[1]) if out is None else out
+            out[ids] = rows[np.searchsorted(part.nodes, ids)]
+        assert out is not None  # a graph has a node
+        return out
 
     def fresh(self, **settings: Any) -> GNN:
         known = {each.name for each in fields(GNNSpec)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from nodenova.encoders.gnn import GNN, LAYERS, GNNSpec
+from nodenova.encoders.gnn import GNN, LAYERS, RUNNING, GNNSpec
 from nodenova.encoders.own import OWN, OwnClass, OwnEncoder, OwnSpec
 from nodenova.encoders.prism.encoder import PrismEncoder, PrismEncoderSpec
 from nodenova.errors import SettingError, brief, one_of
@@ -19,7 +19,7 @@ from nodenova.nn.sparse import are_counts
 SHAPE = {
     each.name: each.default
     for each in fields(GNNSpec)
-    if each.name in ("hidden", "layers", "dropout", "heads", "input_dropout", "attention")
+    if each.name in ("hidden", "layers", "dropout", "heads", "input_dropout", "attention", *RUNNING)
 }
 
 

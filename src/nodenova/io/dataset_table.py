@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 DATA_ROOT = "NODENOVA_DATA"
+OGB = "OGB"  # collection of the Open Graph Benchmark's graphs
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Dataset:
     raw_files: tuple[str, ...] = ()
     ships: bool = False  # whether it ships with the package
     hidden: int = 16  # size of trained representations, as in the paper
-    collection: str = ""  # PyTorch Geometric's class of a raw npz, which is not downloaded
+    collection: str = ""  # of raw files that are not downloaded
 
 
 def _planetoid(
@@ -57,6 +58,16 @@ def _own(title: str, folder: str, file: str, nodes: int, edges: int, features: i
     )
 
 
+def _ogb(title: str, split: str, nodes: int, edges: int, features: int, classes: int) -> Dataset:
+    """A graph of the Open Graph Benchmark, whose folder has raw/ and split/."""
+    raw = tuple(f"raw/{name}.csv.gz" for name in ("edge", "node-feat", "node-label"))
+    parts = tuple(f"split/{split}/{name}.csv.gz" for name in ("train", "valid", "test"))
+    return Dataset(
+        title, nodes, edges, features, classes, round(classes / 2),
+        f"{OGB}/{title.replace('-', '_')}", raw + parts, hidden=128, collection=OGB,
+    )  # fmt: skip
+
+
 _COMPUTERS = "Computers/amazon_electronics_computers"
 _CITESEER = "citeseer/citeseer"
 DATASETS: dict[str, Dataset] = {
@@ -84,6 +95,8 @@ DATASETS: dict[str, Dataset] = {
         "Squirrel, filtered", HETEROPHILOUS, "squirrel_filtered", 2223, 93996, 2089
     ),
     "pubmed_full": _raw("CitationFull", "PubMed, full", "pubmed/pubmed", 19717, 88648, 500, 3),
+    "ogbn-arxiv": _ogb("ogbn-arxiv", "time", 169343, 2315598, 128, 40),
+    "ogbn-products": _ogb("ogbn-products", "sales_ranking", 2449029, 123718280, 100, 47),
 }
 PAPER = ("cora", "citeseer", "pubmed", "wikics")  # in the order of the paper's tables
 

@@ -22,12 +22,14 @@ from nodenova.io.dataset_table import (
     DATA_ROOT,
     DATASETS,
     HETEROPHILOUS,
+    OGB,
     Dataset,
     find_root,
     is_on_disk,
     raw_folders,
 )
 from nodenova.io.npz import load_graph, read_heterophilous_npz, read_raw_npz
+from nodenova.io.ogb import load_ogb
 from nodenova.io.pyg import from_pyg
 from nodenova.settings import check_arguments
 
@@ -59,9 +61,13 @@ def load_dataset(
     `heterophilous/wisconsin.npz`, `chameleon_filtered.npz` and `squirrel_filtered.npz` of Platonov
     et al. (ICLR 2023), whose ten splits are not used, and `graphs/actor.npz`, a graph of one's own.
 
+    `ogbn-arxiv` and `ogbn-products` are read from the raw files of the Open Graph Benchmark, below
+    `OGB/ogbn_arxiv` or `ogbn_arxiv`; they are not downloaded.
+
     Args:
-        name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet`, one of the raw npz files above, or
-            `synthetic`, also with options: `synthetic:nodes=5000,classes=8`.
+        name: `cora`, `citeseer`, `pubmed`, `wikics`, `wordnet`, one of the raw npz files above,
+            `ogbn-arxiv`, `ogbn-products`, or `synthetic`, also with options:
+            `synthetic:nodes=5000,classes=8`.
         data_root: Folder of the raw files; by default the environment variable NODENOVA_DATA.
         split: Number of the split, of the 20 that Wiki-CS has.
 
@@ -91,6 +97,8 @@ def load_dataset(
             return replace(load_graph(path), name=kind)
     if root is None:
         raise DatasetError(f"{kind} needs a data root: give --data-root, or set {DATA_ROOT}")
+    if dataset.collection == OGB:
+        return load_ogb(kind, dataset, root)
     if dataset.collection:
         return _load_raw(kind, dataset, root)
     return _load_pyg(kind, dataset, root, split)

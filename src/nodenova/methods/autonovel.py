@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from nodenova.graph import NewTask
 from nodenova.losses import l_pairs, l_perturb, perturb, top_k_sets
 from nodenova.methods._two_heads import joined_model, new_head, trained_parts
 from nodenova.model.model import Model
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -70,6 +72,8 @@ class AutoNovel(TrainedMethod):
         ['consistency', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
     omega: float = setting(5.0, at_least=0)
@@ -81,9 +85,12 @@ class AutoNovel(TrainedMethod):
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, task, ids = trained_parts(model, task, "autonovel")
         h_u = new_head(head, task.number)
+        batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
+            graph, (new,) = batches.draw()
+            z = g(graph)[new.rows]
+            z_u = z[sample(len(z), self.pair_nodes, model.device)]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))
             parts = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from nodenova.losses import l_cluster, l_perturb, perturb
 from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model, trained_parts
 from nodenova.model.model import Model
+from nodenova.nn.sampling import Batches
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
 
@@ -74,6 +76,8 @@ class DTC(TrainedMethod):
         ['clustering', 'consistency']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     alpha: float = setting(1.0, above=0)
     clustering: float = setting(1.0, at_least=0)
     warmup: int = setting(10, at_least=0)
@@ -89,17 +93,19 @@ class DTC(TrainedMethod):
         with torch.no_grad():
             centers = start_centers(g(task.graph)[ids], task.number, self.restarts, self.alpha)
         p = centers.target(g, task)  # (n, new)
+        batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
             nonlocal p
             t = epoch - self.warmup
             if t > 0 and (t - 1) % self.update == 0:
                 p = centers.target(g, task)
-            z_u = g(task.graph)[ids]
+            graph, (new,) = batches.draw()
+            z_u = g(graph)[new.rows]
             q = centers.assign(z_u)  # (n, new)
             parts = {}
             if self.clustering:
-                parts["clustering"] = self.clustering * l_cluster(p, q)
+                parts["clustering"] = self.clustering * l_cluster(p[new.at], q)
             if self.omega:
                 omega = self.omega * rampup(t, self.rampup_epochs) if t > 0 else 0.0
                 q_prime = centers.assign(perturb(z_u, torch.randn_like(z_u), self.eta))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,7 @@ from nodenova.losses import (
 from nodenova.model.model import Model, linear_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -88,6 +90,8 @@ class FRoST(TrainedMethod):
         ['consistency', 'distill', 'pairwise', 'replay', 'self']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     k: int = setting(5, at_least=1)
     pairwise: float = setting(1.0, at_least=0)
     omega_mse: float = setting(5.0, at_least=0)
@@ -106,18 +110,20 @@ class FRoST(TrainedMethod):
         h_a = grow(linear_head(model, "frost"), task.number)
         h_u = nn.Linear(g.spec.hidden, task.number).to(model.device)
         ids = torch.from_numpy(task.ids).to(model.device)
-        at = ids if self.distill == "new" else slice(None)
+        kept = ids if self.distill == "new" else slice(None)
+        batches = Batches(g, task.graph, ids, kept)
         with torch.no_grad():
-            z_old = model.frozen_encoder()(task.graph)[at]  # the same in every epoch
+            z_old = model.frozen_encoder()(task.graph)[kept]  # the same in every epoch
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z = g(task.graph)  # (N, hidden)
-            z_u = z[ids]  # (n, hidden)
+            graph, (new, near) = batches.draw()
+            z = g(graph)  # (N, hidden)
+            z_u = z[new.rows]  # (n, hidden)
             logits = h_u(z_u)  # (n, new)
             logits_prime = h_u(perturb(z_u, torch.randn_like(z_u), self.eta))
             ramp, parts = rampup(epoch, self.rampup_epochs), {}
             if self.pairwise:
-                some = sample(len(ids), self.pair_nodes, model.device)
+                some = sample(len(z_u), self.pair_nodes, model.device)
                 key = top_k_sets(z_u[some], self.k)
                 parts["pairwise"] = self.pairwise * l_pairs(logits[some], logits_prime[some], key)
             if self.omega_mse:
@@ -130,7 +136,7 @@ class FRoST(TrainedMethod):
                 z_c, y_c = old.draw(noise, self.sigma)
                 parts["replay"] = self.replay * l_replay(h_a(z_c), y_c)
             if self.omega_fd:
-                parts["distill"] = self.omega_fd * l_distill_global(z_old, z[at])
+                parts["distill"] = self.omega_fd * l_distill_global(z_old[near.at], z[near.rows])
             return parts
 
         history = self._train(terms, [g, h_a, h_u])

@@ -43,6 +43,7 @@ class FrozenKMeans:
         Model(gcn, 4 classes, 2 of them discovered)
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
     prefers: ClassVar[str] = "gcn"
 
     restarts: int = setting(20, at_least=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +22,7 @@ from nodenova.losses import (
 )
 from nodenova.methods._two_heads import joined_model, new_head, trained_parts
 from nodenova.model.model import Model
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -92,6 +94,8 @@ class NCL(TrainedMethod):
         ['consistency', 'contrast', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     pairwise: float = setting(1.0, at_least=0)
     lam: float = 0.95
     omega: float = setting(5.0, at_least=0)
@@ -112,9 +116,12 @@ class NCL(TrainedMethod):
     def discover(self, model: Model, task: NewTask) -> Model:
         g, head, task, ids = trained_parts(model, task, "ncl")
         h_u, old = new_head(head, task.number), model.memory.replay
+        batches = Batches(g, task.graph, ids)
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z_u = g(task.graph)[ids[sample(len(ids), self.pair_nodes, model.device)]]  # (n, hidden)
+            graph, (new,) = batches.draw()
+            z = g(graph)[new.rows]
+            z_u = z[sample(len(z), self.pair_nodes, model.device)]  # (n, hidden)
             z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
             logits, logits_prime = h_u(z_u), h_u(z_prime)  # (n, new)
             parts = {}

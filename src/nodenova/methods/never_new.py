@@ -30,6 +30,7 @@ class NeverNew:
         0.0
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
     prefers: ClassVar[str] = "gcn"
 
     def discover(self, model: Model, task: NewTask) -> Model:

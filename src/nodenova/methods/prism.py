@@ -102,6 +102,7 @@ class Prism:
         4
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
     prefers: ClassVar[str] = "prism"
     mixed: ClassVar[bool] = True  # its tasks may hold nodes of known classes
 

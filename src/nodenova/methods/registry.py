@@ -26,8 +26,10 @@ AMethod = TypeVar("AMethod")
 class Method(Protocol):
     """Protocol of a method: a frozen dataclass whose fields are its settings.
 
-    Two class variables are optional: `prefers`, the name of the encoder that the method is designed
-    for (default: gcn), and `mixed`, True if the new nodes may belong to known classes too.
+    Three class variables are optional: `prefers`, the name of the encoder that the method is
+    designed for (default: gcn); `mixed`, True if the new nodes may belong to known classes too; and
+    `batches`, True if it works with a model that was fitted with batch=N: it trains on
+    `nodenova.nn.sampling.Batches`, or not at all.
 
     Examples:
         >>> import nodenova as nova

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from nodenova.methods._centers import start_centers
 from nodenova.methods._two_heads import joined_model
 from nodenova.model.model import Model, trained_encoder, trained_head
 from nodenova.nn.encoder import restrict_to_receptive_field
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod
 from nodenova.settings import choice, setting
@@ -89,6 +91,8 @@ class ResTune(TrainedMethod):
         ['clustering', 'consistency', 'distill', 'pairwise']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     clustering: float = setting(1.0, at_least=0)
     update: int = setting(5, at_least=1)
     consistency: float = setting(1.0, at_least=0)
@@ -114,6 +118,7 @@ class ResTune(TrainedMethod):
             logits_b = head(z_b)  # (nodes of the subgraph, old)
         centers = start_centers(z_b[ids], task.number, self.restarts)
         p = centers.target(g, task)  # (n, new)
+        batches = Batches(g, task.graph, ids, slice(None))
 
         @torch.no_grad()
         def keep_unseen() -> None:
@@ -125,17 +130,18 @@ class ResTune(TrainedMethod):
             keep_unseen()
             if epoch > 1 and (epoch - 1) % self.update == 0:
                 p = centers.target(g, task)
-            z = g.eval()(task.graph)  # (nodes of the subgraph, hidden), without dropout
-            z_u = z[ids]
+            graph, (new, every) = batches.draw()
+            z = g.eval()(graph)  # (nodes of the subgraph, hidden), without dropout
+            z_u = z[new.rows]
             q = centers.assign(z_u)  # (n, new)
             parts = {}
             if self.clustering:
-                parts["clustering"] = self.clustering * l_cluster(p, q)
+                parts["clustering"] = self.clustering * l_cluster(p[new.at], q)
             if self.consistency:
                 q_prime = centers.assign(perturb(z_u, torch.randn_like(z_u), self.eta))
                 parts["consistency"] = self.consistency * l_perturb(q.log(), q_prime.log())
             if self.pairwise:
-                some = sample(len(ids), self.pair_nodes, model.device)
+                some = sample(len(z_u), self.pair_nodes, model.device)
                 y_old = F.softmax(head(z_u[some]).detach(), dim=1)
                 like = y_old @ y_old.t()
                 same, unlike = nearest(like, self.k).fill_diagonal_(1.0), nearest(-like, self.k)
@@ -144,7 +150,8 @@ class ResTune(TrainedMethod):
                 s = q[some] @ q[some].t()
                 parts["pairwise"] = self.pairwise * l_pseudo(s[clear], same[clear])
             if self.alpha:
-                parts["distill"] = self.alpha * l_soft_targets(head(z), logits_b, self.temperature)
+                logits, before = head(z[every.rows]), logits_b[every.ids]
+                parts["distill"] = self.alpha * l_soft_targets(logits, before, self.temperature)
             return parts
 
         epochs = self.epochs if task.number > 1 else 0

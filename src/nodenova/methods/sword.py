@@ -24,6 +24,7 @@ from nodenova.losses import (
 from nodenova.model.model import Model, linear_head, trained_head
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.heads import grow
+from nodenova.nn.sampling import Batches
 from nodenova.nn.seeding import sample
 from nodenova.nn.training import TrainedMethod, rampup
 from nodenova.settings import choice, setting
@@ -49,7 +50,7 @@ class Sword(TrainedMethod):
     the reasons given in docs/paper-notes.md.
 
     Attributes:
-        epochs: Number of epochs, of one step each, on the whole visible graph.
+        epochs: Number of epochs, of one step each, on the whole visible graph or on a batch.
         lr: Learning rate of Adam.
         weight_decay: Weight decay of Adam.
         joint_head: "unit": h^a reads z/|z| at temperature 0.1, as released; "linear": z, as
@@ -91,6 +92,8 @@ class Sword(TrainedMethod):
         ['distill', 'perturb', 'pseudo', 'replay']
     """
 
+    batches: ClassVar[bool] = True  # works with a model fitted on batches of nodes
+
     READINGS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "printed": {
             "joint_head": "linear",
@@ -131,24 +134,25 @@ class Sword(TrainedMethod):
         h_u = nn.Linear(g.spec.hidden, task.number).to(model.device)
         ids = torch.from_numpy(task.ids).to(model.device)
         over = h_a.num_classes if self.class_mean else 1
+        batches = Batches(g, task.graph, ids, slice(None))
         with torch.no_grad():
             z_old = model.frozen_encoder()(task.graph)  # (N, hidden), the same in every epoch
 
         def terms(epoch: int) -> dict[str, Tensor]:
-            z = g(task.graph)  # (N, hidden)
-            z_u = z[ids]  # (n, hidden)
+            graph, (new, every) = batches.draw()
+            z = g(graph)  # (N, hidden)
+            z_u = z[new.rows]  # (n, hidden)
             logits_u = h_u(z_u)  # (n, new)
             if self.noise == "z":
                 z_prime = perturb(z_u, torch.randn_like(z_u), self.eta)
                 logits_prime = h_u(z_prime)
             else:
-                z_prime = z_u
-                draw = torch.randn_like(logits_u)
-                logits_prime = perturb_logits(logits_u, h_u(z), draw, self.eta)
+                z_prime, draw = z_u, torch.randn_like(logits_u)
+                logits_prime = perturb_logits(logits_u, h_u(z[every.rows]), draw, self.eta)
             novel, base, ramp = self.novel, self.lam, rampup(epoch, self.rampup_epochs)
             parts = {}
             if novel and self.pseudo:
-                pairs = sample(len(ids), self.pair_nodes, model.device)
+                pairs = sample(len(z_u), self.pair_nodes, model.device)
                 mine, key = logits_u[pairs], top_k_sets(z_u[pairs], self.k)
                 others = logits_prime[pairs] if self.similarity == "softmax" else mine
                 l_pseudo = l_pairs(mine, others, key, self.similarity)
@@ -167,9 +171,9 @@ class Sword(TrainedMethod):
                 scale = 1.0 if self.replay_temperature else h_a.temperature
                 parts["replay"] = base * self.replay * l_replay(h_a(z_c) * scale, y_c) / over
             if base and self.omega:
-                at = ids if self.distill == "new" else slice(None)
+                some = new if self.distill == "new" else every
                 apart = l_distill_global if self.distill == "global" else l_distill
-                parts["distill"] = base * self.omega * apart(z_old[at], z[at])
+                parts["distill"] = base * self.omega * apart(z_old[some.ids], z[some.rows])
             return parts
 
         history = self._train(terms, [g, h_a, h_u])

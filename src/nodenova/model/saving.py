@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from nodenova.encoders.gnn import GNN
 from nodenova.encoders.own import OWN, OwnEncoder
 from nodenova.encoders.registry import FIRST_NAMES
 from nodenova.errors import StorageError, brief
@@ -49,8 +50,9 @@ FORMAT = "nodenova model"
 #   neither weigh nodes by their odds of being new nor count new classes.
 # 4 adds refitted representations. 5 adds vectors of texts. 6 adds ids of revised classes.
 # 7 adds encoders of one's own, and text vectors of trained encoders.
+# 8 adds encoders that are run on batches of nodes or in a lower precision.
 # A model is written in the first version that holds all of it.
-VERSION = 7
+VERSION = 8
 WEIGHTS = "weights-*.safetensors"
 
 SIZE = whole(1, 2**31 - 1)  # of features, nodes and the like; the weights limit it further
@@ -66,6 +68,9 @@ _TRAINED = record(
         "input_dropout": number(0, 1),
         "attention": one_of("v1", "v2"),
         "vector_size": whole(0, 2**20),
+        "batch": whole(0, 2**31 - 1),
+        "neighbors": whole(1, 2**31 - 1),
+        "precision": one_of("float32", "bfloat16", "float16"),
     },
     exact=True,
 )
@@ -279,8 +284,10 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 def _version(model: Model) -> int:
     """The first format that holds all of the model, so that an earlier nodenova can read it."""
     encoder = _encoder(model)
-    if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
+    if "batch" in encoder or "precision" in encoder:
         return VERSION
+    if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
+        return 7
     if any(stage.revised for stage in model.stages):
         return 6
     if "vector_size" in encoder or any(stage.found_in for stage in model.stages):
@@ -295,7 +302,7 @@ def _version(model: Model) -> int:
 def _encoder(model: Model) -> dict[str, Any]:
     """The spec of the encoder; without an empty vector_size, as before there were vectors."""
     g = model.frozen_encoder()
-    spec = g.spec.to_json() if isinstance(g, OwnEncoder) else asdict(g.spec)
+    spec = g.spec.to_json() if isinstance(g, (GNN, OwnEncoder)) else asdict(g.spec)
     return {name: value for name, value in spec.items() if value or name != "vector_size"}
 
 

@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nodenova.graph import Graph
+from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.seeding import MIN_DIVIDED, on_threads
 from nodenova.nn.sparse import quiet_torch, weighted_bags
+from nodenova.nn.threaded_matmul import without_autocast
 
 BLOCK_SIZE = 2**17  # numbers in a block of attention v2: half a MiB
 # Scores that differ by less need no shift of their own in a softmax: e^-16 is far from underflow.
@@ -29,18 +30,24 @@ SAME_SHIFT = 16.0
 class EdgeSegments:
     """Edges and one self-loop per node, sorted by target: what attention runs over.
 
-    Every edge has its opposite. Tensors are heads first, and one head is computed at a time: a
-    vector of E numbers stays in the processor's cache.
+    Every edge has its opposite, in `turned`. Tensors are heads first, and one head is computed at a
+    time: a vector of E numbers stays in the processor's cache.
     """
 
     source: Tensor  # (E,) int64
     target: Tensor  # (E,) int64, ascending
     start: Tensor  # (N + 1,) where each target's edges begin
-    opposite: Tensor  # (E,) index of the edge (j, i) of each edge (i, j)
+    opposite: Tensor  # (E,) index of each edge of `turned`
+    other: EdgeSegments | None = None  # the same edges turned, where they are not all in here
+
+    @property
+    def turned(self) -> EdgeSegments:
+        """The edges from target to source, sorted by source; these themselves if undirected."""
+        return self if self.other is None else self.other
 
     def each_head(self, work: Callable[[int], None], h: Tensor) -> None:
         """Call `work` for every head of h (heads, N, size), each head on one thread."""
-        self._int32  # noqa: B018  built before two threads need it
+        self._int32, self.turned._int32  # noqa: B018  built before two threads need it
         if len(self.source) * h.shape[0] * h.shape[2] < MIN_DIVIDED:
             for k in range(len(h)):
                 work(k)
@@ -111,11 +118,21 @@ def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
         numbered = sp.csr_array(numbers, shape=pattern.shape)
         opposite = sp.csr_array(numbered.T)
         opposite.sort_indices()
-        target = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
-        parts = (pattern.indices, target, pattern.indptr, opposite.data)
-        return EdgeSegments(*(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts))
+        other = None
+        if isinstance(graph, SampledGraph):
+            other = EdgeSegments(*_segments(opposite, numbered.data[:0], device))
+        return EdgeSegments(*_segments(pattern, opposite.data, device), other)
 
     return graph.cached(("edge segments", device), build)
+
+
+def _segments(
+    pattern: sp.csr_array, opposite: np.ndarray, device: torch.device
+) -> tuple[Tensor, ...]:
+    """Source, target, start and opposite of edges (target, source)."""
+    target = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    parts = (pattern.indices, target, pattern.indptr, opposite)
+    return tuple(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts)
 
 
 def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
@@ -123,7 +140,8 @@ def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
 
     score (heads, E), h (heads, N, size) -> (heads, N, size), a node's heads adjacent in memory.
     """
-    return _Attend.apply(edges, score, h)  # type: ignore[no-untyped-call]
+    with without_autocast(h.device):
+        return _Attend.apply(edges, score, h)  # type: ignore[no-untyped-call]
 
 
 def attend_v1(
@@ -133,7 +151,8 @@ def attend_v1(
 
     h (heads, N, size), source and target (heads, size) -> (heads, N, size).
     """
-    return _AttendV1.apply(edges, h, source, target, slope)  # type: ignore[no-untyped-call]
+    with without_autocast(h.device):
+        return _AttendV1.apply(edges, h, source, target, slope)  # type: ignore[no-untyped-call]
 
 
 def score_v2(
@@ -143,7 +162,8 @@ def score_v2(
 
     source and target (heads, N, size), att (heads, size) -> (heads, E).
     """
-    return _ScoreV2.apply(edges, source, target, att, slope)  # type: ignore[no-untyped-call]
+    with without_autocast(source.device):
+        return _ScoreV2.apply(edges, source, target, att, slope)  # type: ignore[no-untyped-call]
 
 
 def _weigh(edges: EdgeSegments, score: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,7 +181,7 @@ def _weigh_back(edges: EdgeSegments, a: Tensor, h: Tensor, grad: Tensor) -> tupl
     """
     d_score = edges.products(grad, h).mul_(a)
     shared = edges.totals(d_score).index_select(0, edges.target)
-    d_h = edges.sums(a.index_select(0, edges.opposite), grad)
+    d_h = edges.turned.sums(a.index_select(0, edges.opposite), grad)
     return d_score.addcmul_(a, shared, value=-1), d_h
 
 
@@ -240,7 +260,7 @@ class _AttendV1(torch.autograd.Function):
             d = torch.where(rising[k], d, ctx.slope * d)
             for end, d_end, at in (
                 (target[k], d_target[k], edges.totals(d)),
-                (source[k], d_source[k], edges.totals(d.index_select(0, edges.opposite))),
+                (source[k], d_source[k], edges.turned.totals(d.index_select(0, edges.opposite))),
             ):
                 torch.mv(mine.t(), at, out=d_end)
                 d_mine.addr_(at, end)
@@ -283,7 +303,7 @@ class _ScoreV2(torch.autograd.Function):
             pull_target[k] = _pull(edges, source[k], target[k], grad[k], ctx.slope)
             # The gradient at the sources is that at the targets of the reversed edges.
             opposite = grad[k].index_select(0, edges.opposite)
-            pull_source[k] = _pull(edges, target[k], source[k], opposite, ctx.slope)
+            pull_source[k] = _pull(edges.turned, target[k], source[k], opposite, ctx.slope)
 
         edges.each_head(head, source)
         # LeakyReLU(t) = t LeakyReLU'(t), and t is a sum over the two ends, so att's gradient needs

@@ -26,8 +26,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nodenova.errors import GraphError
-from nodenova.graph import Graph
+from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.seeding import threads_by_rows
+from nodenova.nn.threaded_matmul import without_autocast
 
 BLOCK_ENTRIES = 2**24  # entries of a matrix on disk that are used at a time: 128 MiB
 BLOCK_COLUMNS = 2**15  # of a block of a transpose: as many dense rows stay in the cache
@@ -199,7 +200,8 @@ class SparseMatrix:
         return SparseMatrix(self.csr_t, lambda: self.csr)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        return _Product.apply(self, dense)  # type: ignore[no-untyped-call]
+        with without_autocast(dense.device):
+            return _Product.apply(self, dense)  # type: ignore[no-untyped-call]
 
     def dropout(self, p: float) -> SparseMatrix:
         """Each number zero with probability p, else 1 / (1 - p) times as large."""
@@ -297,6 +299,9 @@ class FeaturesAndVectors:
 
 def loop_weight(graph: Graph) -> np.ndarray:
     """(N,) weight of each self-loop: the mean weight of the node's edges, 1 without any."""
+    if isinstance(graph, SampledGraph):
+        whole = graph.whole
+        return whole.cached("loop weight", lambda: loop_weight(whole))[graph.nodes]
     ones = np.ones(graph.num_nodes)
     if graph.edge_weight is None:
         return ones
@@ -312,7 +317,10 @@ def degree(graph: Graph) -> np.ndarray:
 
 
 def inverse_root(graph: Graph) -> np.ndarray:
-    """(N,) D^-1/2, float32."""
+    """(N,) D^-1/2, float32; of drawn nodes, that in the whole graph."""
+    if isinstance(graph, SampledGraph):
+        whole = graph.whole
+        return whole.cached("inverse root", lambda: inverse_root(whole))[graph.nodes]
     if graph.edge_weight is not None:
         return (1.0 / np.sqrt(degree(graph))).astype(np.float32)
     size = np.diff(graph.adjacency.indptr) + 1
@@ -382,7 +390,8 @@ def gcn_operator(graph: Graph, device: torch.device) -> SparseMatrix:
             row = np.repeat(np.arange(start, end), size[start:end])
             np.multiply(root[row], root[columns], out=smooth.data[first:last])
             apply_edge_weights(graph, smooth.data[first:last], start, end, is_other)
-        return SparseMatrix.of(smooth, device, symmetric=True, graph=graph)
+        symmetric = not isinstance(graph, SampledGraph)
+        return SparseMatrix.of(smooth, device, symmetric=symmetric, graph=graph)
 
     return graph.cached(("gcn", device), build)
 

@@ -1,8 +1,10 @@
-"""Dense products on all threads, bit-identical for any number of threads."""
+"""Dense products: on all threads, bit-identical for any number of threads; in lower precision."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from itertools import combinations_with_replacement
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,11 +15,27 @@ from nodenova.nn.seeding import on_threads
 MIN_MULTIPLICATIONS = 2**28  # above which a product is divided: a tenth of a second of one core
 PIECE = 2048  # rows of a product per piece of work
 COLUMNS = 256  # columns of a matrix of cross products per piece of work
+PRECISION = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[Any]:
+    """Compute dense products in a type of `PRECISION`; weights and sums stay in float32."""
+    dtype = PRECISION[precision]
+    return nullcontext() if dtype is None else torch.autocast(device.type, dtype)
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
+    """Compute in float32: sparse products and attention, which have no lower precision."""
+    if not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """x W^T (N, out) of x (N, in) and weight (out, in), with its gradient; no sum is divided."""
-    if x.numel() * len(weight) < MIN_MULTIPLICATIONS or x.device.type != "cpu":
+    kind = x.device.type
+    small = x.numel() * len(weight) < MIN_MULTIPLICATIONS
+    if small or kind != "cpu" or torch.is_autocast_enabled(kind):
         return x @ weight.t()
     return _Linear.apply(x, weight)  # type: ignore[no-untyped-call]
 

@@ -58,6 +58,9 @@ def minimize(
     optimizer = torch.optim.Adam(
         [p for m in modules for p in m.parameters()], lr=lr, weight_decay=weight_decay
     )
+    # In float16 small gradients would vanish; without it this does nothing.
+    halved = any(getattr(getattr(m, "spec", None), "precision", "") == "float16" for m in modules)
+    scaler = torch.amp.GradScaler(_device_of(modules), enabled=halved)
     history: History = {}
     best: tuple[float, ...] | None = None
     best_epoch, best_state = 0, [copy.deepcopy(m.state_dict()) for m in modules]
@@ -68,8 +71,9 @@ def minimize(
         parts = terms(epoch)
         if parts:
             loss = torch.stack(list(parts.values())).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            scaler.step(optimizer)
+            scaler.update()
         values = {name: float(part.detach()) for name, part in parts.items()}
         problem = _name_broken(values)
         score = None if validate is None or problem else _evaluate(validate, modules)
@@ -97,6 +101,10 @@ def minimize(
     if not all(all_finite(p) for module in modules for p in module.parameters()):
         raise _failure("a weight", epochs, epochs, lr)
     return history
+
+
+def _device_of(modules: Sequence[nn.Module]) -> str:
+    return next((p.device.type for m in modules for p in m.parameters()), "cpu")
 
 
 def _check_rates(**rates: float) -> None:
