@@ -48,9 +48,9 @@ FORMAT = "nodenova model"
 # 3 adds the number of nodes of each class and where they were (cells), without which a model can
 #   neither weigh nodes by their odds of being new nor count new classes.
 # 4 adds refitted representations. 5 adds vectors of texts. 6 adds ids of revised classes.
-# 7 adds encoders of one's own, and text vectors of trained encoders.
+# 7 adds encoders of one's own, and text vectors of trained encoders. 8 adds created classes.
 # A model is written in the first version that holds all of it.
-VERSION = 7
+VERSION = 8
 WEIGHTS = "weights-*.safetensors"
 
 SIZE = whole(1, 2**31 - 1)  # of features, nodes and the like; the weights limit it further
@@ -279,8 +279,10 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 def _version(model: Model) -> int:
     """The first format that holds all of the model, so that an earlier nodenova can read it."""
     encoder = _encoder(model)
-    if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
+    if any(isinstance(edit, decisions.Create) for edit in model.edits):
         return VERSION
+    if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
+        return 7
     if any(stage.revised for stage in model.stages):
         return 6
     if "vector_size" in encoder or any(stage.found_in for stage in model.stages):
