@@ -9,12 +9,15 @@ import pytest
 
 from nodenova.errors import SettingError, StorageError
 from nodenova.model.decisions import (
+    MAX_CHOSEN,
+    Create,
     Decision,
     Merge,
     Reject,
     Relabel,
     Rename,
     Split,
+    Unlabel,
     find_reversed,
     from_json,
     last_edits,
@@ -40,6 +43,10 @@ DONE: list[tuple[Decision, str]] = [
         '{"do": "split", "class": 3, "parts": [4, 5, 6], "names": ["a", "b", "c"], '
         '"was": "new-3", "after": 2}',
     ),
+    (
+        Create((), "ferns", class_id=7, sources=(0, 3), size=12, after=2),
+        '{"do": "create", "name": "ferns", "class": 7, "from": [0, 3], "size": 12, "after": 2}',
+    ),
 ]
 
 
@@ -61,11 +68,27 @@ def test_a_rejection_keeps_where_the_nodes_went() -> None:
 
 
 def test_a_decision_names_all_ids_that_are_given_out_by_it() -> None:
-    assert [decision.ids for decision, _ in DONE] == [(2,), (0, 3), (3,), (3, 4, 5, 6)]
+    assert [decision.ids for decision, _ in DONE] == [(2,), (0, 3), (3,), (3, 4, 5, 6), (7,)]
 
 
 def test_a_split_has_two_parts_unless_another_number_is_given() -> None:
     assert from_json({"do": "split", "class": 3}) == Split(3, 2)
+
+
+def test_nodes_are_asked_for_and_not_kept_in_a_model() -> None:
+    asked = {"do": "create", "nodes": ["a", 2, "c"], "name": "ferns", "class": 7, "among": 9}
+    decision = from_json(asked)
+    assert decision == Create(("a", 2, "c"), "ferns", 7, 9)
+    assert to_json(decision) == asked
+    assert from_json({"do": "create", "nodes": ["a"]}) == Create(("a",))
+    assert from_json({"do": "unlabel", "nodes": ["a"]}) == Unlabel(("a",))
+    with pytest.raises(SettingError, match="unknown key 'nodes'"):
+        from_json({**json.loads(DONE[4][1]), "nodes": ["a"]}, done=True)
+    for do in ("relabel", "unlabel"):
+        with pytest.raises(SettingError, match="must be one of rename, merge"):
+            from_json({"do": do, "nodes": ["a"], "class": 1}, done=True)
+    with pytest.raises(SettingError, match="a list of at most 100,000 ids of nodes"):
+        from_json({"do": "unlabel", "nodes": ["a"] * (MAX_CHOSEN + 1)})
 
 
 def test_what_is_asked_is_not_what_is_done() -> None:
@@ -97,7 +120,7 @@ def test_a_saved_edit_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
     document["edits"][0]["do"] = "forget"
     (tmp_path / "m" / "model.json").write_text(json.dumps(document))
     with pytest.raises(
-        StorageError, match="must be one of rename, merge, reject, split, not 'forget'"
+        StorageError, match="must be one of rename, merge, reject, split, create, not 'forget'"
     ):
         load_model(tmp_path / "m")
 
@@ -110,6 +133,7 @@ MERGED = Merge((4, 5), "places", kept=4, after=1)
 HALVES = Split(6, parts=(7, 8), names=("a", "b"), was="new-6", after=1)
 GONE = Reject(5, name="new-5", to=(1, 6), after=1)
 MOVED = Relabel(("n1",), 2)
+MADE = Create((), "ferns", class_id=9, sources=(3, 4), size=8, after=1)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +165,12 @@ MOVED = Relabel(("n1",), 2)
         (Merge((3, 4)), [OTHER, Split(3, parts=(7, 8)), MERGED], None),
         (Merge((4, 7)), [OTHER, Split(3, parts=(7, 8)), MERGED], None),
         # Nodes of a rejected class would be a class again.
+        (Merge((4, 9)), [MADE], MADE),
+        (Merge((5, 9)), [MADE], None),  # no node of it was there
+        (Merge((7, 9)), [MADE, Split(4, parts=(7, 8))], MADE),
+        (Merge((2, 9)), [NAMED, MADE], NAMED),
+        (Split(9), [MADE], MADE),
+        (Split(4), [MADE], None),
         (Split(6), [GONE], GONE),
         (Split(1), [GONE], GONE),
         (Split(8), [GONE, HALVES], GONE),

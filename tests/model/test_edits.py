@@ -9,7 +9,8 @@ import torch
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.model.decisions import Merge, Reject, Rename
+from nodenova.model import edits
+from nodenova.model.decisions import Create, Merge, Reject, Rename
 from nodenova.model.edits import _metric, _part_rows, _shift
 from nodenova.model.model import Model
 from nodenova.nn.heads import LinearHead
@@ -209,11 +210,59 @@ def test_split_is_a_pure_function_of_its_seed(case) -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_a_class_of_chosen_nodes_is_as_large_and_is_met_on_a_later_graph(case) -> None:
+    """Half of the graph first; the nodes of true class 4 are a class that a person saw."""
+    half = case.graph.subgraph(np.arange(150))
+    chosen = np.flatnonzero(case.y[:150] == 4)
+    model = case.model.create_class(half.node_ids[chosen].tolist(), half, "ferns")
+    made = model.classes[-1]
+    assert (made.id, made.name, made.stage) == (4, "ferns", 1)
+    (edit,) = model.edits
+    assert (edit.nodes, edit.size, edit.class_id) == ((), len(chosen), 4)
+    before, after = case.model.predict(half), model.predict(half)
+    assert {*edit.sources} == {*np.unique(before[chosen]).tolist()}
+    assert (after == 4).sum() == len(chosen)
+    assert (after == before)[after != 4].all()  # the others stay where they are
+    later = model.predict(case.graph)[150:] == 4
+    truth = case.y[150:] == 4
+    assert truth[later].mean() > 1.5 * truth.mean()
+    if case.method == nova.Prism():
+        assert truth[later].mean() > 0.7
+        assert later[truth].mean() > 0.7
+
+
+def test_a_class_of_a_sample_gets_its_share_of_all_nodes(case) -> None:
+    request = Create(tuple(range(10)), among=100)
+    model = edits.create(case.model, request, case.graph)
+    assert (model.predict(case.graph) == 4).sum() == 30
+    assert model.classes[-1].name == "new-4"
+    assert model.edits[-1].size == 10
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Create((0, 1, 999)), "there is no node 999"),
+        (Create((0, 1)), "of 3 nodes or more, not of 2"),
+        (Create((0, 1, 1, 0)), "of 3 nodes or more, not of 2"),
+        (Create((0, 1, 2), "new-2"), "already has the name 'new-2'"),
+        (Create((0, 1, 2), " "), "non-empty text"),
+        (Create((0, 1, 2), class_id=9), "the new class gets the id 4, not 9"),
+        (Create((0, 1, 2), among=2), "3 of 2 shown nodes"),
+        (Create((0, 1, 2), among=301), "3 of 301 shown nodes cannot be of a graph of 300"),
+    ],
+)
+def test_a_class_that_cannot_be_made_is_refused(case, request_: Create, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        edits.create(case.model, request_, case.graph)
+
+
 EDITS = {
     "rename": lambda case: case.model.rename(3, "named"),
     "merge": lambda case: case.model.merge([1, 3], "named"),
     "reject": lambda case: case.model.rename(2, "named").reject(3),
     "split": lambda case: case.model.split(3, case.graph).rename(5, "named"),
+    "create": lambda case: case.model.create_class(list(range(9)), case.graph, "named"),
     "all": lambda case: case.model.split(2, case.graph).merge([0, 4]).reject(3).rename(5, "named"),
 }
 
@@ -230,7 +279,8 @@ def test_edits_survive_save_and_load(case, edit: str, tmp_path) -> None:
     assert (loaded.predict_proba(case.graph) == edited.predict_proba(case.graph)).all()
     document = json.loads((tmp_path / "m" / "model.json").read_text())
     is_told = any(stage.found_in for stage in edited.stages)
-    assert document["version"] == (5 if is_told else 3)  # what an older one misreads, it refuses
+    version = 8 if edit == "create" else 5 if is_told else 3
+    assert document["version"] == version  # what an older one misreads, it refuses
 
 
 @pytest.mark.parametrize("edit", EDITS)

@@ -8,7 +8,7 @@ import pytest
 import nodenova as nova
 from nodenova.errors import SettingError
 from nodenova.files.content import to_json
-from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
+from nodenova.model.decisions import Create, Merge, Reject, Relabel, Rename, Split, Unlabel
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import Review, sentence
@@ -113,7 +113,7 @@ BAD = [
     ("learned from labels", [{"do": "reject", "class": 0}], 1),
     ("without the graph", [{"do": "split", "class": 2}], 1),
     (
-        "must be one of rename, merge, reject, split, relabel, not 'drop'",
+        "must be one of rename, merge, reject, split, create, relabel, unlabel, not 'drop'",
         [RENAME, {"do": "drop", "class": 2}],
         2,
     ),
@@ -127,6 +127,11 @@ BAD = [
     ("classes must be a list of ids of classes, not 3", [{"do": "merge", "classes": 3}], 1),
     ("name must be a text, not null", [{"do": "merge", "classes": [2, 3], "name": None}], 1),
     ("into must be a whole number, not 'two'", [{"do": "split", "class": 2, "into": "two"}], 1),
+    ("without the graph", [{"do": "create", "nodes": ["1", "2", "3"]}], 1),
+    ("unknown key 'size'", [{"do": "create", "nodes": [], "size": 3}], 1),
+    ("unknown key 'class'", [{"do": "unlabel", "nodes": [1], "class": 2}], 1),
+    ("nodes must be a list of at most 100,000", [{"do": "create", "nodes": "a"}], 1),
+    ("among must be a whole number", [{"do": "create", "nodes": [1], "among": 2.5}], 1),
     ("different classes", [{"do": "merge", "classes": [2, 2]}], 1),
     ("unknown key 'was'", [RENAME | {"was": "y"}], 1),  # what comes of a decision is not asked for
 ]
@@ -176,6 +181,9 @@ def test_decisions_in_words() -> None:
         Reject(3),
         Split(2, 3),
         Relabel(("n1", 7), 4),
+        Unlabel(("n1",)),
+        Create(("n1", "n2", "n3"), "ferns", 9),
+        Create(tuple(range(6))),
     )
     assert [sentence(decision) for decision in decisions] == [
         "Renamed class 4 to “plants”.",
@@ -184,4 +192,7 @@ def test_decisions_in_words() -> None:
         "Rejected class 3.",
         "Split class 2 into 3.",
         "Moved “n1”, “7” to class 4.",
+        "Removed the label of “n1”.",
+        "Made class 9 “ferns” of “n1”, “n2”, “n3”.",
+        "Made a class of 6 nodes.",
     ]

@@ -15,17 +15,26 @@ from hypothesis import strategies as st
 import nodenova as nova
 from nodenova.cli.app import app
 from nodenova.errors import SettingError
-from nodenova.model.decisions import Decision, Merge, Reject, Relabel, Rename, Split
+from nodenova.model.decisions import (
+    Create,
+    Decision,
+    Merge,
+    Reject,
+    Relabel,
+    Rename,
+    Split,
+    Unlabel,
+)
 from nodenova.model.edits import apply_decision
 from nodenova.review import suggest
 from nodenova.review.page import class_cards
 from nodenova.review.suggestions import Suggestions
-from nodenova.runs.apply import relabel_nodes
+from nodenova.runs.apply import relabel_nodes, with_ids
 from nodenova.runs.folder import RunFolder
 from nodenova.runs.run import DiscoveryRun
 
 NAMES = ("oak", "elm", "ash")
-KINDS = ("rename", "merge", "split", "reject", "relabel")
+KINDS = ("rename", "merge", "split", "reject", "relabel", "unlabel", "create")
 PICKS = st.integers(0, 2**16)
 
 
@@ -48,7 +57,9 @@ class Record:
     splits: int = 0
     # By class: (number of the split, number of the part) of all it has come from.
     parts: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
-    one: set[int] = field(default_factory=set)  # classes that were named or merged
+    # The same of created classes (part 1) and of the classes that their nodes were in (part 0).
+    apart: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    one: set[int] = field(default_factory=set)  # classes that were named, merged or created
     unwanted: set[int] = field(default_factory=set)  # classes that hold nodes of a rejected one
     moved: dict[str, set[int]] = field(default_factory=dict)  # classes of the nodes moved by hand
 
@@ -63,6 +74,7 @@ class Record:
             model = apply_decision(before, decision, run.graph)
         except SettingError:
             return
+        (decision,) = with_ids([decision], before, model)
         history = run.history.and_then([decision])
         self.run = replace(run, model=model, history=history)
         match decision:
@@ -87,8 +99,21 @@ class Record:
                 self.parts.pop(class_id, None)
                 self.one.discard(class_id)
                 self._replace({class_id}, set())
-            case Relabel(nodes, class_id):
-                self.moved |= {str(node): {class_id} for node in nodes}
+            case Create(nodes, class_id=int(made)):
+                self.moved |= {str(node): {made} for node in nodes}
+                self.one.add(made)
+                # It is one part, and the rest of each class that its nodes were in the other.
+                here = np.isin(run.graph.node_ids.astype(str), [*map(str, nodes)])
+                for c in np.unique(before.predict(run.graph)[here]).tolist():
+                    self.apart.setdefault(c, set()).add((self.splits, 0))
+                self.apart.setdefault(made, set()).add((self.splits, 1))
+                self.splits += 1
+            case Unlabel(nodes):
+                self.moved |= {str(node): set() for node in nodes}
+        match decision:
+            case Relabel() | Create() | Unlabel():
+                if isinstance(decision, Relabel):
+                    self.moved |= {str(node): {decision.class_id} for node in decision.nodes}
                 assert run.label_ids is not None
                 stored = {"y": run.label_ids, "names": np.array(run.label_names)}
                 after = relabel_nodes(stored, run.graph, [decision])
@@ -97,6 +122,9 @@ class Record:
                 )
 
     def _replace(self, gone: set[int], came: set[int]) -> None:
+        held = set().union(*(self.apart.pop(c, set()) for c in gone))
+        for c in came:
+            self.apart[c] = self.apart.get(c, set()) | held
         for ids in (self.unwanted, *self.moved.values()):
             if ids & gone:
                 ids -= gone
@@ -108,8 +136,11 @@ class Record:
         wrong: list[object] = []
         for merge in found.merges:
             a, b = merge.class_ids
-            pairs = product(self.parts.get(a, ()), self.parts.get(b, ()))
-            apart = any(one[0] == other[0] and one[1] != other[1] for one, other in pairs)
+            apart = any(
+                one[0] == other[0] and one[1] != other[1]
+                for held in (self.parts, self.apart)
+                for one, other in product(held.get(a, ()), held.get(b, ()))
+            )
             named = {a, b} <= self.one | known and {a, b} & self.one
             wrong += [merge] if apart or named else []
         wrong += [one for one in found.splits if one.class_id in self.one | self.unwanted]
@@ -135,6 +166,11 @@ def choose(record: Record, kind: str, first: int, second: int) -> Decision:
         case "reject":
             return Reject(new[first % len(new)])
     graph = record.run.graph
+    some = graph.node_ids[(first + np.arange(3 + second % 20)) % graph.num_nodes].tolist()
+    if kind == "create":
+        return Create(tuple(some), f"made {first} {second}")
+    if kind == "unlabel":
+        return Unlabel(tuple(some))
     return Relabel((graph.node_ids[first % graph.num_nodes].item(),), b)
 
 
@@ -168,6 +204,7 @@ HALVES = [("split", 0, 1), ("split", 1, 1), ("merge", 2, 3), ("rename", 1, 0), (
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), PICKS, PICKS), min_size=1, max_size=6))
 @example(HALVES)
+@example([("create", 3, 9), ("merge", 4, 6), ("split", 2, 1), ("create", 90, 2), ("unlabel", 0, 9)])
 @example([("reject", 1, 0), ("split", 0, 1), ("rename", 3, 0), ("rename", 0, 0)])
 @settings(max_examples=20, deadline=None, derandomize=True, database=None)
 def test_no_sequence_of_decisions_is_advised_against(

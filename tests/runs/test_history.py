@@ -10,7 +10,7 @@ import pytest
 
 import nodenova as nova
 from nodenova.errors import SettingError
-from nodenova.model.decisions import Merge, Reject, Relabel, Rename, Split
+from nodenova.model.decisions import Create, Merge, Reject, Relabel, Rename, Split, Unlabel
 from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import History, Review, cached_page
 from nodenova.runs.folder import RunFolder
@@ -124,6 +124,50 @@ def test_moved_nodes_and_named_classes_become_labels(
     assert {line["why"] for line in lines.values()} == {"yours", "moved", "settled"}
     folder.undo(2)
     assert not (folder.path / "labels.csv").exists()
+
+
+def test_a_class_of_chosen_nodes_is_theirs_until_it_is_undone(
+    folder: RunFolder, found: DiscoveryRun
+) -> None:
+    """In the model, the labels, the tables and the page, and after further decisions."""
+    first = state(folder)
+    nodes = tuple(folder.graph.node_ids.tolist()[20:30])
+    folder.apply(review(folder, Create(nodes, "ferns"), Relabel((_node(folder),), 5)))
+    again = RunFolder(folder.path)
+    assert again.model.class_of(5).name == "ferns"
+    assert again.history.decisions[0] == Create(nodes, "ferns", 5)
+    assert again.run.predictions.row[20:30].tolist() == [5] * 10
+    assert again.run.predictions.row[7] == 5
+    assert {str(node) for one in again.run.moves for node in one.nodes} == {
+        *map(str, nodes), str(_node(folder)),
+    }  # fmt: skip
+    with (folder.path / "labels.csv").open(newline="") as file:
+        lines = {line["node"]: line for line in csv.DictReader(file)}
+    assert {(lines[str(n)]["label"], lines[str(n)]["why"]) for n in nodes} == {("ferns", "moved")}
+    second = state(folder)
+    model = (folder.path / "model" / "model.json").read_text()
+    assert '"nodes": [' not in model[model.index('"edits"') :]  # a model keeps no node
+    folder.apply(review(folder, Split(3), Create(nodes[:4], "moss")))
+    assert folder.history.decisions[-1] == Create(nodes[:4], "moss", 8)
+    assert RunFolder(folder.path).run.predictions.row[20] == again.run.model.num_columns + 1
+    folder.undo(2)
+    assert state(folder) == second
+    folder.undo(2)
+    assert state(folder) == first
+
+
+def test_a_wrong_label_is_removed_until_it_is_undone(folder: RunFolder) -> None:
+    first = state(folder)
+    labelled = int(np.flatnonzero(np.array(first["given"]) >= 0)[0])
+    node = folder.graph.node_ids.tolist()[labelled]
+    folder.apply(review(folder, Unlabel((node,))))
+    assert state(folder)["given"][labelled] == -1  # type: ignore[index]
+    assert f"\n{node}," not in (folder.path / "labels.csv").read_text()
+    assert state(folder)["p"] == first["p"]
+    with pytest.raises(SettingError, match="unlabel: there is no node 'nowhere'"):
+        folder.apply(review(folder, Unlabel(("nowhere",))))
+    folder.undo()
+    assert state(folder) == first
 
 
 def test_a_node_is_moved_where_nobody_had_labelled_any(found: DiscoveryRun, tmp_path: Path) -> None:

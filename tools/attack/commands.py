@@ -34,7 +34,7 @@ from nodenova.cli import demo
 from nodenova.data.labels import LabelledGraph
 from nodenova.errors import NodenovaError
 from nodenova.io import datasets
-from nodenova.model.decisions import Merge, Relabel, Rename
+from nodenova.model.decisions import Create, Merge, Relabel, Rename, Unlabel
 from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import History, Review, is_current
 
@@ -125,7 +125,8 @@ def discovered() -> None:
     """A finished run in `mine`, and a review of it in `review.json`."""
     write_tables()
     nodenova(*DISCOVER)
-    write_review("review.json", Rename(2, "plants"), Relabel(("n5",), 0), Merge((2, 3), "living"))
+    write_review("review.json", Rename(2, "plants"), Relabel(("n5",), 0), Merge((2, 3), "living"),
+                 Create(("n6", "n7", "n8", "n9"), "chosen"), Unlabel(("n4",)))  # fmt: skip
 
 
 def write_review(path: str, *decisions: Any, run: str = "mine") -> None:
@@ -343,7 +344,7 @@ def read_run(path: str = "mine") -> Reading:
     """Open a run and read all of it; raise DisagreementError if its parts do not fit together."""
     run = nova.open_run(path)
     folder, model, history = Path(path), run.model, run.history
-    changes = [one for one in history.decisions if not isinstance(one, Relabel)]
+    changes = [one for one in history.decisions if not isinstance(one, Relabel | Unlabel)]
     earlier = len(model.edits) - len(changes)
     if not run.document.get("lineage") and earlier:
         raise DisagreementError(f"{len(changes)} decisions on classes, {len(model.edits)} edits")

@@ -78,6 +78,7 @@ def page(
         ),
         views={"class": "predicted class", "true": "true class"},
         map_note=map_note,
+        class_view=False,
         shown={
             "Phase 2 was shown": "; ".join(SEEN.get(what, what) for what in first.sees),
             "Fingerprint of the data": _common_value(rows, [row.data for row in rows]),

@@ -11,10 +11,17 @@ edits in model.json applied decisions:
                                                             "after": 2
     {"do": "split", "class": 6, "into": 2}                  "parts": [10, 11], "names": […],
                                                             "was": …, "after": 2; no "into"
+    {"do": "create", "nodes": ["p3", …], "name": "ferns"}   "class": 12, "from": [3, 8],
+                                                            "size": 40, "after": 2; no "nodes"
     {"do": "relabel", "nodes": ["p17"], "class": 3}         never among edits
+    {"do": "unlabel", "nodes": ["p17"]}                     never among edits
 
-The name of a merge and the number of parts (2) are optional. A relabel corrects labels of the user,
-which a model does not keep: the run that holds them changes, the model does not.
+The name of a merge or of a created class and the number of parts (2) are optional. The request of a
+created class may have two more keys: "class", the id that it shall get, and "among", the number of
+nodes that were shown when these were chosen, where a map shows a sample. A relabel corrects labels
+of the user and an unlabel removes wrong ones. A model does not keep labels: the run that holds them
+changes, the model does not. The nodes of a created class get it as their label in the run; the
+model keeps their number, not their ids.
 """
 
 from __future__ import annotations
@@ -140,12 +147,63 @@ class Relabel(_OfOneClass):
     after: ClassVar[int | None] = None
 
 
-Edit: TypeAlias = Rename | Merge | Reject | Split  # kept in a model
-Decision: TypeAlias = Edit | Relabel
-EDITS: dict[str, type[Edit]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split)}
-DECISIONS: dict[str, type[Decision]] = {**EDITS, Relabel.do: Relabel}
+@dataclass(frozen=True)
+class Unlabel:
+    """Remove wrong labels of the user: the class of the nodes is not known.
+
+    Attributes:
+        nodes: Ids of the nodes.
+        after: None, as a model does not keep it.
+    """
+
+    do: ClassVar[str] = "unlabel"
+    nodes: tuple[str | int, ...]
+    after: ClassVar[int | None] = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Ids of all classes in it: none."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Create:
+    """Make a class of chosen nodes.
+
+    Attributes:
+        nodes: Ids of the nodes; empty once applied, as a model keeps no node.
+        name: Name of the class; by default "new-" and its id.
+        class_id: Id of the class: the next free one. None in a request leaves it open.
+        among: Number of nodes that were shown when these were chosen; None for all. Of a sample,
+            the class gets its share of all nodes.
+        sources: Ids of the classes that the nodes were in.
+        size: Number of nodes.
+        after: Number of stages before.
+    """
+
+    do: ClassVar[str] = "create"
+    nodes: tuple[str | int, ...]
+    name: str | None = None
+    class_id: int | None = None
+    among: int | None = None
+    sources: tuple[int, ...] = field(default=(), kw_only=True)
+    size: int | None = field(default=None, kw_only=True)
+    after: int | None = field(default=None, kw_only=True)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Ids of all classes in it: the class that was made."""
+        return () if self.class_id is None else (self.class_id,)
+
+
+Edit: TypeAlias = Rename | Merge | Reject | Split | Create  # kept in a model
+Decision: TypeAlias = Edit | Relabel | Unlabel
+EDITS: dict[str, type[Edit]] = {kind.do: kind for kind in (Rename, Merge, Reject, Split, Create)}
+DECISIONS: dict[str, type[Decision]] = {**EDITS, Relabel.do: Relabel, Unlabel.do: Unlabel}
 # JSON keys that differ from their fields.
-KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class"}
+KEYS = {"class_id": "class", "class_ids": "classes", "kept": "class", "sources": "from"}
+ONLY_REQUESTS = ("into", "nodes", "among")  # fields that applied edits lack
+MAX_CHOSEN = 100_000  # nodes in one decision
 LATER = ("to",)  # keys that edits of earlier versions lack
 
 
@@ -161,8 +219,13 @@ def _is_node(value: object) -> bool:
     return _is_text(value) or _is_id(value)
 
 
-def _list_of(each: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, list) and all(map(each, value))
+def _list_of(each: Callable[[object], bool], most: int | None = None) -> Callable[[object], bool]:
+    def is_list(value: object) -> bool:
+        return (isinstance(value, list) and (most is None or len(value) <= most)) and all(
+            map(each, value)
+        )
+
+    return is_list
 
 
 # Description and test of the value of each key.
@@ -171,7 +234,10 @@ VALUES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "classes": ("a list of ids of classes", _list_of(_is_id)),
     "parts": ("a list of ids of classes", _list_of(_is_id)),
     "to": ("a list of ids of classes", _list_of(_is_id)),
-    "nodes": ("a list of ids of nodes", _list_of(_is_node)),
+    "from": ("a list of ids of classes", _list_of(_is_id)),
+    "nodes": (f"a list of at most {MAX_CHOSEN:,} ids of nodes", _list_of(_is_node, MAX_CHOSEN)),
+    "among": ("a whole number", _is_id),
+    "size": ("a whole number", _is_id),
     "name": ("a text", _is_text),
     "was": ("a text", _is_text),
     "names": ("a list of texts", _list_of(_is_text)),
@@ -213,12 +279,14 @@ def from_json(value: object, *, done: bool = False, where: str = "decision") -> 
         values[known[key].name] = tuple(given) if isinstance(given, list) else given
     if done and do == Split.do:
         values["into"] = len(values["parts"])
+    if done and do == Create.do:
+        values["nodes"] = ()
     return kinds[do](**values)
 
 
 def _fields(kind: type[Decision], done: bool) -> dict[str, Field[Any]]:
     """Fields that JSON holds for this kind of decision, by key, in writing order."""
-    written = [f for f in fields(kind) if (f.name != "into" if done else not f.kw_only)]
+    written = [f for f in fields(kind) if (f.name not in ONLY_REQUESTS if done else not f.kw_only)]
     return {KEYS.get(f.name, f.name): f for f in written}
 
 
@@ -254,13 +322,15 @@ def last_edits(edits: Iterable[Decision]) -> dict[int, Edit]:
             case Split(class_id=class_id, parts=parts):
                 decided.pop(class_id, None)
                 decided |= dict.fromkeys(parts, edit)
+            case Create(class_id=int(class_id)):
+                decided[class_id] = edit
             case Reject(class_id=class_id):
                 decided.pop(class_id, None)
     return decided
 
 
 def own_classes(edits: Iterable[Decision]) -> dict[int, Edit]:
-    """Those that a person named or merged: each is one class, different from every named one.
+    """Those that a person named, merged or made: each is one class, unlike every named one.
 
     A merge names its class: the page asks for the name.
     """
@@ -299,18 +369,28 @@ def find_reversed(
             return _find_reject(class_id, decisions)
         case Split() | Rename() | Reject():
             return own.get(suggestion.class_id)
+    return None
 
 
-def find_separations(decisions: Sequence[Decision]) -> dict[tuple[int, int], Split]:
-    """The first split of which two classes hold different parts, by their ids, the lower first."""
-    found: dict[tuple[int, int], Split] = {}
-    for number, split in enumerate(decisions, start=1):
-        if isinstance(split, Split):
-            held = [trace(part, decisions[number:]) for part in split.parts]
-            for one, other in combinations(held, 2):
-                for a, b in product(one, other):
-                    if a != b:
-                        found.setdefault((min(a, b), max(a, b)), split)
+def find_separations(decisions: Sequence[Decision]) -> dict[tuple[int, int], Edit]:
+    """The first decision that set two classes apart, by their ids, the lower first.
+
+    They hold different parts of a split, or a created class and the rest of a class of its nodes.
+    """
+    found: dict[tuple[int, int], Edit] = {}
+    for number, edit in enumerate(decisions, start=1):
+        match edit:
+            case Split(parts=parts):
+                pairs = list(combinations(parts, 2))
+            case Create(class_id=int(made), sources=sources):
+                pairs = [(made, source) for source in sources]
+            case _:
+                continue
+        held = {c: trace(c, decisions[number:]) for pair in pairs for c in pair}
+        for one, other in pairs:
+            for a, b in product(held[one], held[other]):
+                if a != b:
+                    found.setdefault((min(a, b), max(a, b)), edit)
     return found
 
 

@@ -1,8 +1,9 @@
-"""Rename, merge, reject and split classes: a Model in, a new Model out.
+"""Rename, merge, reject, split and create classes: a Model in, a new Model out.
 
 Ids of other classes stay. The joint head is linear, and a class is a set of its columns. Merging
 unites the sets: probabilities add up. Rejecting removes columns: a softmax over the rest is the
-rest renormalized. Splitting replaces the columns of the class by those of its parts.
+rest renormalized. Splitting replaces the columns of the class by those of its parts. A created
+class is one more column, at the mean of its nodes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from nodenova.files.documents import check_encodable
 from nodenova.graph import Graph
 from nodenova.model.classes import NodeClass, make_unique
 from nodenova.model.decisions import (
+    Create,
     Decision,
     Edit,
     Merge,
@@ -28,6 +30,7 @@ from nodenova.model.decisions import (
     Relabel,
     Rename,
     Split,
+    Unlabel,
     own_classes,
 )
 from nodenova.nn.class_memory import Memory
@@ -42,12 +45,13 @@ if TYPE_CHECKING:
 
 MIN_RECEIVED = 5  # nodes of a rejected class from which on another class has got some of them
 SPLIT_NODES = 2000  # nodes of a class that its parts are found on, at most
+MIN_CHOSEN = 3  # nodes of a created class: of fewer, the model would keep nearly the nodes
 
 
 def apply_decision(model: Model, decision: Decision, graph: Graph | None = None) -> Model:
-    """The model after a decision; a Relabel leaves it as it is.
+    """The model after a decision; a Relabel or Unlabel leaves it as it is.
 
-    A split needs the graph; a rejection records where the nodes of the graph go.
+    A split and a created class need the graph; a rejection records where the nodes of the graph go.
     """
     match decision:
         case Rename():
@@ -60,9 +64,24 @@ def apply_decision(model: Model, decision: Decision, graph: Graph | None = None)
             if graph is None:
                 raise SettingError("a class cannot be split without the graph: pass graph")
             return split(model, decision.class_id, graph, decision.into)
+        case Create():
+            if graph is None:
+                raise SettingError("a class cannot be created without the graph: pass graph")
+            return create(model, decision, graph)
         case Relabel():
             model.class_of(decision.class_id)
             return model
+        case Unlabel():
+            return model
+
+
+def places_of(nodes: Sequence[str | int], graph: Graph) -> np.ndarray:
+    """Numbers of nodes in the graph, by ids as JSON has them."""
+    place = {str(node): i for i, node in enumerate(graph.node_ids.tolist())}
+    missing = next((node for node in nodes if str(node) not in place), None)
+    if missing is not None:
+        raise SettingError(f"there is no node {brief(missing)} in the graph of the run")
+    return np.array([place[str(node)] for node in nodes], dtype=np.int64)
 
 
 def rename(model: Model, class_id: int, name: str) -> Model:
@@ -191,6 +210,68 @@ def split(model: Model, class_id: int, graph: Graph, into: int = 2, seed: int = 
     )
 
 
+def create(model: Model, decision: Create, graph: Graph) -> Model:
+    """See `nodenova.Model.create_class`.
+
+    The new row of the head is that of the class which most of the nodes are in, moved from the mean
+    of that class to the mean of the nodes. A number is added to it so that the class has as many
+    nodes of `graph` as were chosen; some nodes at its border are others than the chosen ones.
+    """
+    new = model.next_id
+    if decision.class_id not in (None, new):
+        raise SettingError(
+            f"the new class gets the id {new}, not {brief(decision.class_id)}: "
+            "the request was made before other decisions"
+        )
+    places = np.unique(places_of(decision.nodes, graph))
+    if len(places) < MIN_CHOSEN:
+        raise SettingError(f"a class is made of {MIN_CHOSEN} nodes or more, not of {len(places)}")
+    name = f"new-{new}" if decision.name is None else _check_name(model, decision.name, but_for=())
+    ids = torch.from_numpy(places)
+    graph = model.aligned(graph)
+    among = graph.num_nodes if decision.among is None else decision.among
+    if not len(ids) <= among <= graph.num_nodes:
+        raise SettingError(
+            f"{len(ids):,} of {among:,} shown nodes cannot be of a graph of {graph.num_nodes:,}"
+        )
+    g = model.frozen_encoder()
+    with repeatable(0, f"create-{new}"), torch.no_grad():
+        z = g(graph)
+        ids = ids.to(z.device)
+        head = model.head()
+        columns = head(z)
+        logits = model._by_class(columns)  # (N, classes)
+        nearest = columns.argmax(dim=1)
+        column = int(nearest[ids].mode().values)
+        rest = (nearest == column).nonzero()[:, 0]
+        rest = rest[sample(len(rest), SPLIT_NODES, rest.device).sort().values]
+        none = torch.zeros(len(ids), dtype=torch.long, device=z.device)
+        part = Memory.of(z[ids], none, 1, g.spec.multirank)
+        cells, known = model.cells, model.memory.classes
+        if cells is not None:
+            cells = cells.append(g.spec.multirank, known, z[ids], none, 1)
+        here, there = (head.features(z[some]).mean(dim=0) for some in (ids, rest))
+        weight, bias = _moved_row(model, column, here, there, _metric(model))
+        head = _with_rows(head, list(range(model.num_columns)), weight[None], bias[None])
+        size = round(len(ids) * graph.num_nodes / among)
+        shift = _shift(head(z)[:, model.num_columns :], logits, size)
+        head.linear.bias[model.num_columns :] += head.temperature * shift
+        was = np.unique(logits[ids].argmax(dim=1).cpu().numpy()).tolist()
+    made = NodeClass(new, name, max(len(model.stages) - 1, 1))
+    sources = tuple(model.classes[row].id for row in was)
+    return _record(
+        model,
+        replace(decision, nodes=(), among=None, name=name, class_id=new, sources=sources,
+                size=len(ids)),
+        classes=tuple(sorted((*model.classes, made), key=lambda c: (c.stage, c.id))),
+        column_class_ids=(*model.column_class_ids, new),
+        _head=freeze(head),
+        _novel_head=None,
+        _memory=model.memory.with_parts(part),
+        _cells=cells,
+    )  # fmt: skip
+
+
 def drop_last_stage(model: Model, scatter: Mapping[str, Tensor]) -> Model:
     """The model before its last discovery, with the `scatter` that its classes had then.
 
@@ -272,9 +353,8 @@ def _part_rows(
 ) -> tuple[Tensor, Tensor]:
     """(into, D) weight and (into,) bias of the parts of a class.
 
-    A nearest-mean classifier in a metric A has w = A m + v and b = beta - m A m / 2. So the row of
-    a part is the row that was nearest to its nodes, moved from the mean of that row's nodes to the
-    mean of the part. `mine` are the columns of the class, z (n, hidden) its nodes.
+    The row of a part is the row that was nearest to its nodes, moved from the mean of that row's
+    nodes to the mean of the part. `mine` are the columns of the class, z (n, hidden) its nodes.
     """
     head = model.head()
     u = head.features(z)  # (n, D)
@@ -284,10 +364,25 @@ def _part_rows(
     for part in range(into):
         column = int(nearest[groups == part].mode().values)
         here, there = u[groups == part].mean(dim=0), u[nearest == column].mean(dim=0)
-        a_here, a_there = metric(torch.stack([here, there]))
-        weight.append(head.linear.weight[mine[column]] + a_here - a_there)
-        bias.append(head.linear.bias[mine[column]] - 0.5 * (here @ a_here - there @ a_there))
+        moved = _moved_row(model, mine[column], here, there, metric)
+        weight.append(moved[0])
+        bias.append(moved[1])
     return torch.stack(weight), torch.stack(bias)
+
+
+def _moved_row(
+    model: Model, column: int, here: Tensor, there: Tensor, metric: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """(D,) weight and () bias of a column, moved from the mean `there` to the mean `here`.
+
+    A nearest-mean classifier in a metric A has w = A m + v and b = beta - m A m / 2.
+    """
+    linear = model.head().linear
+    a_here, a_there = metric(torch.stack([here, there]))
+    return (
+        linear.weight[column] + a_here - a_there,
+        linear.bias[column] - 0.5 * (here @ a_here - there @ a_there),
+    )
 
 
 def _metric(model: Model) -> Callable[[Tensor], Tensor]:

@@ -25,7 +25,7 @@ from nodenova.errors import GraphError, SettingError, needs_training
 from nodenova.graph import Graph
 from nodenova.model import edits, info
 from nodenova.model.classes import NodeClass, make_unique
-from nodenova.model.decisions import Decision
+from nodenova.model.decisions import Create, Decision
 from nodenova.model.saving import save_model
 from nodenova.nn.class_memory import Memory
 from nodenova.nn.distributed import split_of
@@ -168,7 +168,7 @@ class Model:
         column_class_ids: For every column of the joint head the id of its class. A discovered
             class is one column; a merged class has several, and its probability is their sum.
         stages: The record of each phase.
-        edits: Renames, merges, splits and rejections since, in that order: values of
+        edits: Renames, merges, splits, rejections and created classes since, in order: values of
             `nodenova.model.decisions`.
         fit_signature: Size and features of the graph that the encoder was fitted on; None in
             models saved before it was kept.
@@ -579,6 +579,25 @@ class Model:
             SettingError: If there is no such class, or its nodes are too few or too alike.
         """
         return edits.split(self, class_id, graph, into, seed)
+
+    def create_class(
+        self, nodes: Sequence[str | int], graph: Graph, name: str | None = None
+    ) -> Model:
+        """Return a model with one more class, made of chosen nodes.
+
+        The class has a new id, and about as many nodes of the graph as were chosen. The model keeps
+        mean and variance of the nodes, not the nodes.
+
+        Args:
+            nodes: Names (`graph.node_ids`) of three nodes or more.
+            graph: Graph with these nodes.
+            name: Name of the class; by default "new-" and its id.
+
+        Raises:
+            SettingError: If there is no such node, there are fewer than three, or another class has
+                this name.
+        """
+        return edits.create(self, Create(tuple(nodes), name), graph)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model into `folder` (safetensors and JSON, no pickle), for `load_model`.

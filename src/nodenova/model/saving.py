@@ -50,7 +50,7 @@ FORMAT = "nodenova model"
 #   neither weigh nodes by their odds of being new nor count new classes.
 # 4 adds refitted representations. 5 adds vectors of texts. 6 adds ids of revised classes.
 # 7 adds encoders of one's own, and text vectors of trained encoders.
-# 8 adds encoders that are run on batches of nodes or in a lower precision.
+# 8 adds encoders that are run on batches of nodes or in a lower precision, and created classes.
 # A model is written in the first version that holds all of it.
 VERSION = 8
 WEIGHTS = "weights-*.safetensors"
@@ -284,7 +284,8 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 def _version(model: Model) -> int:
     """The first format that holds all of the model, so that an earlier nodenova can read it."""
     encoder = _encoder(model)
-    if "batch" in encoder or "precision" in encoder:
+    is_created = any(isinstance(edit, decisions.Create) for edit in model.edits)
+    if "batch" in encoder or "precision" in encoder or is_created:
         return VERSION
     if encoder["name"] == OWN or ("vector_size" in encoder and encoder["name"] != "prism"):
         return 7

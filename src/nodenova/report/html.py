@@ -46,7 +46,9 @@ GLOSSARY = {
 
 SHARED = "nodenova.report"
 # Scripts of a map; START comes last.
-MAP_SCRIPTS = ("story.js", "points.js", "map.js", "search.js", "legend.js")
+MAP_SCRIPTS = (
+    "story.js", "points.js", "map.js", "search.js", "legend.js", "selection.js", "links.js",
+)  # fmt: skip
 START = "start.js"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from nodenova.display import percent, plural
-from nodenova.model.decisions import Merge, Relabel, Rename, to_json
+from nodenova.model.decisions import MAX_CHOSEN, Create, Merge, Rename, to_json
 from nodenova.model.info import ClassInfo
 from nodenova.report.charts import before_and_after_matching, loss_curves
 from nodenova.report.html import MAP_SCRIPTS, START, decimal, render_page
@@ -134,6 +134,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         sampled=on_map if on_map < page.num_nodes else None,
         views=views,
         map_note="",
+        class_view=True,
         cards=cards,
         has_numbers=len(page.numbers) > 1,
         why=why_ambiguous,
@@ -170,6 +171,11 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
         "targets": pack(nodes.targets, "<u4"),
         "shortened": nodes.shortened,
         "moved": _moved_by_hand(page),
+        "edges": None if nodes.edges is None else pack(np.frombuffer(nodes.edges, "u1"), "u1"),
+        "links": page.links,
+        "nextId": page.next_id,
+        "mostChosen": MAX_CHOSEN,
+        "numNodes": page.num_nodes,
         "apart": page.apart,
         "own": [not info.is_new or _is_named(page, info) for info in page.classes],
         "firstNew": page.first_new,
@@ -198,8 +204,8 @@ def _moved_by_hand(page: PageData) -> list[tuple[int, int]]:
     number = {name: i for i, name in enumerate(page.nodes.names)}
     row_of = {c.id: i for i, c in enumerate(page.classes)}
     moved: dict[int, int] = {}
-    for decision in page.history.decisions:
-        if isinstance(decision, Relabel) and decision.class_id in row_of:
+    for decision in page.history.moves:
+        if decision.class_id in row_of:
             row = row_of[decision.class_id]
             moved |= {number[str(node)]: row for node in decision.nodes if str(node) in number}
     return list(moved.items())
@@ -328,7 +334,7 @@ def _verdict(page: PageData, info: ClassInfo) -> Trust:
 
 def _is_named(page: PageData, info: ClassInfo) -> bool:
     """Whether a person named the class, or merged others into it."""
-    return isinstance(page.last_edits.get(info.id), Rename | Merge)
+    return isinstance(page.last_edits.get(info.id), Rename | Merge | Create)
 
 
 def _instead(row: Sequence[int]) -> list[tuple[int, float]]:

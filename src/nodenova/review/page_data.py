@@ -36,6 +36,8 @@ CLOSE = 0.2  # difference of probabilities below which a node is between known a
 LIKELY = 5  # classes of a node with their probabilities
 LISTED = 8  # neighbors of a node that are named
 NEAR = 3  # most frequent classes of its neighbors
+MAX_EDGES = 300_000  # edges on the map; of more, none are in the page
+MAX_LINKS = 1000  # pairs of classes with edges between them
 NO_CLASS = 0xFFFF  # instead of a row of `PageData.classes`
 
 
@@ -75,6 +77,7 @@ class Nodes:
     near_count: np.ndarray  # (n, 3) number of neighbors in each
     start: np.ndarray  # (n + 1,) where the neighbors of a node begin in `targets`
     targets: np.ndarray  # up to 8 neighbors of each node that are on the map, the surest first
+    edges: bytes | None = None  # as `pack_edges` packs them; None above MAX_EDGES
     shortened: tuple[int, ...] = ()  # numbers of the nodes whose names are shortened
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # (n,) texts by column
     given: np.ndarray | None = None  # (n,) labels
@@ -121,6 +124,8 @@ class PageData:
     last_edits: Mapping[int, Edit] = field(default_factory=dict)  # about decided classes, by id
     moves: Sequence[Relabel] = ()  # nodes that a person moved
     apart: tuple[tuple[int, int], ...] = ()  # rows of classes that a person has split
+    next_id: int = 0  # id of the next class
+    links: tuple[tuple[int, int, int], ...] = ()  # rows of two classes, and edges between them
     numbers: tuple[NumberPreview, ...] = ()  # ascending; with that of the run, or empty
     num_new: int = 0  # number of new classes that the run has
     num_counted: int = 0  # number that was counted
@@ -190,6 +195,8 @@ def collect(
         edits=len(model.edits),
         last_edits=last_edits(model.edits),
         apart=_apart(model),
+        next_id=model.next_id,
+        links=class_links(graph, first, len(classes)),
         first_new=first_new_id(model),
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges // 2,
@@ -240,6 +247,7 @@ def _nodes_on_map(
         shortened=tuple(i for i, node in enumerate(ids) if len(node) > MAX_NAME),
         start=start,
         targets=targets,
+        edges=pack_edges(graph, number, len(on_map)),
         **{name: values[on_map] for name, values in whole.items()},
         **others,
     )
@@ -336,6 +344,46 @@ def listed_neighbors(
     rank = np.arange(len(a)) - np.searchsorted(a, a)
     a, b = a[rank < LISTED], b[rank < LISTED]
     return np.concatenate([[0], np.cumsum(np.bincount(a, minlength=n))]), b
+
+
+def pack_edges(graph: Graph, number: np.ndarray, n: int) -> bytes | None:
+    """Edges between the n nodes on the map; None if there are more than MAX_EDGES.
+
+    For each node in turn: how many of its neighbors have a higher number, then the gaps between
+    their numbers, ascending. Whole numbers have 7 bits in each byte, the lowest first; the highest
+    bit of a byte says that another one follows.
+    """
+    a, b = number[graph.edge_index]
+    upward = (a >= 0) & (a < b)
+    a, b = a[upward], b[upward]
+    if len(a) > MAX_EDGES:
+        return None
+    order = np.lexsort((b, a))
+    a, b = a[order], b[order]
+    first = np.r_[True, a[1:] != a[:-1]] if len(a) else np.zeros(0, dtype=bool)
+    gaps = b - np.where(first, a, np.r_[0, b[:-1]]) if len(a) else b
+    values = np.insert(gaps, np.searchsorted(a, np.arange(n)), np.bincount(a, minlength=n))
+    parts = np.stack([values >> 7 * i for i in range(5)], axis=1)  # (values, 5)
+    used = np.cumsum(parts[:, ::-1] > 0, axis=1)[:, ::-1] > 0
+    used[:, 0] = True
+    more = np.pad(used[:, 1:], ((0, 0), (0, 1)))
+    return bytes((parts & 0x7F | more << 7)[used].astype(np.uint8))
+
+
+def class_links(
+    graph: Graph, first: np.ndarray, n_classes: int
+) -> tuple[tuple[int, int, int], ...]:
+    """Rows of two classes, or of one twice, and the number of edges between them; most first."""
+    pairs = np.zeros(n_classes * n_classes, dtype=np.int64)
+    edges = graph.edge_index
+    for some in np.array_split(np.arange(edges.shape[1]), 1 + edges.shape[1] // 1_000_000):
+        a, b = first[edges[:, some]]
+        once = edges[0, some] <= edges[1, some]
+        low, high = np.minimum(a, b)[once], np.maximum(a, b)[once]
+        pairs += np.bincount(low * n_classes + high, minlength=len(pairs))
+    most = np.argsort(-pairs, kind="stable")[:MAX_LINKS]
+    rows = ((*divmod(pair, n_classes), int(pairs[pair])) for pair in most.tolist() if pairs[pair])
+    return tuple(rows)
 
 
 def first_new_id(model: Model) -> int:

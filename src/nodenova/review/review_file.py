@@ -31,7 +31,16 @@ from nodenova.files.documents import (
     whole,
 )
 from nodenova.model import decisions
-from nodenova.model.decisions import Decision, Merge, Reject, Relabel, Rename, Split
+from nodenova.model.decisions import (
+    Create,
+    Decision,
+    Merge,
+    Reject,
+    Relabel,
+    Rename,
+    Split,
+    Unlabel,
+)
 
 REVIEW_FORMAT = "nodenova review"
 REVIEW_VERSION = 1
@@ -43,6 +52,7 @@ REVIEW = record(
 )
 HISTORY = record({"revision": whole(0), "decisions": _DECISIONS})
 NAME = "decisions.json"
+MAX_LISTED = 5  # nodes of a decision that are listed by name
 HISTORY_FORMAT, HISTORY_VERSION = "nodenova decisions", 1
 
 
@@ -84,8 +94,15 @@ class History:
 
     @property
     def moves(self) -> tuple[Relabel, ...]:
-        """Those that moved nodes or corrected labels."""
-        return tuple(one for one in self.decisions if isinstance(one, Relabel))
+        """Those that gave nodes a class: moved, corrected, or of a created class."""
+        moves: list[Relabel] = []
+        for one in self.decisions:
+            match one:
+                case Relabel():
+                    moves.append(one)
+                case Create(nodes=nodes, class_id=int(made)):
+                    moves.append(Relabel(nodes, made))
+        return tuple(moves)
 
     @classmethod
     def read(cls, folder: Path) -> History:
@@ -144,8 +161,21 @@ def sentence(decision: Decision) -> str:
             return f"Rejected class {class_id}."
         case Split(class_id, into):
             return f"Split class {class_id} into {into}."
+        case Create(nodes, name, class_id):
+            made = "a class" if class_id is None else f"class {class_id}"
+            called = "" if name is None else f" “{name}”"
+            return f"Made {made}{called} of {_node_list(nodes)}."
         case Relabel(nodes, class_id):
-            return f"Moved {', '.join(f'“{node}”' for node in nodes)} to class {class_id}."
+            return f"Moved {_node_list(nodes)} to class {class_id}."
+        case Unlabel(nodes):
+            return f"Removed the label of {_node_list(nodes)}."
+
+
+def _node_list(nodes: Sequence[str | int]) -> str:
+    """Nodes by their names; many by their number."""
+    if len(nodes) > MAX_LISTED:
+        return plural(len(nodes), "node")
+    return ", ".join(f"“{node}”" for node in nodes)
 
 
 def as_served(page: str) -> str:

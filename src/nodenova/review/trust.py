@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nodenova.display import percent, plural
-from nodenova.model.decisions import Edit, Merge, Split
+from nodenova.model.decisions import Create, Edit, Merge, Split
 from nodenova.model.info import ClassInfo
 from nodenova.model.model import Stage
 from nodenova.review.user_labels import labels_against
@@ -281,6 +281,8 @@ def _facts(info: ClassInfo, classes: Sequence[ClassInfo], last_edit: Edit) -> tu
             what = f"You merged classes {' and '.join(map(str, ids))}."
         case Split(class_id=whole):
             what = f"You split it off class {whole}."
+        case Create(size=int(size)):
+            what = f"You made it of {plural(size, 'node')}."
         case _:
             what = "You named it."
     inside = _labels_inside(info, classes)

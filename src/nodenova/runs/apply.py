@@ -7,18 +7,19 @@ and the labels before the first review: to undo a decision, all others are appli
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from nodenova.errors import NodenovaError, SettingError, StorageError, brief
+from nodenova.errors import NodenovaError, SettingError, StorageError
 from nodenova.files.arrays import read_npz
 from nodenova.files.atomic import write_atomically
 from nodenova.graph import Graph
 from nodenova.model.classes import has_own_name
-from nodenova.model.decisions import Decision, Relabel
-from nodenova.model.edits import apply_decision
+from nodenova.model.decisions import Create, Decision, Relabel, Unlabel
+from nodenova.model.edits import apply_decision, places_of
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model
 from nodenova.model.saving import weights_digest
@@ -35,13 +36,13 @@ ORIGIN = "origin"
 def apply_review(model: Model, review: Review | object, graph: Graph | None = None) -> Model:
     """Apply all decisions of a review to a model, or none of them if one cannot be applied.
 
-    A relabel changes labels, which are not part of a model: it is only checked here, and is
-    applied by the run that has the labels (`nova.open_run(...).apply`).
+    A relabel or unlabel changes labels, which are not part of a model: it is only checked here, and
+    is applied by the run that has the labels (`nova.open_run(...).apply`).
 
     Args:
         model: Model that was reviewed. It is not changed.
         review: The review, or its document: the content of review.json.
-        graph: Graph of the model; needed only for splits.
+        graph: Graph of the model; needed only for splits and created classes.
 
     Returns:
         A model with the decisions applied.
@@ -72,6 +73,15 @@ def apply_review(model: Model, review: Review | object, graph: Graph | None = No
     return model
 
 
+def with_ids(decisions: Sequence[Decision], before: Model, after: Model) -> list[Decision]:
+    """The decisions that lead from one model to another, created classes with their ids."""
+    made = iter(one for one in after.edits[len(before.edits) :] if isinstance(one, Create))
+    return [
+        replace(one, class_id=next(made).class_id) if isinstance(one, Create) else one
+        for one in decisions
+    ]
+
+
 def undo_decisions(folder: Path, history: History, graph: Graph | None) -> Model:
     """The model of a run folder with the decisions of `history` alone, applied to its origin."""
     model = load_model(folder / ORIGIN / "model")
@@ -83,21 +93,26 @@ def undo_decisions(folder: Path, history: History, graph: Graph | None) -> Model
 def relabel_all(
     decisions: Iterable[Decision], graph: Graph | None, labels: Mapping[str, np.ndarray] | None
 ) -> dict[str, np.ndarray] | None:
-    """Content of labels.npz after the relabels among some decisions; None if there are none."""
-    relabels = [decision for decision in decisions if isinstance(decision, Relabel)]
+    """Content of labels.npz after decisions about nodes; None if there are none of these."""
+    relabels = [one for one in decisions if isinstance(one, Relabel | Unlabel | Create)]
     if not relabels:
         return None
     if graph is None:
-        raise SettingError("relabel: the run has no graph, and no labels that could be corrected")
+        do = relabels[0].do
+        raise SettingError(f"{do}: the run has no graph, and no labels that could be corrected")
     if labels is None:
         labels = {"y": np.full(graph.num_nodes, NO_LABEL), "names": np.zeros(0, dtype=str)}
     return relabel_nodes(labels, graph, relabels)
 
 
 def relabel_nodes(
-    labels: Mapping[str, np.ndarray], graph: Graph, decisions: Iterable[Relabel]
+    labels: Mapping[str, np.ndarray],
+    graph: Graph,
+    decisions: Iterable[Relabel | Unlabel | Create],
 ) -> dict[str, np.ndarray]:
     """Content of labels.npz after corrections; "told" are the labels of the first discovery.
+
+    A created class must have its id.
 
     Examples:
         >>> graph = Graph.of(np.eye(2), [[0], [1]], node_ids=["a", "b"])
@@ -106,16 +121,17 @@ def relabel_nodes(
         >>> after["y"].tolist(), after["names"].tolist(), after["told"].tolist()
         ([0, 2], ['oak', '', ''], [0, -1])
     """
-    place = {str(node): i for i, node in enumerate(graph.node_ids.tolist())}
     y, names = labels["y"].copy(), [str(name) for name in labels["names"]]
     for decision in decisions:
-        for node in decision.nodes:
-            if str(node) not in place:
-                raise SettingError(
-                    f"relabel: there is no node {brief(node)} in the graph of the run"
-                )
-            y[place[str(node)]] = decision.class_id
-        names += [""] * (decision.class_id + 1 - len(names))
+        try:
+            nodes = places_of(decision.nodes, graph)
+        except SettingError as error:
+            raise SettingError(f"{decision.do}: {error}") from error
+        label = NO_LABEL if isinstance(decision, Unlabel) else decision.class_id
+        if label is None:
+            raise SettingError("create: the id of the class is missing")
+        y[nodes] = label
+        names += [""] * (label + 1 - len(names))
     return {"y": y, "names": np.array(names, dtype=str), "told": labels.get("told", labels["y"])}
 
 

@@ -67,7 +67,7 @@ from nodenova.io.table_options import TableOptions
 from nodenova.methods import Method
 from nodenova.model import decisions
 from nodenova.model.classes import display_names
-from nodenova.model.decisions import Relabel
+from nodenova.model.decisions import Relabel, Unlabel
 from nodenova.model.info import ClassInfo, ClassInfos
 from nodenova.model.loading import load_model
 from nodenova.model.model import Model, Refresh
@@ -87,6 +87,7 @@ from nodenova.runs.apply import (
     read_labels,
     relabel_all,
     undo_decisions,
+    with_ids,
     write_arrays,
 )
 from nodenova.runs.continue_run import continue_run
@@ -545,9 +546,10 @@ class RunFolder:
             graph = self.stored_graph if self.keeps_graph else None
             model = apply_review(self.model, review, graph)
             stored = read_labels(self.path, graph)
-            labels = relabel_all(review.decisions, graph, stored) or stored
-            if review.decisions:
-                history = history.and_then(review.decisions)
+            decided = with_ids(review.decisions, self.model, model)
+            labels = relabel_all(decided, graph, stored) or stored
+            if decided:
+                history = history.and_then(decided)
                 self._change(model, labels, history, progress, review)
         return self.model
 
@@ -919,7 +921,7 @@ def _keep_origin(change: Change) -> None:
 
 def _check_decisions(folder: Path, history: History, model: Model) -> None:
     """Raise if the model lacks decisions that are recorded: a review of 0.1 was killed."""
-    edits = [decision for decision in history.decisions if not isinstance(decision, Relabel)]
+    edits = [one for one in history.decisions if not isinstance(one, Relabel | Unlabel)]
     if len(edits) > len(model.edits):
         raise StorageError(
             f"{folder}: a review was interrupted, its model has {len(model.edits)} of "

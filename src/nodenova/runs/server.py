@@ -24,7 +24,7 @@ from nodenova.errors import NodenovaError, StorageError
 from nodenova.files.documents import parse_json
 from nodenova.review.review_file import Review
 
-MAX_BYTES = 1_000_000  # of a review
+MAX_BYTES = 8_000_000  # of a review: decisions about selections name each node
 MAX_CONNECTIONS = 16  # open at a time, each with a thread
 TIME_LIMIT = 10.0  # seconds in which a whole request arrives, and in which an answer is taken
 CLOSING = 1.0  # seconds in which the thread of a closed connection ends

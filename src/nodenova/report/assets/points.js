@@ -1,14 +1,15 @@
 "use strict";
-// How a class looks: color and shape, readable by every kind of color vision (palettes of Paul Tol). Discovered classes
-// are diamonds in strong colors, known ones circles in light colors; where colors run out, they come back hollow.
+// How a class looks: color and shape. Discovered classes are diamonds in strong colors, known ones circles in light
+// colors; where colors run out, they come back hollow. tests/report/test_colors.py measures how far the colors of a list
+// are from each other, also for readers who see no red or no green (CIEDE2000, chosen by search to be far).
 
 const STRONG = {
-  day: ["#ee7733", "#0077bb", "#ee3377", "#009988", "#cc3311", "#33bbee"],
-  night: ["#ee7733", "#3399dd", "#ee3377", "#00b39f", "#e0523a", "#55ccff"],
+  day: ["#ff782d", "#1e3c96", "#00a5ff", "#872d00", "#1ea587", "#b469a5", "#87003c", "#e13c4b"],
+  night: ["#4b78f0", "#f0e15a", "#1e691e", "#0ff0d2", "#ff8796", "#a53c87", "#d2870f", "#00c3ff"],
 };
 const LIGHT = {
-  day: ["#77aadd", "#bbaa33", "#44bb99", "#d98bb0", "#99b84d", "#7ba7bc", "#c79a7b", "#9d8cc9", "#a9a9a9"],
-  night: ["#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#ee8866", "#b6a6e8", "#bbbbbb"],
+  day: ["#e17896", "#87692d", "#1ee1f0", "#f0c3a5", "#0f96d2", "#2d8769", "#a5a55a", "#786987"],
+  night: ["#ffffa5", "#8796e1", "#5a782d", "#ffe1ff", "#0fc3b4", "#b47878", "#d2a569", "#007896"],
 };
 const SURENESS = [{from: 0.9, name: "90% or more", color: "#9aa3ad"}, {from: story.unsureBelow, color: "#ee9933"}, {from: 0, color: "#cc3311"}];
 SURENESS[1].name = `${percent(story.unsureBelow)} to 90%`;
@@ -21,11 +22,10 @@ const isDark = () => darkQuery.matches && !printing;
 // Colors go by id, which is a class's for ever: no decision about another class changes them.
 const firstNew = story.firstNew ?? story.classes.filter(c => !c.isNew).length;
 const placeInPalette = c => c.isNew ? Math.max(c.id - firstNew, 0) : c.id;
-const places = story.classes.map(placeInPalette);
 
 function look(i) {
   if (i < 0 || i === NO_CLASS) return {color: "#8a8f98", shape: "cross", hollow: false};
-  return lookAt(story.classes[i].isNew, places[i]);
+  return lookAt(story.classes[i].isNew, placeInPalette(story.classes[i]));
 }
 function lookAt(isNew, k) {
   const colors = (isNew ? STRONG : LIGHT)[isDark() ? "night" : "day"];

@@ -21,7 +21,7 @@ function openNode(i, move = false) {
   const row = (title, ...content) => rows.push(element("dt", {}, title), element("dd", {}, ...content));
   row("Class", classChip(classOf(i)), sure(i, " "));
   for (const [other, p] of others) if (p >= 0.01) row("or", classChip(other), ` ${percent(p)}`);
-  if (story.given && story.given[i] !== NO_CLASS) row("Label", classChip(story.given[i]));
+  if (story.given && story.given[i] !== NO_CLASS && !now.unlabelled.has(i)) row("Label", classChip(story.given[i]));
   if (story.true && story.true[i] !== NO_CLASS) row("True class", story.trueNames[story.true[i]]);
   card.replaceChildren(
     element("div", {class: "head"}, element("h3", {}, story.names[i]), element("button", {"aria-label": "Close", class: "small", onclick: closeNode}, "×")),
@@ -46,7 +46,7 @@ function showNode(i) {
 }
 
 (() => {
-  const input = $("search"), list = $("found"), lower = story.names.map(name => name.toLowerCase());
+  const input = $("search"), list = $("found"), lower = [];
   const MOST = 12;
   let hits = [], at = -1;
 
@@ -54,6 +54,7 @@ function showNode(i) {
   function find(text) {
     const wanted = text.trim().toLowerCase(), ranks = [[], [], []];
     if (!wanted) return [];
+    if (!lower.length) for (const name of story.names) lower.push(name.toLowerCase());
     for (let i = 0; i < count && ranks[0].length + ranks[1].length < MOST; i++) {
       const where = lower[i].indexOf(wanted);
       if (where >= 0) { const r = where > 0 ? 2 : lower[i] === wanted ? 0 : 1; if (ranks[r].length < MOST) ranks[r].push(i); }

@@ -11,6 +11,7 @@ function unpacked(text, Kind) {
   return new Kind(bytes.buffer);
 }
 for (const key of ["xy", "best", "p", "near", "given", "true"]) if (story[key]) story[key] = unpacked(story[key], Uint16Array);
+if (story.edges) story.edges = unpacked(story.edges, Uint8Array);
 for (const key of ["degree", "nearCount", "start", "targets"]) if (story[key]) story[key] = unpacked(story[key], Uint32Array);
 const count = story.names.length;
 
@@ -20,17 +21,30 @@ let saved = 0;        // how many of them are in a file already
 const watchers = [];  // called after every change
 
 const numberOf = new Map(story.classes.map((c, i) => [c.id, i]));
-const nodeOf = new Map(story.names.map((name, i) => [name, i]));
+const nodeOf = new Map();  // filled when a decision first needs it: a large map has a million names
+function numberOfNode(name) {
+  if (!nodeOf.size) story.names.forEach((one, i) => nodeOf.set(one, i));
+  return nodeOf.get(String(name));
+}
+
+const found = story.classes.length;  // classes of the model; those that open decisions create come behind them
+const nextId = list => list.reduce((id, d) => id + (d.do === "create" ? 1 : d.do === "split" ? d.into : 0), story.nextId || 0);
 
 // What the classes are after the decisions. `into[i]`: the class that i is part of now, -1 when it is rejected.
 // `own` are the classes that were named or merged: each is one class of its own.
 function judged(list) {
+  for (const c of story.classes.splice(found)) numberOf.delete(c.id);
   const names = story.classes.map(c => c.name), into = story.classes.map((_, i) => i), parts = new Map(), own = new Set();
-  const moved = new Map(story.moved || []);  // nodes that a person has put in a class, by number
+  const unlabelled = new Set(), moved = new Map(story.moved || []);  // nodes that a person has put in a class, by number
   for (const d of list) {
     if (d.do === "rename") { names[numberOf.get(d.class)] = d.name; own.add(numberOf.get(d.class)); }
     else if (d.do === "reject") { const bad = numberOf.get(d.class); into.forEach((c, i) => { if (c === bad) into[i] = -1; }); }
-    else if (d.do === "relabel") { for (const node of d.nodes) if (nodeOf.has(String(node))) moved.set(nodeOf.get(String(node)), numberOf.get(d.class)); }
+    else if (d.do === "create") {
+      const i = story.classes.push({id: d.class, name: d.name, isNew: true, size: d.nodes.length}) - 1;
+      numberOf.set(d.class, i); names.push(d.name); into.push(i); own.add(i);
+      for (const node of d.nodes) if (numberOfNode(node) !== undefined) moved.set(numberOfNode(node), i);
+    } else if (d.do === "relabel") { for (const node of d.nodes) if (numberOfNode(node) !== undefined) moved.set(numberOfNode(node), numberOf.get(d.class)); }
+    else if (d.do === "unlabel") { for (const node of d.nodes) if (numberOfNode(node) !== undefined) unlabelled.add(numberOfNode(node)); }
     else if (d.do === "split") parts.set(numberOf.get(d.class), d.into);
     else if (d.do === "merge") {
       const members = d.classes.map(id => numberOf.get(id)), one = oldest(members);
@@ -39,7 +53,7 @@ function judged(list) {
       own.add(one);
     }
   }
-  return {names, into, parts, moved, own};
+  return {names, into, parts, moved, own, unlabelled};
 }
 let now = judged(decisions);
 
@@ -72,7 +86,10 @@ function weighed(node) {
 
 const current = new Int32Array(count), sureness = new Float32Array(count);
 function weighAll() {
-  for (let node = 0; node < count; node++) [current[node], sureness[node]] = weighed(node)[0] || [-1, 0];
+  const changed = decisions.some(d => d.do === "merge" || d.do === "reject");
+  for (let node = 0; node < count; node++)  // a million nodes: no lists where the first class stays the first
+    if (changed) [current[node], sureness[node]] = weighed(node)[0] || [-1, 0];
+    else { const k = node * story.likely; current[node] = story.best[k]; sureness[node] = story.p ? Math.exp(-story.p[k] / story.logSteps) : 1; }
   for (const [node, i] of now.moved) if (now.into[i] >= 0) { current[node] = now.into[i]; sureness[node] = 1; }
 }
 const classOf = node => current[node];

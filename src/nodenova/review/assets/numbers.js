@@ -27,6 +27,7 @@ if (story.numbers.length) {
     $("number-gone").textContent = gone.length ? `Not at this number: ${gone.join(", ")}.` : "";
     $("number-use").hidden = isOwn;
     $("number-command").textContent = `nodenova classes RUN --num-new ${one.number} --use`;
+    map.decided();
     map.lit = null;
     showLegend();
   }

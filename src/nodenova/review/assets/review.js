@@ -3,10 +3,13 @@
 
 const sentence = d => {
   const called = id => story.classes[numberOf.get(id)].name;
+  const nodes = d.nodes && (d.nodes.length > 5 ? noun(d.nodes.length, "node") : d.nodes.map(node => `“${node}”`).join(", "));
   if (d.do === "rename") return `Rename class ${d.class} (${called(d.class)}) to “${d.name}”.`;
   if (d.do === "reject") return `Reject class ${d.class} (${called(d.class)}).`;
   if (d.do === "split") return `Split class ${d.class} (${called(d.class)}) into ${d.into}.`;
-  if (d.do === "relabel") return `Move ${d.nodes.map(node => `“${node}”`).join(", ")} to class ${d.class} (${called(d.class)}).`;
+  if (d.do === "relabel") return `Move ${nodes} to class ${d.class} (${called(d.class)}).`;
+  if (d.do === "create") return `Make class ${d.class} “${d.name}” of ${nodes}.`;
+  if (d.do === "unlabel") return `Remove the label of ${nodes}.`;
   return `Merge classes ${d.classes.map(id => `${id} (${called(id)})`).join(" and ")} as “${d.name}”.`;
 };
 
@@ -67,9 +70,7 @@ $("undo").addEventListener("click", () => { change(decisions.slice(0, -1)); say(
 $("save").addEventListener("click", async () => {
   const content = JSON.stringify({...story.review, decisions}, null, 1) + "\n";
   if (!story.served) {
-    const link = element("a", {href: URL.createObjectURL(new Blob([content], {type: "application/json"})), download: "review.json"});
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    download("review.json", "application/json", content);
     saved = decisions.length;
     showDesk();
     say("Saved as review.json. Apply it with: nodenova apply-review RUN review.json");

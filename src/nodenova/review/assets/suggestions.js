@@ -4,7 +4,7 @@
 const offered = [...document.querySelectorAll("[data-accept]")].map(button => ({button, text: button.textContent, decision: story.suggestions[Number(button.dataset.accept)]}));
 // The class that a class is part of now; -1 when it is rejected or will be split.
 const placeOf = id => { const i = now.into[numberOf.get(id)]; return i >= 0 && now.parts.has(i) ? -1 : i; };
-const relabelled = node => decisions.findLast(d => d.do === "relabel" && d.nodes.includes(node));
+const relabelled = node => decisions.findLast(d => (d.do === "relabel" || d.do === "create") && d.nodes.includes(node));
 
 function isTaken(d) {
   if (d.do === "merge") return now.into[numberOf.get(d.classes[0])] >= 0 && new Set(d.classes.map(id => now.into[numberOf.get(id)])).size === 1;
