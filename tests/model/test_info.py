@@ -18,6 +18,7 @@ from nodenova.errors import NodenovaError, SettingError
 from nodenova.model.classes import display_names
 from nodenova.model.info import (
     PRIOR_NODES,
+    Characteristics,
     ClassInfo,
     ClassInfos,
     Feature,
@@ -27,6 +28,7 @@ from nodenova.model.info import (
     mean_difference,
     weights,
 )
+from nodenova.model.stop_words import STOP_WORDS
 from nodenova.nn.seeding import fixed_sample
 
 
@@ -410,9 +412,10 @@ def test_characteristic_words_name_the_group() -> None:
     x[:50:2, 6] = x[50::2, 6] = 1
     names = [f"w{j}" for j in range(20)]
     names[3:8] = ["plant", "plants", "flower", "the", "dog"]
-    features, auto = characteristic(a_graph(x, names), groups, 2, 10)
+    features, keywords, auto = characteristic(a_graph(x, names), groups, 2, 10)
     assert [f.name for f in features[0]][:3] == ["plant", "plants", "flower"]
-    assert auto == ["plant, flower", "dog"]  # one word of a stem; what says nothing is not said
+    assert auto == ["plant, flower", "dog"]  # one word of a stem, and no stop word
+    assert [word.name for word in keywords[0]] == ["plant", "flower"]
     assert all(f.weight > 0 for f in features[0])
     assert isinstance(features[0][0], Feature)
 
@@ -422,10 +425,12 @@ def test_characteristic_measurements_are_high_or_low() -> None:
     x = np.random.default_rng(0).normal(size=(40, 3))
     x[:20, 0] += 5
     x[20:, 1] += 3
-    features, auto = characteristic(a_graph(x, ["age", "income", "noise"]), groups, 2, 2)
+    features, keywords, auto = characteristic(a_graph(x, ["age", "income", "noise"]), groups, 2, 2)
     assert auto == ["high age, low income", "low age, high income"]
     assert features[0][1].name == "income"
     assert features[0][1].weight < 0
+    assert [word.name for word in keywords[0]] == ["high age", "low income"]
+    assert keywords[0][1].weight == -features[0][1].weight
 
 
 def test_names_are_unique_and_unnamed_features_are_numbered() -> None:
@@ -433,7 +438,7 @@ def test_names_are_unique_and_unnamed_features_are_numbered() -> None:
     x = np.zeros((90, 12))
     x[:60, :3] = 1
     x[:30, 3] = 1
-    _, auto = characteristic(a_graph(x), groups, 3, 3)
+    auto = characteristic(a_graph(x), groups, 3, 3).names
     assert auto[0].startswith("feature ")
     assert len(set(auto[:2])) == 2
     assert auto[2] == ""
@@ -442,11 +447,15 @@ def test_names_are_unique_and_unnamed_features_are_numbered() -> None:
 GROUPS = np.repeat([0, 1], 40)
 
 
-def names_of(columns: dict[str, np.ndarray]) -> list[str]:
+def found_in(columns: dict[str, np.ndarray]) -> Characteristics:
     x = sp.csr_array(np.stack(list(columns.values()), axis=1).astype(np.float32))
     edges = np.zeros((2, 0), dtype=np.int64)
     graph = nova.Graph.of(x, edges, feature_names=tuple(columns))
-    return characteristic(graph, GROUPS, 2, 10)[1]
+    return characteristic(graph, GROUPS, 2, 10)
+
+
+def names_of(columns: dict[str, np.ndarray]) -> list[str]:
+    return found_in(columns).names
 
 
 def mostly(group: int, seed: int) -> np.ndarray:
@@ -475,3 +484,50 @@ def test_parts_of_vectors_are_named_only_where_there_is_nothing_else() -> None:
     both = names_of({**parts, "audio": mostly(0, 2)})
     assert both[0] == "audio"
     assert names_of(parts)[0].startswith("high emb[")
+
+
+def test_keywords_have_no_stop_word_no_cut_and_each_column_once() -> None:
+    """The list of FIRST-HOURS: a size three times, a maintainer with =, "to" and "your"."""
+    cuts = {f"installed_size>={cut}": GROUPS == 0 for cut in (418, 1963, 136)}
+    stops = dict.fromkeys(("to", "your", "der", "les", "para", "från"), GROUPS == 0)
+    found = found_in(
+        {
+            **cuts,
+            **stops,
+            "maintainer=Debian Ruby Team": GROUPS == 0,
+            "maintainer=other": GROUPS == 0,
+            "ruby": mostly(0, 1),
+            "zone": mostly(1, 2),
+        }
+    )
+    words = [word.name for word in found.keywords[0]]
+    assert sorted(words) == ["Debian Ruby Team", "high installed_size", "ruby"]
+    assert found.names == ["ruby, Debian Ruby Team, high installed_size", "zone"]
+    assert any("=" in feature.name for feature in found.features[0])  # these stay as they are
+    # A cut is a word to the encoder: what a class has less often does not describe it.
+    assert [word.name for word in found.keywords[1]] == ["zone"]
+
+
+def test_a_class_known_by_structure_alone_is_around_a_node() -> None:
+    hubs = {f"next to {node}": mostly(0, node) for node in (3, 5, 8, 9)}
+    hubs |= {"next to p=1": mostly(1, 1)}
+    found = found_in(hubs)
+    first = found.keywords[0][0].name.removeprefix("next to ")
+    assert found.names == [f"around node {first} (+2)", "around node p=1"]
+    # Words say more than neighbors do.
+    assert names_of({**hubs, "audio": mostly(0, 2)})[0] == "audio"
+
+
+def test_two_classes_around_the_same_nodes_have_different_names() -> None:
+    groups = np.repeat([0, 1, 2], 30)
+    x = np.zeros((90, 2))
+    x[:60] = 1
+    names = [f"next to {node}" for node in (7, 9)]
+    auto = characteristic(a_graph(x, names), groups, 3, 3).names
+    assert auto == ["around node 7 (+1)", "around node 9 (+1)", ""]
+
+
+def test_words_that_mean_something_in_english_are_no_stop_words() -> None:
+    assert not STOP_WORDS & {"war", "die", "son", "van", "var", "ruby", "food", "art", "port"}
+    assert {"the", "und", "les", "para", "degli", "não", "het", "och", "się", "что"} <= STOP_WORDS
+    assert all(word == word.lower() and " " not in word for word in STOP_WORDS)

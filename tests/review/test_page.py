@@ -151,7 +151,7 @@ def test_every_measure_on_a_card_has_its_meaning_beside_it(page: Page) -> None:
 
 
 def test_what_a_class_has_less_of_is_said_as_low(story: PageData) -> None:
-    low = tuple(replace(c, features=(Feature("pixel_4_2", -9.5),)) for c in story.classes)
+    low = tuple(replace(c, keywords=(Feature("low pixel_4_2", 9.5),)) for c in story.classes)
     assert "low pixel_4_2" in Page(review_page(replace(story, classes=low))).text
 
 

@@ -199,7 +199,7 @@ def print_contents(
     """Print features, typical nodes and the reasons of the verdict of each class."""
     verdicts = _verdicts(infos, stages, last_edits or {})
     for info in _in_order(infos):
-        words = ", ".join(feature.display_text for feature in info.features[:10])
+        words = ", ".join(word.name for word in info.keywords[:10])
         nodes = ", ".join(str(node) for node in info.representatives[:5])
         reasons = verdicts[info.id].reasons if info.is_new else ()
         lines = {"features": words, "for example": nodes, "verdict": " ".join(reasons)}

@@ -26,6 +26,7 @@ from nodenova.model.similarity import (
     estimate_merge_split,
     remembered_means,
 )
+from nodenova.model.stop_words import STOP_WORDS
 from nodenova.nn.seeding import fixed_sample, fixed_threads
 from nodenova.settings import check_arguments, check_probability
 
@@ -34,76 +35,102 @@ if TYPE_CHECKING:
 
 
 NAME_WORDS = 3
-# Articles, pronouns, prepositions, conjunctions, auxiliaries: never part of a name.
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a about above after against all also am an and any are as at be because been before
-        being below between both but by can could did do does doing down during each few for
-        from further had has have having he her here hers him his how i if in into is it its
-        itself just me more most my no nor not now of off on once only or other our out over own
-        per same she should so some such than that the their them then there these they this
-        those through to too under until up upon very via was we were what when where which
-        while who whom why will with within without would you your
-        """,
-    )
-)
+NEXT_TO = "next to "  # a feature of a graph without any others: next to 5578
 _CUT = re.compile(r"(.*?)>=[-+.\deE]+$")  # year>=1998: a binned number
 _PART = re.compile(r".*\[\d+\]$")  # emb[17]: one element of a vector; binned: emb[17]>=0.3
 
 
-def describe_feature(feature: str, is_word: bool, is_high: bool) -> tuple[int, str] | None:
-    """Text of a feature in a name, and its rank: words 0, categories 1, numbers 2, vectors 3.
+class Term(NamedTuple):
+    """A feature in words.
 
-    `feature` is a word, column=value, column>=number, column[element] or a measurement; None for a
-    stop word and for the rest of a category.
+    Attributes:
+        rank: Kind of the feature: words 0, categories 1, numbers 2, vectors 3, neighbors 4.
+        text: Its text, without = and >=.
+        source: What it is a feature of: of several with one source, the strongest is shown.
+    """
+
+    rank: int
+    text: str
+    source: str
+
+
+def describe_feature(feature: str, is_word: bool, is_high: bool) -> Term | None:
+    """A feature in words; None for a stop word and for the rest of a category.
+
+    `feature` is a word, column=value, column>=number, column[element], a measurement, or
+    "next to node".
 
     >>> describe_feature("genus", True, True), describe_feature("maintainer=GNU R", True, True)
-    ((0, 'genus'), (1, 'GNU R'))
-    >>> describe_feature("year>=1998", True, True), describe_feature("emb[17]", False, False)
-    ((2, 'high year'), (3, 'low emb[17]'))
+    (Term(rank=0, text='genus', source='genu'), Term(rank=1, text='GNU R', source='maintainer='))
+    >>> describe_feature("year>=1998", True, True), describe_feature("emb[17]", False, False).text
+    (Term(rank=2, text='high year', source='year='), 'low emb[17]')
+    >>> describe_feature("next to 5578", True, True)
+    Term(rank=4, text='next to 5578', source='next to 5578')
     >>> describe_feature("via", True, True), describe_feature("maintainer=other", True, True)
     (None, None)
     """
+    if feature.startswith(NEXT_TO):
+        return Term(4, feature if is_high else f"not {feature}", feature)
     high = "high" if is_high else "low"
     cut = _CUT.fullmatch(feature)
     column = cut[1] if cut else feature
     if _PART.fullmatch(column):
-        return 3, f"{high} {column}"
+        return Term(3, f"{high} {column}", f"{column}=")
     if cut or not is_word:
-        return 2, f"{high} {column}"
+        return Term(2, f"{high} {column}", f"{column}=")
     column, equals, value = feature.partition("=")
     if equals and column:
-        return None if value in ("", "other") else (1, value)
-    return None if feature.lower() in STOP_WORDS else (0, feature)
+        return None if value in ("", "other") else Term(1, value, f"{column}=")
+    word = feature.lower()
+    return None if word in STOP_WORDS else Term(0, feature, word.removesuffix("s"))
 
 
-def make_name(features: Iterable[tuple[int, str]], taken: Sequence[str]) -> str:
-    """A name from the first few features, one per stem, with more where that name is `taken`.
+def make_name(terms: Iterable[Term], taken: Sequence[str]) -> str:
+    """A name from the first few terms, one per source, with more where that name is `taken`.
 
-    `features` are results of `describe_feature`, the strongest first. Elements of a vector are used
-    only where there is nothing else.
+    The strongest terms come first. Elements of a vector and neighbors are used only where there is
+    nothing else.
 
-    >>> make_name([(2, "high year"), (0, "tree"), (0, "trees"), (1, "GNU R")], [])
+    >>> year, tree = Term(2, "high year", "year="), Term(0, "tree", "tree")
+    >>> make_name([year, tree, Term(0, "trees", "tree"), Term(1, "GNU R", "owner=")], [])
     'tree, GNU R, high year'
-    >>> make_name([(3, "high emb[3]"), (0, "tree")], ["tree"])
+    >>> make_name([Term(3, "high emb[3]", "emb[3]="), tree], ["tree"])
     'tree (2)'
+    >>> hubs = [Term(4, f"next to {node}", f"next to {node}") for node in (5578, 6101, 17)]
+    >>> make_name(hubs, []), make_name(hubs, ["around node 5578 (+2)"])
+    ('around node 5578 (+2)', 'around node 6101 (+2)')
     """
-    ranked = sorted(features, key=lambda one: one[0])
-    if any(tier < 3 for tier, _ in ranked):
-        ranked = [one for one in ranked if one[0] < 3]
-    stems: dict[str, str] = {}
-    for _, word in ranked:
-        stems.setdefault(word.lower().removesuffix("s"), word)
-    different = list(stems.values())
+    different = _one_per_source(sorted(terms, key=lambda one: one.rank))
     if not different:
         return ""
+    if different[0].rank == 4:
+        return _structure_name([one.text.removeprefix(NEXT_TO) for one in different], taken)
+    if different[0].rank < 3:
+        different = [one for one in different if one.rank < 3]
     for length in range(min(NAME_WORDS, len(different)), len(different) + 1):
-        name = ", ".join(different[:length])
+        name = ", ".join(one.text for one in different[:length])
         if name not in taken:
             return name
     return make_unique([name], taken)[0]
+
+
+def _structure_name(hubs: Sequence[str], taken: Sequence[str]) -> str:
+    """The name of a class of which only neighbors are known, after the first hub that is free."""
+    more = min(NAME_WORDS, len(hubs)) - 1
+    names = [f"around node {hub} (+{more})" if more else f"around node {hub}" for hub in hubs]
+    free = [name for name in names if name not in taken]
+    return free[0] if free else make_unique(names[:1], taken)[0]
+
+
+def _one_per_source(terms: Iterable[Term]) -> list[Term]:
+    """The first term of each source, in order; different sources with one text count as one."""
+    found: dict[str, Term] = {}
+    texts: set[str] = set()
+    for one in terms:
+        if one.source not in found and one.text.lower() not in texts:
+            found[one.source] = one
+            texts.add(one.text.lower())
+    return list(found.values())
 
 
 PRIOR_NODES = 10.0  # average nodes that are added to either side
@@ -122,11 +149,6 @@ class Feature(NamedTuple):
 
     name: str
     weight: float
-
-    @property
-    def display_text(self) -> str:
-        """Its name, after "low" where the class has less of it."""
-        return self.name if self.weight > 0 else f"low {self.name}"
 
 
 def log_odds(having: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -212,37 +234,38 @@ def weights(graph: Graph, groups: np.ndarray, num_groups: int) -> tuple[np.ndarr
     return result, words
 
 
+class Characteristics(NamedTuple):
+    """What distinguishes each of some groups of nodes."""
+
+    features: list[tuple[Feature, ...]]  # strongest first
+    keywords: list[tuple[Feature, ...]]  # the same in words, one per column
+    names: list[str]  # all different; "" where no feature is strong enough
+
+
 def characteristic(
     graph: Graph, groups: np.ndarray, num_groups: int, count: int
-) -> tuple[list[tuple[Feature, ...]], list[str]]:
-    """Up to `count` characteristic features of each group, strongest first, and a name for each.
+) -> Characteristics:
+    """Up to `count` characteristic features and keywords of each group, and a name for each.
 
-    Words that the group has more often; measurements that are higher or lower. Names are unique,
-    and "" where no feature is strong enough.
+    Words that the group has more often; measurements that are higher or lower.
     """
     weight, words = weights(graph, groups, num_groups)
-    known = graph.feature_names
-    features: list[tuple[Feature, ...]] = []
-    names: list[str] = []
+    title = graph.feature_names or [f"feature {j}" for j in range(weight.shape[1])]
+    result = Characteristics([], [], [])
     for row in weight:
         strength = np.where(words, row, np.abs(row))
-        best = [j for j in np.argsort(-strength, kind="stable")[:count].tolist() if strength[j] > 0]
-        title = known or [f"feature {j}" for j in range(len(row))]
-        features.append(tuple(Feature(title[j], float(row[j])) for j in best))
-        names.append(make_name(_name_candidates(known, row, words, strength), names))
-    return features, names
-
-
-def _name_candidates(
-    known: Sequence[str] | None, row: np.ndarray, words: np.ndarray, strength: np.ndarray
-) -> list[tuple[int, str]]:
-    """Features that a name may be made of, the strongest first."""
-    candidates = []
-    for j in np.argsort(-strength, kind="stable")[:MAX_CANDIDATES].tolist():
-        if strength[j] >= MIN_STRENGTH:
-            name = known[j] if known is not None else f"feature {j}"
-            candidates.append(describe_feature(name, bool(words[j]), row[j] > 0))
-    return [one for one in candidates if one is not None]
+        ranked = np.argsort(-strength, kind="stable")[: max(count, MAX_CANDIDATES)].tolist()
+        ranked = [j for j in ranked if strength[j] > 0]
+        result.features.append(tuple(Feature(title[j], float(row[j])) for j in ranked[:count]))
+        terms = [(describe_feature(title[j], bool(words[j]), row[j] > 0), j) for j in ranked]
+        row_of = {term: j for term, j in reversed(terms) if term is not None}
+        found = _one_per_source(term for term, _ in terms if term is not None)[:count]
+        result.keywords.append(
+            tuple(Feature(term.text, float(strength[row_of[term]])) for term in found)
+        )
+        strong = [term for term, j in row_of.items() if strength[j] >= MIN_STRENGTH]
+        result.names.append(make_name(reversed(strong), result.names))
+    return result
 
 
 class Neighbor(NamedTuple):
@@ -315,6 +338,8 @@ class ClassInfo:
             linked.
         representative_nodes: Their indices.
         features: The most characteristic features: see `log_odds` and `mean_difference`.
+        keywords: The same in words, as pairs of text and strength: without stop words, the column
+            of a number or category once ("high year", "GNU R").
         own_edges: Share of its nodes' edges that stay in the class.
         neighbors: The other classes that most of its edges lead to.
         size_by_model: In a run: number of nodes that the model alone puts in the class, before
@@ -354,6 +379,7 @@ class ClassInfo:
     representatives: tuple[str | int, ...] = ()
     representative_nodes: tuple[int, ...] = ()
     features: tuple[Feature, ...] = ()
+    keywords: tuple[Feature, ...] = ()
     own_edges: float | None = None
     neighbors: tuple[Neighbor, ...] = ()
     size_by_model: int | None = None
@@ -374,7 +400,7 @@ class ClassInfo:
 FRAME = ("id", "name", "auto_name", "kind", "stage", "size", "share", "confidence", "unsure",
          "labelled", "held_out", "one_class", "fits_none", "same_as", "same_as_probability", "two",
          "cohesion", "nearest", "nearest_similarity", "own_edges", "features",
-         "representatives")  # fmt: skip
+         "keywords", "representatives")  # fmt: skip
 
 
 class ClassInfos(tuple[ClassInfo, ...]):
@@ -390,7 +416,7 @@ class ClassInfos(tuple[ClassInfo, ...]):
     __slots__ = ()
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """Return a data frame with one row per class: the fields of `ClassInfo`, features by name.
+        """Return a data frame with a row for each class: fields of `ClassInfo`, features by name.
 
         Args:
             backend: Library of the data frame.
@@ -404,7 +430,8 @@ class ClassInfos(tuple[ClassInfo, ...]):
         if backend not in backends:
             raise SettingError(f"backend must be one of {', '.join(backends)}, not {backend!r}")
         columns = {name: [getattr(info, name) for info in self] for name in FRAME}
-        columns["features"] = [tuple(feature.name for feature in info.features) for info in self]
+        for name in ("features", "keywords"):
+            columns[name] = [tuple(one.name for one in getattr(info, name)) for info in self]
         try:
             return nw.from_dict(columns, backend=backend).to_native()
         except ImportError:
@@ -417,7 +444,7 @@ class ClassInfos(tuple[ClassInfo, ...]):
         rows = [
             (info.id, info.name, info.kind, info.size,
              percent(info.share), percent(info.confidence),
-             ", ".join(feature.name for feature in info.features[:5]))
+             ", ".join(word.name for word in info.keywords[:5]))
             for info in sorted(self, key=lambda info: (not info.is_new, info.id))
         ]  # fmt: skip
         return html_table(heads, rows, f"{len(self)} classes")
@@ -474,9 +501,9 @@ def class_info(
         z_chosen = torch.from_numpy(z if len(chosen) == len(z) else z[chosen])
         means, cosine = cosines_to_means(model, z_chosen, groups[chosen], means)
     merge_split = estimate_merge_split(model, z, p) if merge_split is None else merge_split
-    found, names = characteristic(graph, groups, len(known), features)
+    found = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
-    automatic = {c.id: name for c, name in zip(model.classes, names, strict=True)}
+    automatic = {c.id: name for c, name in zip(model.classes, found.names, strict=True)}
     shown = display_names(model.classes, automatic)
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
@@ -487,7 +514,7 @@ def class_info(
         described = replace(
             info,
             name=shown[i],
-            auto_name=names[i] or info.name,
+            auto_name=found.names[i] or info.name,
             size=len(mine),
             share=len(mine) / graph.num_nodes,
             confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
@@ -497,7 +524,8 @@ def class_info(
             cohesion=float(apart.mean()) if len(apart) else None,
             representatives=tuple(graph.node_ids[best].tolist()),
             representative_nodes=tuple(best.tolist()),
-            features=found[i] if len(mine) else (),
+            features=found.features[i] if len(mine) else (),
+            keywords=found.keywords[i] if len(mine) else (),
             own_edges=float(edges[i, i] / edges[i].sum()) if edges[i].any() else None,
             neighbors=neighbors_of(edges, i, [c.id for c in known], neighbors),
         )

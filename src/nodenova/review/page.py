@@ -319,7 +319,7 @@ def _card(page: PageData, i: int) -> Card:
         nearest=None if info.nearest is None else row_of[info.nearest],
         auto_name="" if _is_named(page, info) or info.auto_name == info.name else info.auto_name,
         same_as=same,
-        features=_with_lengths([(f.display_text, abs(f.weight)) for f in info.features]),
+        features=_with_lengths([(word.name, word.weight) for word in info.keywords]),
         neighbors=_with_lengths(
             [(row_of[n.id], n.share) for n in info.neighbors if n.id in row_of]
         ),

@@ -226,7 +226,7 @@ def _number_preview(
     name_of = {c.id: c.name for c in classes}
     known = {c.id for c in classes if c.stage == 0}
     if {*ids.tolist()} - {*name_of}:
-        made = characteristic(graph, groups, len(ids), 0)[1]
+        made = characteristic(graph, groups, len(ids), 0).names
         others = [i for i, c in enumerate(ids.tolist()) if c not in name_of]
         wanted = [made[i] or f"new-{ids[i]}" for i in others]
         unique = make_unique(wanted, list(name_of.values()))
