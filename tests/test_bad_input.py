@@ -67,7 +67,7 @@ BROKEN: dict[str, tuple[Callable[[Arrays], object], str]] = {
     "no edges": (lambda c: c.pop("edge_index"), "my.npz: edge_index is missing"),
     "edge to nowhere": (
         edge_to_nowhere,
-        "my.npz: 1 edges name nodes that are not there (nodes are 0..119), first: 3 -> 500",
+        "my.npz: 1 edge names a node not in the graph (nodes are 0..119), first: 3 -> 500",
     ),
     "nan": (
         not_a_number,

@@ -233,6 +233,33 @@ def test_strange_options_are_found() -> None:
     ) == ["--nods"]
 
 
+def strange_in_help(name: str) -> list[str]:
+    """Commands and options that the help of a command speaks of and that do not exist.
+
+    An option belongs to this command or to one that is named beside it.
+    """
+    command = PROGRAM.commands[name] if name else PROGRAM  # type: ignore[attr-defined]
+    strange = []
+    for text in (getattr(one, "help", None) or "" for one in (command, *command.params)):
+        text = text.replace("grade.py --json", "grade.py")  # the exported script, not ours
+        named = re.findall(r"nodenova ([a-z][\w-]+)", text)
+        known = set().union(*(COMMANDS.get(one, set()) for one in (name, *named)))
+        strange += [one for one in named if one not in COMMANDS]
+        strange += [one for one in re.findall(r"--[a-z][\w-]*", text) if one not in known]
+    return strange
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_only_what_is_there(name: str) -> None:
+    assert strange_in_help(name) == []
+
+
+def test_strange_words_in_help_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "See `nodenova clases`, `nodenova classes --use`, --nodes and --nods."
+    monkeypatch.setattr(PROGRAM.commands["inspect"], "help", text)  # type: ignore[attr-defined]
+    assert strange_in_help("inspect") == ["clases", "--nods"]
+
+
 @pytest.mark.parametrize("name", [*METHODS, *LABELLED])
 def test_every_method_has_a_page_that_shows_its_settings(name: str) -> None:
     cls = {**METHODS, **LABELLED}[name]

@@ -227,7 +227,7 @@ SPARSE_INF = sp.csr_array(([np.inf], ([1], [2])), shape=(4, 30))
         ({"edge_index": [[0.5], [1]]}, r"whole numbers"),
         (
             {"edge_index": [[0, 1], [1, 4]]},
-            r"1 edges name nodes that are not there \(nodes are 0..3\), first: 1 -> 4",
+            r"1 edge names a node not in the graph \(nodes are 0..3\), first: 1 -> 4",
         ),
         ({"edge_index": [[0], [-1]]}, r"first: 0 -> -1"),
         ({"node_ids": ["a", "b", "c"]}, r"node_ids has shape \(3,\), but x has 4 nodes"),

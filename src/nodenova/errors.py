@@ -15,7 +15,7 @@ class NodenovaError(ValueError):
         ...     nova.Graph.of([[1.0], [2.0]], [[0], [5]])
         ... except nova.NodenovaError as error:
         ...     print(error)
-        graph: 1 edges name nodes that are not there (nodes are 0..1), first: 0 -> 5
+        graph: 1 edge names a node not in the graph (nodes are 0..1), first: 0 -> 5
     """
 
     def __init__(self, message: object = "") -> None:

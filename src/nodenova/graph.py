@@ -163,9 +163,10 @@ def check_edges(edge_index: object, n: int, source: str) -> np.ndarray:
     outside = ((edges < 0) | (edges >= n)).any(axis=0)
     if outside.any():
         a, b = edges[:, outside.argmax()]
+        number = int(outside.sum())
+        name = "1 edge names a node" if number == 1 else f"{number:,} edges name nodes"
         raise GraphError(
-            f"{source}: {outside.sum()} edges name nodes that are not there "
-            f"(nodes are 0..{n - 1}), first: {a} -> {b}"
+            f"{source}: {name} not in the graph (nodes are 0..{n - 1}), first: {a} -> {b}"
         )
     return edges
 

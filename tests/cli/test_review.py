@@ -15,9 +15,11 @@ from typer.testing import CliRunner
 
 import nodenova as nova
 from nodenova.cli import app
+from nodenova.cli.review import ReviewSession
 from nodenova.errors import SettingError
 from nodenova.model.loading import load_model
 from nodenova.model.saving import weights_digest
+from nodenova.review.review_file import Review
 
 
 def nodenova(*arguments: object, code: int = 0) -> str:
@@ -122,6 +124,25 @@ def test_saved_decisions_are_taken_back_one_by_one_and_become_labels(
     nodenova("undo", run, "-q")
     assert load_model(run / "model").class_names == model.class_names
     assert not (run / "labels.csv").exists()
+
+
+def test_a_stale_review_is_refused_before_the_model_is_loaded(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*arguments: object) -> None:
+        raise AssertionError("PyTorch is loaded for a review that is refused")
+
+    monkeypatch.setattr("nodenova.cli.review._open", load)
+    header = {"format": "nodenova review", "version": 1, "model": "0" * 64, "after": 7}
+    stale = {**header, "decisions": [{"do": "rename", "class": 2, "name": "fish"}]}
+    (tmp_path / "review.json").write_text(json.dumps(stale))
+    message = r"the run was reviewed since: this review is of revision 7, and the run is at \d"
+    with pytest.raises(SettingError, match=rf"review\.json: {message}"):
+        nodenova("apply-review", run, tmp_path / "review.json")
+    session = ReviewSession(run, quiet=True)
+    for change in (session.save, session.undo):
+        with pytest.raises(SettingError, match=message):
+            change(Review.from_json(stale))
 
 
 def test_the_labels_of_a_reviewed_run_are_read_by_the_next_one(

@@ -301,8 +301,28 @@ def test_a_name_that_is_taken_or_empty_is_refused(
         name.fill(wrong)
         name.press("Enter")
         assert why in page.inner_text("#message")
+        assert why in page.inner_text("[data-card='0'] .decided")  # beside the name, too
         assert name.input_value() == story.classes[0].name
     assert page.inner_text("#tally") == "No decisions yet"
+
+
+@pytest.mark.parametrize("mended", ["another name", "the old name", "a decision elsewhere"])
+def test_a_red_message_goes_away_once_the_name_is_mended(
+    open_page: Callable[..., Any], file: Path, story: PageData, mended: str
+) -> None:
+    page = open_page(file.as_uri())
+    name = page.locator("[data-card='0'] .name")
+    name.fill(story.classes[1].name)
+    name.press("Enter")
+    assert page.locator("#message.problem, [data-card='0'] .problem").count() == 2
+    if mended == "a decision elsewhere":
+        page.click("[data-card='4'] [data-do=reject]")
+    else:
+        name.fill("larch" if mended == "another name" else f"{story.classes[0].name} ")
+        name.press("Enter")
+    assert page.inner_text("#message") == ""
+    assert page.inner_text("[data-card='0'] .decided") == ""
+    assert page.locator("[data-card='0'] .problem").count() == 0
 
 
 def test_decisions_survive_a_reload(open_page: Callable[..., Any], file: Path) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from nodenova import __version__
 from nodenova.encoders import ENCODER_NAMES
@@ -26,7 +27,20 @@ if TYPE_CHECKING:
     from nodenova.data.labels import LabelledGraph
     from nodenova.graph import Graph
 
+
+class Program(TyperGroup):
+    """The commands. Ctrl-C ends any of them by one sentence, wherever it is."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; `run` and `bench`, which can be resumed, answer Ctrl-C themselves."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            fail("stopped; nothing was written", 130)
+
+
 app = typer.Typer(
+    cls=Program,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli.app import Quiet, app, fail, loading, out, program
+from nodenova.cli.app import Quiet, app, loading, out, program
 from nodenova.cli.output import RunOutput
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
@@ -49,17 +49,14 @@ def demo(
     num_old = DATASETS["wordnet"].num_old
     if not quiet:
         _print_task(labelled, num_old, mixed)
-    try:
-        with reserve(folder, overwrite):
-            discover = _discover_mixed if mixed else _discover_given
-            run, scores, nodes = discover(labelled, num_old, seed, quiet)
-            if mixed and not quiet:
-                from nodenova.review.trust import number_sentence
+    with reserve(folder, overwrite):
+        discover = _discover_mixed if mixed else _discover_given
+        run, scores, nodes = discover(labelled, num_old, seed, quiet)
+        if mixed and not quiet:
+            from nodenova.review.trust import number_sentence
 
-                out.print(f"{number_sentence(run.model.stages, run.classes)}\n", highlight=False)
-            RunOutput(folder, overwrite, quiet=quiet).write(run)
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written", 130)
+            out.print(f"{number_sentence(run.model.stages, run.classes)}\n", highlight=False)
+        RunOutput(folder, overwrite, quiet=quiet).write(run)
     if quiet:
         return
     out.print(

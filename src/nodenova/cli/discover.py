@@ -20,7 +20,6 @@ from nodenova.cli.app import (
     Threads,
     app,
     check_method,
-    fail,
     listed_names,
     loading,
     log_line,
@@ -166,18 +165,15 @@ def discover(
     check_place(folder, overwrite)
     files.check()
     chosen = (method, settings)
-    try:
-        with reserve(folder, overwrite):
-            if from_path is not None:
-                search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed, "revise": revise}
-                _continue(from_path, files, labels_path, output, chosen, search)
-            else:
-                search |= {"encoder": encoder, "random_state": seed, "device": device}
-                search["fit_settings"] = {"min_class_size": min_class_size}
-                search["fit_settings"] |= {} if batch is None else {"batch": batch}
-                _discover(files, labels_path, output, chosen, ray, search)
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written", 130)
+    with reserve(folder, overwrite):
+        if from_path is not None:
+            search |= {"refresh": REFRESH[refresh or "auto"], "seed": seed, "revise": revise}
+            _continue(from_path, files, labels_path, output, chosen, search)
+        else:
+            search |= {"encoder": encoder, "random_state": seed, "device": device}
+            search["fit_settings"] = {"min_class_size": min_class_size}
+            search["fit_settings"] |= {} if batch is None else {"batch": batch}
+            _discover(files, labels_path, output, chosen, ray, search)
 
 
 def _discover(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from nodenova.cli.app import OWN, Quiet, Threads, app, fail, loading, out, print_notes
+from nodenova.cli.app import OWN, Quiet, Threads, app, loading, out, print_notes
 from nodenova.cli.graph_options import (
     AllNew,
     GraphFiles,
@@ -76,12 +76,9 @@ def count(
         from nodenova.fitting import fit
         from nodenova.nn.encode_cache import shared_passes
     old, new, _ = tasks_from_labels(loaded, mixed=mixed, seed=seed)
-    try:
-        with shared_passes(), Bars(not quiet) as bars:
-            model = fit(old, seed=seed, progress=bars)
-            estimate = count_new(model, new, seed=seed)
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written", 130)
+    with shared_passes(), Bars(not quiet) as bars:
+        model = fit(old, seed=seed, progress=bars)
+        estimate = count_new(model, new, seed=seed)
     if json_path is not None:
         extra = {"low": estimate.low, "high": estimate.high, "sentence": estimate.sentence()}
         document = {**asdict(estimate), **extra, "mixed": new.mixed, "seed": seed}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli.app import OWN, DataRoot, Quiet, app, fail, loading, out, print_notes
+from nodenova.cli.app import OWN, DataRoot, Quiet, app, loading, out, print_notes
 from nodenova.cli.graph_options import GraphFiles, takes_graph
 from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
@@ -40,18 +40,15 @@ def prepare(
         from nodenova.io.datasets import load_dataset
         from nodenova.io.graph_folder.prepare import convert, prepare_graph
         from nodenova.io.load import load_graph
-    try:
-        if dataset is not None:
-            convert(load_dataset(dataset, data_root), folder, overwrite)
-            graph = load_graph(folder)
-        else:
-            with Bars(not quiet, "reading files") as progress:
-                graph = prepare_graph(
-                    folder, files.graph, nodes=files.nodes, edges=files.edges, memory=memory,
-                    overwrite=overwrite, progress=progress, **vars(files.options),
-                )  # fmt: skip
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written", 130)
+    if dataset is not None:
+        convert(load_dataset(dataset, data_root), folder, overwrite)
+        graph = load_graph(folder)
+    else:
+        with Bars(not quiet, "reading files") as progress:
+            graph = prepare_graph(
+                folder, files.graph, nodes=files.nodes, edges=files.edges, memory=memory,
+                overwrite=overwrite, progress=progress, **vars(files.options),
+            )  # fmt: skip
     if not quiet:
         print_notes(graph.notes)
         size = sum(path.stat().st_size for path in folder.iterdir()) / 2**20

@@ -126,16 +126,18 @@ def apply_review(
     quiet: Quiet = False,
 ) -> None:
     """Apply the decisions of a review to a run: rename, merge, split or reject classes."""
-    from nodenova.review.review_file import Review
+    from nodenova.review.review_file import History, Review
 
     run_document(run_path)
     document = read_json(review_path, error=SettingError)
-    run = _open(run_path, quiet)
-    with Bars(not quiet) as bars:
-        try:
-            model = run.apply(Review.from_json(document), progress=bars)
-        except SettingError as error:
-            raise SettingError(f"{review_path}: {error}") from error
+    try:
+        review = Review.from_json(document)
+        History.read(run_path).check(review)  # a stale review does not wait for PyTorch
+        run = _open(run_path, quiet)
+        with Bars(not quiet) as bars:
+            model = run.apply(review, progress=bars)
+    except SettingError as error:
+        raise SettingError(f"{review_path}: {error}") from error
     if not quiet:
         out.print(
             f"{plural(len(document['decisions']), 'decision is', 'decisions are')} part of the "
@@ -186,7 +188,7 @@ def diff(
 ) -> None:  # fmt: skip
     """Compare two runs: classes that came, went, grew or merged, and nodes that moved.
 
-    Nodes are matched by their ids. If the later run continues the earlier one (--from), classes are
+    Nodes are matched by their ids. If the later run continues the earlier one (`nodenova discover --from`), classes are
     matched by their ids too; otherwise one to one by the nodes they share.
     """
     run_document(after)
@@ -299,16 +301,23 @@ class ReviewSession:
         return self._page
 
     def save(self, review: Review) -> None:
-        """Make a review part of the run."""
+        """Make a review part of the run; a stale one is refused before PyTorch is loaded."""
+        self._check(review)
         self._opened().apply(review)
         self._page = None
 
     def undo(self, seen: Review) -> None:
         """Take back the last decision, if the run is as the reader has seen it."""
+        self._check(seen)
         run = self._opened()
         run.history.check(seen)
         run.undo()
         self._page = None
+
+    def _check(self, review: Review) -> None:
+        from nodenova.review.review_file import History
+
+        History.read(self._path).check(review)
 
     def _opened(self) -> RunFolder:
         if self._run is None or not self._run.is_current:

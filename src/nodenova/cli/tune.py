@@ -22,7 +22,6 @@ from nodenova.cli.app import (
     Threads,
     app,
     check_method,
-    fail,
     load_named,
     loading,
     out,
@@ -92,14 +91,11 @@ def tune(
         known = known_part(loaded)
     else:
         known = _known_of_dataset(dataset, data_root, split, num_old)
-    try:
-        with Bars(not quiet) as bars:
-            found = search(
-                known, candidates, name, draws=draws, seeds=seed_list, mixed=mixed, score=score,
-                progress=bars,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written", 130)
+    with Bars(not quiet) as bars:
+        found = search(
+            known, candidates, name, draws=draws, seeds=seed_list, mixed=mixed, score=score,
+            progress=bars,
+        )  # fmt: skip
     if json_path is not None:
         write_atomically(json_path, to_json(found.to_json()))
     if not quiet:

@@ -32,7 +32,7 @@ GLOSSARY = {
     "classifier that has not seen their labels.",
     "confidence": "Average probability of this class for its nodes, by the model itself. It is "
     "not an accuracy: only labels can measure that.",
-    "uncertain": "Nodes in it whose probability of this class is below the limit.",
+    "unsure": "Nodes in it whose probability of this class is below the limit.",
     "cohesion": "How much closer its nodes are to its own mean than to the next class: "
     "near 0 is hardly a class.",
     "own edges": "Share of the edges of its nodes that stay inside the class.",

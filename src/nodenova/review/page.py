@@ -231,7 +231,7 @@ def answers(page: PageData, cards: Sequence[Card]) -> Answers:
         tally(verdicts),
         number_sentence(page.stages, page.classes),
         page.held_out.sentence if page.held_out is not None else "",
-        f"{plural(page.num_unsure, 'node is', 'nodes are')} uncertain ({share}): less than "
+        f"{plural(page.num_unsure, 'node is', 'nodes are')} unsure ({share}): less than "
         f"{percent(page.min_confidence)} likely to be in the predicted class.",
     ]
     if not found:
@@ -310,7 +310,7 @@ def _card(page: PageData, i: int) -> Card:
         numbers={
             **check,
             "confidence": display_confidence(info, verdict),
-            "uncertain": f"{info.unsure or 0:,}",
+            "unsure": f"{info.unsure or 0:,}",
             "cohesion": decimal(info.cohesion),
             "own edges": percent(info.own_edges),
             **({} if info.fits_none is None else {"fit none": f"{info.fits_none:,}"}),

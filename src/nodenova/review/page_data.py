@@ -1,4 +1,4 @@
-"""Everything a review page shows, as plain values: nodes on the map, classes, uncertain nodes."""
+"""Everything a review page shows, as plain values: nodes on the map, classes, unsure nodes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PageData:
     classes: tuple[ClassInfo, ...]
     typical: tuple[tuple[int, ...], ...]  # representatives of each class, by number on the map
     nodes: Nodes
-    min_confidence: float  # a node whose class is less likely is uncertain
+    min_confidence: float  # a node whose class is less likely is unsure
     num_unsure: int
     moved: tuple[tuple[int, ...], ...]  # of class i, in known class c without the new classes
     doubts: tuple[DoubtfulPair, ...]  # nodes between two classes, by pair
@@ -264,7 +264,7 @@ def _doubtful_pair(
 def doubtful_pairs(
     best: np.ndarray, p: np.ndarray, is_new: np.ndarray, min_confidence: float
 ) -> list[tuple[tuple[int, int], int, np.ndarray]]:
-    """Pairs of classes with uncertain nodes, or nodes close to both a known and a new class.
+    """Pairs of classes with unsure nodes, or nodes close to both a known and a new class.
 
     `best` and `p` are (N, 2 or more) most likely classes and their probabilities. Returns (classes,
     number of nodes, some of these nodes), the pairs with most nodes and the closest calls first.

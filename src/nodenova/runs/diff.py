@@ -337,12 +337,12 @@ class Drift:
 
         Examples:
             >>> Drift(Shares({0: 50}, 10), Shares({0: 50}, 5)).sentence()
-            '10.0% of nodes are uncertain (was 20.0%); class shares shifted by 0.0 points'
+            '10.0% of nodes are unsure (was 20.0%); class shares shifted by 0.0 points'
         """
         unsure, before = self.now.unsure_share, self.before.unsure_share
         shift = 100 * self._classes()[0]
         return (
-            f"{percent(unsure, 1)} of nodes are uncertain (was {percent(before, 1)}); "
+            f"{percent(unsure, 1)} of nodes are unsure (was {percent(before, 1)}); "
             f"class shares shifted by {shift:.1f} points"
         )
 

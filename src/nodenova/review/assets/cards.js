@@ -17,6 +17,7 @@ function showCards() {
     card.classList.toggle("gone", gone);
     for (const control of card.querySelectorAll("input, [data-do], [data-use]")) control.disabled = gone || parts !== undefined;
     if (gone) card.querySelector("[data-tick]").checked = false;
+    decided.classList.remove("problem");
     decided.textContent = now.into[i] < 0 ? "Rejected: its nodes go to their next most likely class."
       : gone ? `Merged into ${className(now.into[i])}.`
       : parts ? `Will be split into ${parts} when you save.`
@@ -41,11 +42,23 @@ function showCards() {
   }
 }
 
+// Beside the name: the message at the foot of the window is far from it.
+function showProblem(i, text) {
+  const place = cards.find(entry => entry.i === i).card.querySelector(".decided");
+  place.textContent = text;
+  place.classList.add("problem");
+}
+
 function rename(i, field) {
   const name = field.value.trim();
-  if (name === now.names[i]) { field.value = name; return; }
-  const problem = objection(name, [i]);
-  if (problem) { field.value = now.names[i]; say(problem, true); return; }
+  const problem = name === now.names[i] ? "" : objection(name, [i]);
+  if (problem || name === now.names[i]) {
+    field.value = now.names[i];
+    say(problem, true);
+    showCards();
+    if (problem) showProblem(i, `Not renamed to “${name}”. ${problem}`);
+    return;
+  }
   const last = decisions.at(-1), id = story.classes[i].id, again = last && last.do === "rename" && last.class === id;
   const before = again ? decisions.slice(0, -1) : decisions;
   say("");

@@ -110,7 +110,10 @@ addEventListener("keydown", e => {
   if (e.key === "/" && !e.target.matches("input, textarea")) { e.preventDefault(); $("search").focus(); }
 });
 
-watchers.push(showDesk);
+watchers.push(() => {
+  if ($("message").classList.contains("problem")) say("");  // it was about the decisions before
+  showDesk();
+});
 if (story.served) $("save").textContent = "Save to the run";
 try {
   const stored = JSON.parse(localStorage.getItem(shelf));
