@@ -97,7 +97,7 @@ def compare(
     pairs: Iterable[tuple[str, Sequence[Row], Sequence[Row]]], score: str
 ) -> list[Difference]:
     """Test the first rows of each place against the second; places with few seeds are left out."""
-    found = []
+    found: list[tuple[str, float, float, float]] = []
     for place, first, second in pairs:
         a, b = ({row.seed: row.score(score) for row in each} for each in (first, second))
         both = [
@@ -105,8 +105,8 @@ def compare(
             if (x := a[seed]) is not None and (y := b[seed]) is not None
         ]  # fmt: skip
         if len(both) >= MIN_COMMON:
-            means = (fmean(each) for each in zip(*both, strict=True))
-            found.append((place, *means, paired_t([x - y for x, y in both])))
+            one, other = (fmean(each) for each in zip(*both, strict=True))
+            found.append((place, one, other, paired_t([x - y for x, y in both])))
     corrected = holm([p for *_, p in found])
     return [
         Difference(place, first, second, p)

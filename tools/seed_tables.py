@@ -80,14 +80,12 @@ def word(ours: Spread, theirs: Spread) -> str:
 def authors_line(rows: Sequence[Row], dataset: str, encoder: str) -> list[str]:
     """Return the cells of a line: seeds, All and H of means of both, with the difference."""
     share, theirs = OLD_SHARE[dataset], RERUN[dataset, encoder]
-    ours = {score: mean_std(scores_of(rows, score)) for score in ("old", "new", "all")}
-    known = {score: Spread(each.mean, each.std, each.seeds) for score, each in theirs.items()}
-    pairs = [(ours["all"], known["all"])]
-    pairs.append(
-        (h_of_means(*ours.values(), share=share), h_of_means(*known.values(), share=share))
-    )
-    line = [DATASETS[dataset], ENCODERS[encoder], f"{len(rows)} · {known['all'].n}"]
-    for mine, its in pairs:
+    old, new, everything = (mean_std(scores_of(rows, score)) for score in ("old", "new", "all"))
+    known = (theirs[score] for score in ("old", "new", "all"))
+    its_old, its_new, its_all = (Spread(each.mean, each.std, each.seeds) for each in known)
+    h, its_h = h_of_means(old, new, everything, share), h_of_means(its_old, its_new, its_all, share)
+    line = [DATASETS[dataset], ENCODERS[encoder], f"{len(rows)} · {its_all.n}"]
+    for mine, its in ((everything, its_all), (h, its_h)):
         apart = f"{(mine.mean or 0.0) - (its.mean or 0.0):+.1f}".replace("-", "−")
         verdict = f"{apart} ± {number(standard_error(mine, its))}: {word(mine, its)}"
         line += [spread_text(mine), spread_text(its), verdict]

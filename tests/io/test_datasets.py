@@ -67,7 +67,7 @@ def test_the_shipped_citeseer_needs_no_data_root_even_where_one_is_set(tmp_path:
 
 def test_unknown_datasets_list_the_known_ones() -> None:
     for name in ("coar", "cora:nodes=5", ""):
-        known = "actor, chameleon_filtered, citeseer, citeseer_full, computers, cora, .*, synthetic, wikics, wisconsin, wordnet"
+        known = "actor, chameleon_filtered, citeseer, citeseer_full, computers, cora, .*, wordnet"
         with pytest.raises(NodenovaError, match=rf"unknown dataset '.*'; known: {known}"):
             load_dataset(name)
 

@@ -203,7 +203,9 @@ def test_without_a_batch_size_nothing_is_drawn() -> None:
     torch.manual_seed(0)
     encoder("gcn", graph)
     assert same is graph
-    assert some.ids is pool and some.rows is pool and every.rows == slice(None)
+    assert some.ids is pool
+    assert some.rows is pool
+    assert every.rows == slice(None)
     torch.set_rng_state(before)
 
 

@@ -41,12 +41,12 @@ def load_ogb(name: str, dataset: Dataset, root: Path) -> LabelledGraph:
         x = _read(feature, np.float32)
         graph = Graph.of(x, _read(edge, np.int64, 2).T, dense=True, source=edge.name)
         y = _read(label, np.int64, 1)[:, 0]
-        masks = [_mask(path, graph.num_nodes) for path in split]
+        train, valid, test = (_mask(path, graph.num_nodes) for path in split)
         last = dataset.classes - 1
         if y.min() < 0 or y.max() > last:
             raise GraphError(f"{label.name}: holds classes {y.min()} to {y.max()}, not 0 to {last}")
         names = tuple(map(str, range(dataset.classes)))
-        return LabelledGraph(graph, y, names, *masks, name=name)
+        return LabelledGraph(graph, y, names, train, valid, test, name=name)
     except (GraphError, MemoryError) as error:
         what = f"the raw files in {folder} cannot be read ({first_line(error)})"
         raise DatasetError(f"{name}: {what}") from error

@@ -120,19 +120,25 @@ def edge_segments(graph: Graph, device: torch.device) -> EdgeSegments:
         opposite.sort_indices()
         other = None
         if isinstance(graph, SampledGraph):
-            other = EdgeSegments(*_segments(opposite, numbered.data[:0], device))
-        return EdgeSegments(*_segments(pattern, opposite.data, device), other)
+            other = _segments(opposite, numbered.data[:0], device)
+        return _segments(pattern, opposite.data, device, other)
 
     return graph.cached(("edge segments", device), build)
 
 
 def _segments(
-    pattern: sp.csr_array, opposite: np.ndarray, device: torch.device
-) -> tuple[Tensor, ...]:
-    """Source, target, start and opposite of edges (target, source)."""
+    pattern: sp.csr_array,
+    opposite: np.ndarray,
+    device: torch.device,
+    other: EdgeSegments | None = None,
+) -> EdgeSegments:
+    """Segments of the edges (target, source) of a matrix."""
     target = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    parts = (pattern.indices, target, pattern.indptr, opposite)
-    return tuple(torch.from_numpy(part.astype(np.int64)).to(device) for part in parts)
+    numbers = (pattern.indices, target, pattern.indptr, opposite)
+    first, second, start, turned = (
+        torch.from_numpy(part.astype(np.int64)).to(device) for part in numbers
+    )
+    return EdgeSegments(first, second, start, turned, other)
 
 
 def attend(edges: EdgeSegments, score: Tensor, h: Tensor) -> Tensor:
