@@ -46,7 +46,7 @@ class Term(NamedTuple):
     Attributes:
         rank: Kind of the feature: words 0, categories 1, numbers 2, vectors 3, neighbors 4.
         text: Its text, without = and >=.
-        source: What it is a feature of: of several with one source, the strongest is shown.
+        source: Column or word that it comes from; the strongest of each source is shown.
     """
 
     rank: int
@@ -85,8 +85,8 @@ def describe_feature(feature: str, is_word: bool, is_high: bool) -> Term | None:
     return None if word in STOP_WORDS else Term(0, feature, word.removesuffix("s"))
 
 
-def make_name(terms: Iterable[Term], taken: Sequence[str]) -> str:
-    """A name from the first few terms, one per source, with more where that name is `taken`.
+def make_name(terms: Iterable[Term], others: Sequence[str]) -> str:
+    """A name from the first few terms, one per source, with more where that name is in `others`.
 
     The strongest terms come first. Elements of a vector and neighbors are used only where there is
     nothing else.
@@ -104,22 +104,22 @@ def make_name(terms: Iterable[Term], taken: Sequence[str]) -> str:
     if not different:
         return ""
     if different[0].rank == 4:
-        return _structure_name([one.text.removeprefix(NEXT_TO) for one in different], taken)
+        return _structure_name([one.text.removeprefix(NEXT_TO) for one in different], others)
     if different[0].rank < 3:
         different = [one for one in different if one.rank < 3]
     for length in range(min(NAME_WORDS, len(different)), len(different) + 1):
         name = ", ".join(one.text for one in different[:length])
-        if name not in taken:
+        if name not in others:
             return name
-    return make_unique([name], taken)[0]
+    return make_unique([name], others)[0]
 
 
-def _structure_name(hubs: Sequence[str], taken: Sequence[str]) -> str:
+def _structure_name(hubs: Sequence[str], others: Sequence[str]) -> str:
     """The name of a class of which only neighbors are known, after the first hub that is free."""
     more = min(NAME_WORDS, len(hubs)) - 1
     names = [f"around node {hub} (+{more})" if more else f"around node {hub}" for hub in hubs]
-    free = [name for name in names if name not in taken]
-    return free[0] if free else make_unique(names[:1], taken)[0]
+    free = [name for name in names if name not in others]
+    return free[0] if free else make_unique(names[:1], others)[0]
 
 
 def _one_per_source(terms: Iterable[Term]) -> list[Term]:

@@ -1,4 +1,4 @@
-"""Words that say nothing about a class: articles, pronouns, prepositions, auxiliaries.
+"""Words that do not describe a class: articles, pronouns, prepositions, auxiliaries.
 
 A word that is also a noun or verb of English (German "die" and "war", French "pour", Spanish "sin")
 is left out: it may be what a class is about.

@@ -351,7 +351,7 @@ def pack_edges(graph: Graph, number: np.ndarray, n: int) -> bytes | None:
 
     For each node in turn: how many of its neighbors have a higher number, then the gaps between
     their numbers, ascending. Whole numbers have 7 bits in each byte, the lowest first; the highest
-    bit of a byte says that another one follows.
+    bit of a byte is set where another one follows.
     """
     a, b = number[graph.edge_index]
     upward = (a >= 0) & (a < b)
