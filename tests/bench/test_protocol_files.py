@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import subprocess
 import sys
@@ -257,6 +258,37 @@ def test_wrong_predictions_are_refused_by_a_sentence(
     path.write_text(content)
     with pytest.raises(grader.WrongFileError, match=words):
         grader.grade(exported, "paper-seed-0", path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("protocol.json", "[" * 100_000, "protocol.json: cannot be read"),
+        ("protocol.json", "[]", "not a protocol.json of an exported protocol"),
+        ("splits/paper-seed-0/split.json", '{"sessions": [{"num_new": "x"}]}', "not a split.json"),
+        ("answers/paper-seed-0/classes.json", "{}", "not a classes.json"),
+        ("answers/paper-seed-0/classes.json", '{"sizes": [3, 9999999], "class_names": []}',
+         "does not fit the sessions"),
+        ("answers/paper-seed-0/session-1.csv", "node,class\n0,x\n", "none of 0 to 4"),
+        ("answers/paper-seed-0/session-1.csv", "node,class\n0,-1\n", "none of 0 to 4"),
+        ("p.csv", "node,class\n0,99999999999999999999\n", "a class is a number below 10000"),
+        ("p.csv", "node,class,p_new\n0,0,nan\n", "p_new must be a number, not nan"),
+    ],
+)  # fmt: skip
+def test_documents_of_an_export_that_do_not_fit_are_refused_by_a_sentence(
+    name: str, content: str, words: str, exported: Path
+) -> None:
+    (exported / "p.csv").write_text("node,class\n0,0\n")
+    (exported / name).write_text(content)
+    folder = "answers/paper-seed-0/"
+    if name.startswith(folder):  # with the right hash
+        index = json.loads((exported / "protocol.json").read_text())
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        index["splits"][0]["answers"][name.removeprefix(folder)] = digest
+        (exported / "protocol.json").write_text(json.dumps(index))
+    with pytest.raises(grader.WrongFileError, match=words) as caught:
+        grader.grade(exported, "paper-seed-0", exported / "p.csv")
+    assert len(str(caught.value)) <= 500
 
 
 def test_changed_answers_and_unknown_splits_are_refused(exported: Path) -> None:
