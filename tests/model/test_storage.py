@@ -480,6 +480,16 @@ def test_a_model_of_nodes_that_all_have_the_same_counts_is_loaded(tmp_path: Path
     assert stored["encoder.counts.spread"].isinf().any()
 
 
+def test_a_model_of_one_feature_is_loaded(tmp_path: Path) -> None:
+    edges = np.stack([np.arange(40), np.roll(np.arange(40), 4)])
+    graph = nova.Graph.of(np.ones((40, 1), dtype=np.float32), edges)
+    old, _, _ = nova.split(nova.LabelledGraph(graph, np.arange(40) % 3, ("a", "b", "c")), [0, 1])
+    model = nova.fit(old)
+    model.save(tmp_path / "model")
+    loaded = nova.load_model(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+
+
 def test_a_head_for_no_new_class_is_damage() -> None:
     empty = {"weight": torch.zeros(0, 4), "bias": torch.zeros(0)}
     with pytest.raises(StorageError, match="are of different classes"):
