@@ -33,6 +33,7 @@ TITLES = {
     "auroc": "AUROC", "aupr": "AUPR", "fpr95": "FPR95",
 }  # fmt: skip
 RECALL = 0.95
+COMMIT = ".commit.nodenova"  # folder of files that are being put in their places
 MAX_CLASSES = 10_000  # true or predicted ones: a confusion matrix has a row or a column for each
 MAX_MESSAGE = 300  # characters of an error about JSON or a number
 # Forms of the documents of an export: a type, [form of each], {"*": form of each}, {key: form},
@@ -251,6 +252,19 @@ def read_document(path: Path, form: Any) -> Any:
     return document
 
 
+def read_index(home: Path) -> Any:
+    """Return protocol.json of an export."""
+    path = home / "protocol.json"
+    if not path.is_file() and (home / COMMIT).is_dir():
+        raise WrongFileError(
+            f"{home}: its export was stopped halfway; give nodenova protocols export again"
+        )
+    index = read_document(path, INDEX)
+    if index["format"] != FORMAT or index["version"] != VERSION:
+        raise WrongFileError(f"{path}: not version {VERSION} of a {FORMAT}")
+    return index
+
+
 def has_form(value: Any, form: Any) -> bool:
     """Whether a document has a form."""
     if isinstance(form, tuple):
@@ -403,9 +417,7 @@ def grade(
     Raises:
         WrongFileError: If a file cannot be read or does not fit the split.
     """
-    index = read_document(home / "protocol.json", INDEX)
-    if index["format"] != FORMAT or index["version"] != VERSION:
-        raise WrongFileError(f"{home / 'protocol.json'}: not version {VERSION} of a {FORMAT}")
+    index = read_index(home)
     key = answers_of(home / "answers" if answers is None else answers, split, index)
     classes = read_document(key / "classes.json", CLASSES)
     stated = read_document(home / "splits" / split / "split.json", SPLIT)
