@@ -80,7 +80,7 @@ def test_every_subset_of_neighbors_is_equally_likely() -> None:
     graph, counts = star(5), np.zeros((6, 6))
     with repeatable(0, "test"):
         for _ in range(3_000):
-            _, place, _ = draw_neighbors(graph, np.array([0]), 2)
+            place = draw_neighbors(graph, np.array([0]), 2)
             low, high = sorted(graph.adjacency.indices[place])
             counts[low, high] += 1
     pairs = counts[np.triu_indices(6, 1)][5:]  # of the leaves 1..5
