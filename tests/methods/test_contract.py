@@ -206,7 +206,7 @@ def test_a_method_works_on_batches_or_refuses_in_a_sentence(name: str, encoder: 
     assert len(found.classes) == 4
 
 
-def test_methods_that_refuse_batches_are_those_that_encode_changed_graphs_or_another_model() -> None:
+def test_two_methods_refuse_batches() -> None:
     refusing = {name for name, kind in METHODS.items() if not getattr(kind, "batches", False)}
     assert refusing == {"distilled_gnn", "simgcd"}
 
