@@ -9,10 +9,13 @@ of the classes are old. As in ogbn-arxiv, 54% of the nodes are for training and 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from large import links
 from rows import Case, forget_peak, timed
+
+import nodenova as nova
 
 NODES, EDGES, FEATURES, CLASSES = 169_343, 1_166_243, 128, 40
 TRAIN, VALIDATION = 0.54, 0.18
@@ -40,11 +43,9 @@ def both_phases(
     share: float = 1.0,
 ) -> dict[str, float]:
     """Fit, discover and grade; memory of the phases is that beyond the graph."""
-    import nodenova as nova
-
     labelled = arxiv_like(int(NODES * share), int(EDGES * share))
     old, new, exam = nova.split(labelled, range(CLASSES // 2))
-    settings = {"hidden": HIDDEN, "epochs": fit_epochs}
+    settings: dict[str, Any] = {"hidden": HIDDEN, "epochs": fit_epochs}
     if batch:
         settings |= {"batch": batch, "neighbors": neighbors}
     models: list[nova.Model] = []
@@ -70,10 +71,8 @@ def both_phases(
     }
 
 
-def arxiv_like(nodes: int, edges: int) -> object:
+def arxiv_like(nodes: int, edges: int) -> nova.LabelledGraph:
     """A labelled graph with a split."""
-    import nodenova as nova
-
     rng = np.random.default_rng(0)
     y = rng.integers(CLASSES, size=nodes)
     key = links(rng, y, edges)

@@ -85,12 +85,12 @@ def batch_size(g: Encoder) -> int:
     return int(getattr(g.spec, "batch", 0))
 
 
-def check_batches(g: Encoder, method: object, name: str) -> None:
-    """Raise if a method trains on the whole graph, and the encoder is to be run on batches."""
-    if batch_size(g) and not getattr(method, "batches", False):
+def check_batches(batch: object, method: object, name: str) -> None:
+    """Raise if a method trains on the whole graph, and `fit` has or had this setting."""
+    if batch and not getattr(method, "batches", False):
         raise SettingError(
-            f"{name} trains on the whole graph, and this model was fitted with batch="
-            f"{batch_size(g)}: fit it without batch, or use sword"
+            f"{name} trains on the whole graph, not with batch={batch}: fit without batch, or use "
+            "sword"
         )
 
 
