@@ -106,6 +106,30 @@ np.save(sys.argv[2], nova.load_model(sys.argv[1]).predict_proba(graph))
     assert np.load(out).tobytes() == discovered.predict_proba(labelled.graph).tobytes()
 
 
+def test_how_an_encoder_is_run_is_saved_and_loaded(tmp_path: Path, tasks) -> None:
+    running = {"batch": 40, "neighbors": 3, "precision": "bfloat16"}
+    model = nova.fit(tasks[0], "gcn", epochs=2, **running)
+    model.save(tmp_path / "m")
+    document = json.loads((tmp_path / "m/model.json").read_text())
+    assert running.items() <= document["encoder"].items()
+    assert running.items() <= document["stages"][0]["settings"].items()
+    loaded = load_model(tmp_path / "m")
+    spec = loaded.frozen_encoder().spec
+    assert running == {key: getattr(spec, key) for key in running}
+    later = [nova.discover(each, tasks[1], nova.Sword(epochs=3)) for each in (model, loaded)]
+    first, second = (each.predict_proba(tasks[1].graph).tobytes() for each in later)
+    assert first == second
+
+
+def test_a_model_of_the_whole_graph_is_written_as_before_there_were_batches(
+    tmp_path: Path, tasks
+) -> None:
+    nova.fit(tasks[0], "gcn", epochs=2).save(tmp_path / "m")
+    document = json.loads((tmp_path / "m/model.json").read_text())
+    assert document["version"] < 8
+    assert not {"batch", "neighbors", "precision"} & document["encoder"].keys()
+
+
 def test_a_loaded_model_can_be_taken_further(saved: Path, discovered: nova.Model, tasks) -> None:
     method = nova.Sword(epochs=2)
     a, b = (
