@@ -32,7 +32,6 @@ from torch import Tensor
 
 import nodenova as nova
 from nodenova.data.labels import LabelledGraph
-from nodenova.methods import prism
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.open_world import mixed, novelty
 from nodenova.open_world.anchored_kmeans import whitening
@@ -78,8 +77,8 @@ WAYS: dict[str, Change] = {
 
 
 def root_of_odds() -> AbstractContextManager[Any]:
-    plain = prism.odds_of_new
-    return patch.object(prism, "odds_of_new", lambda cells: np.sqrt(plain(cells)))
+    plain = novelty.odds_of_new
+    return patch("nodenova.methods.prism.odds_of_new", lambda cells: np.sqrt(plain(cells)))
 
 
 def half_whitened() -> AbstractContextManager[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
+from nodenova.bench.baselines import Counted, PrismCount
 from nodenova.bench.page import write_outputs, write_page
 from nodenova.bench.paper import OPEN_WORLD_FACTS, published_lines, published_source
 from nodenova.bench.plan import RunSpec
@@ -424,6 +425,19 @@ def test_counts_are_judged_by_hand(bench: Bench) -> None:
     assert cells["error"] == pytest.approx(4 / 3)
     assert cells["bias"] == pytest.approx(2 / 3)
     assert alarm.lines[0].cells[0].mean == 100
+
+
+def test_calibration_where_no_new_class_is_counted(
+    graph: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PrismCount, "count_classes", lambda rule, model, task: Counted(0))
+    (spec,) = open_world_runs("clusters", [graph], ["count"], [0])
+    row = run_one(graph, spec.plan, spec.seed).row
+    o = row.sizes[0]
+    assert row.measured["counted"] == 0
+    assert not np.array(row.confusion)[:, o:].any()
+    new = 100 * np.array(row.confusion)[o:].sum() / np.array(row.confusion).sum()
+    assert row.measured["brier"] > new  # a node without a column for its class counts 1 at least
 
 
 def test_dgclusters_clusters_are_an_error_of_all_classes(bench: Bench) -> None:

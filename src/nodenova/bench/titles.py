@@ -335,7 +335,8 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
     "count": (
         DRAWS,
         "At least two old classes and one to eight new ones are drawn; classes may be left over.",
-        "Error and bias in classes; exact and within one in percent of the draws.",
+        "Error and bias in classes; exact and within one in percent of the draws, of which some "
+        "cells have few: 100% of one draw is no rate.",
         "set: numbers that hold the true one with a probability of 80%, where a rule names them.",
     ),
     "count-worth": (
