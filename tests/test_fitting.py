@@ -196,7 +196,7 @@ def test_settings_in_text_have_the_type_of_their_default() -> None:
         (
             "gcn",
             {"row_normalize": False},
-            "unknown setting of fit 'row_normalize'; known: attention, batch, dropout, early_stopping",
+            "unknown setting of fit 'row_normalize'; known: attention, batch, dropout",
         ),
         (
             "prism",
