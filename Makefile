@@ -69,10 +69,13 @@ $(VENV)-docs/.ready: pyproject.toml constraints.txt
 	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mkdocs mkdocs-material mkdocstrings-python zensical ruff
 	touch $(VENV)-docs/.ready
 
-# The wheel and the sdist, made by the builder that constraints.txt pins.
+# The wheel and the sdist, made by the builder that constraints.txt pins: the same files make the same
+# bytes. The bill of materials of what they bring in goes to build/.
 dist: setup
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/sbom.py
 
 clean:
 	rm -rf .cache $(VENV) $(VENV)-docs nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -306,3 +306,16 @@ def test_every_public_name_is_in_the_reference() -> None:
     )
     missing = [name for name in nova.__all__ if f"::: nodenova.{name}\n" not in shown]
     assert missing == ["NodenovaError"]  # with the other errors: their module is shown
+
+
+def test_every_command_stays_or_may_change() -> None:
+    page = (DOCS / "stability.md").read_text()
+    public, _, rest = page.partition("## May change")
+    kept = re.search(r"^\| commands for your own graph \|.*$", public, re.M)
+    changing = re.search(r"^\| research \|.*$", rest, re.M)
+    assert kept
+    assert changing
+    named = [re.findall(r"`([a-z][a-z-]+)`", line[0]) for line in (kept, changing)]
+    assert sorted([*named[0], *named[1]]) == sorted(name for name in COMMANDS if name)
+    for page_of_contract in ("own-method.md", "own-encoder.md"):
+        assert f"]({page_of_contract})" in public
