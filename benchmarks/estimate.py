@@ -1,9 +1,10 @@
 """Processor time and memory of `nodenova discover` by the size of a graph.
 
-Each row is measured in its own process; the constants in `nodenova.cli.graph_options` are the
-non-negative least squares of the rows, by relative error.
+Each row is measured in its own process; the constants in `nodenova.cli.graph_options` are fitted
+to the rows. With a file of rows, as it prints them, only the constants are computed again.
 
     python benchmarks/estimate.py                 # all sizes, about ten minutes of one core
+    python benchmarks/estimate.py ROWS            # the constants of rows in a file
     python benchmarks/estimate.py 8000 6 10 10 0  # one row: nodes, degree, words, classes, weights
 """
 
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 # Nodes, degree, words per node, classes, and whether edges have weights, as those of several types.
 SIZES = (
@@ -26,7 +27,13 @@ SIZES = (
     (20_000, 10, 10, 40, 1), (40_000, 20, 10, 10, 1), (64_000, 20, 30, 40, 0),
     (100_000, 10, 10, 10, 0),
 )  # fmt: skip
-CELLS = 20_000  # nodes from which on counting, checking and naming take no longer
+# Nodes from which on a part of the time, or of the memory, no longer grows, and least coefficients:
+# what products and arrays take.
+BOUNDS = {"seconds": 5_000, "gib": 20_000}
+LEAST = {
+    "seconds": (2.5, 1e-4, 1e-5, 2e-5, 4e-6, 2e-6),
+    "gib": (0.4, 1e-6, 1e-8, 1e-6, 3e-8, 3e-8),
+}
 
 
 def measure(nodes: int, degree: int, words: int, classes: int, weighted: int) -> dict[str, float]:
@@ -60,18 +67,20 @@ def measure(nodes: int, degree: int, words: int, classes: int, weighted: int) ->
     }
 
 
-def sizes_of(row: dict[str, float]) -> list[float]:
+def sizes_of(row: dict[str, float], of: str) -> list[float]:
     """What the estimate is linear in."""
-    nodes, classes = row["nodes"], row["classes"]
-    return [1.0, min(nodes, CELLS), nodes, row["edges"], row["entries"], nodes * classes]
+    some = min(row["nodes"], BOUNDS[of])
+    return [1.0, some, some * row["classes"], row["nodes"], row["edges"], row["entries"]]
 
 
 def constants(rows: list[dict[str, float]], of: str) -> np.ndarray:
-    """(6,) non-negative, for the quantities of `sizes_of`."""
-    sizes = np.array([sizes_of(row) for row in rows])
+    """(6,) for the quantities of `sizes_of`, by least squares of relative errors."""
+    sizes = np.array([sizes_of(row, of) for row in rows])
     true = np.array([row[of] for row in rows])
     scale = sizes.max(axis=0)
-    found: np.ndarray = nnls(sizes / scale / true[:, None], np.ones(len(rows)))[0] / scale
+    least = np.array(LEAST[of]) * scale
+    relative = sizes / scale / true[:, None]
+    found: np.ndarray = lsq_linear(relative, np.ones(len(rows)), (least, np.inf)).x / scale
     return found
 
 
@@ -80,15 +89,16 @@ def main() -> None:
     if len(sys.argv) == 6:
         print(json.dumps(measure(*map(int, sys.argv[1:]))))
         return
-    rows = []
-    for size in SIZES:
+    kept = Path(sys.argv[1]).read_text().splitlines() if len(sys.argv) == 2 else []
+    rows = [json.loads(line) for line in kept if line.startswith("{")]
+    for size in () if rows else SIZES:
         command = [sys.executable, __file__, *map(str, size)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         print(json.dumps(rows[-1]), flush=True)
-    for of in ("seconds", "gib"):
+    for of in BOUNDS:
         per = constants(rows, of)
-        ratio = np.array([sizes_of(row) for row in rows]) @ per / [row[of] for row in rows]
+        ratio = np.array([sizes_of(row, of) for row in rows]) @ per / [row[of] for row in rows]
         print(of, [f"{value:.3g}" for value in per], "said/true", ratio.round(2).tolist())
 
 

@@ -34,7 +34,7 @@ HEAD = """<!-- Written by tools/gallery.py: edit that. -->
 
 # Gallery
 
-Pages that `nodenova discover` wrote for real graphs: open them, they work without a network. In each
+Pages that `nodenova discover` wrote for real graphs: open them, they need no network. In each
 graph some classes are hidden: none of their nodes has a label. Of the known classes, half of the
 nodes are unlabelled too. Which nodes are new is not given, and the number of new classes is
 estimated. `tools/gallery.py` makes this page again.

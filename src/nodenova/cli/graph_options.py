@@ -184,21 +184,25 @@ def check_none_share(share: float) -> None:
         raise SettingError(f"--none-share must be at least 0 and below 1, it is {share:g}")
 
 
-# Coefficients of 1, nodes up to CELLS, nodes, edges (both directions), nonzero feature entries, and
-# nodes times known classes, as fitted by benchmarks/estimate.py: Prism with known and new nodes
-# mixed, an estimated number of classes and the page, on one core of a server of 2024.
-SECONDS = (4.8, 4.0e-4, 8.39e-05, 1.94e-05, 1.16e-05, 0.0)
-GIB = (0.55, 1.0e-5, 4.92e-06, 1.53e-07, 1.44e-07, 0.0)
-CELLS = 20_000  # nodes from which on counting, checking and naming take no longer
+# Coefficients of 1, nodes up to a bound, these times known classes, nodes, edges (both directions)
+# and nonzero feature entries, as fitted by benchmarks/estimate.py: Prism with known and new nodes
+# mixed, an estimated number of classes and the page, on one core of a server of 2024. Counting,
+# checking and naming use some nodes only: beyond the bound they grow little. Graphs of 500 to
+# 100,000 nodes are within 1.1; the two largest were within 1.3 when they were kept aside.
+SECONDS, SECONDS_BOUND = (4.6, 5.05e-4, 1.96e-4, 3.11e-5, 4e-6, 2e-6), 5_000
+GIB, GIB_BOUND = (0.537, 1.99e-5, 1.16e-6, 1.68e-6, 9.85e-8, 1.36e-7), 20_000
 LARGE = 50_000  # nodes from which on `nodenova discover` prints the estimate
 
 
 def estimate_cost(nodes: int, edges: int, entries: int, classes: int) -> tuple[float, float]:
     """Seconds on one core and GB of memory that a discovery with Prism takes, files aside."""
-    sizes = (1, min(nodes, CELLS), nodes, edges, entries, nodes * classes)
-    seconds = sum(a * b for a, b in zip(SECONDS, sizes, strict=True))
-    gib = sum(a * b for a, b in zip(GIB, sizes, strict=True))
-    return seconds, gib * 2**30 / 1e9
+
+    def total(coefficients: tuple[float, ...], bound: int) -> float:
+        some = min(nodes, bound)
+        sizes = (1, some, some * classes, nodes, edges, entries)
+        return sum(a * b for a, b in zip(coefficients, sizes, strict=True))
+
+    return total(SECONDS, SECONDS_BOUND), total(GIB, GIB_BOUND) * 2**30 / 1e9
 
 
 def graph_cost(loaded: UserGraph, reading: float = 0.0) -> tuple[float, float]:
