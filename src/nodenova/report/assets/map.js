@@ -246,7 +246,7 @@ const map = (() => {
     redraw();
   }
   function fit() {
-    const bounds = canvas.parentElement.getBoundingClientRect();
+    const bounds = canvas.getBoundingClientRect();  // its parent has a border
     if (!bounds.width) return;
     const factor = bounds.width / (width || bounds.width);
     width = bounds.width; height = bounds.height; dots = Math.min(devicePixelRatio || 1, count > 300000 ? 1 : 2);
