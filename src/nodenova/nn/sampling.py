@@ -19,10 +19,11 @@ from torch import Tensor
 from nodenova.errors import SettingError
 from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.encoder import Encoder
-from nodenova.nn.seeding import sample
+from nodenova.nn.seeding import release_freed_memory, sample
 from nodenova.nn.sparse import row_blocks
 
 Places: TypeAlias = "Tensor | slice"
+RELEASED_AFTER = 10  # batches: their sizes differ, so freed memory is used again only in part
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class Batches:
         self.graph, self.pools = graph, pools
         self.size = batch_size(g) if batch_size(g) < graph.num_nodes else 0
         self.hops, self.most = g.spec.receptive_field or 0, getattr(g.spec, "neighbors", 0)
+        self.drawn = 0
 
     def draw(self) -> Batch:
         """At most `size` nodes of each pool, with neighbors drawn by PyTorch's generator.
@@ -64,6 +66,9 @@ class Batches:
         """
         if not self.size:
             return Batch(self.graph, tuple(Drawn(slice(None), pool, pool) for pool in self.pools))
+        self.drawn += 1
+        if self.drawn % RELEASED_AFTER == 0:
+            release_freed_memory()
         every = torch.arange(self.graph.num_nodes)
         chosen, cpu = [], torch.device("cpu")
         for pool in self.pools:
