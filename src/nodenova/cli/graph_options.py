@@ -207,7 +207,8 @@ def estimate_cost(nodes: int, edges: int, entries: int, classes: int) -> tuple[f
 
 def graph_cost(user_graph: UserGraph, reading: float = 0.0) -> tuple[float, float]:
     """`estimate_cost` of a graph with its classes, after `reading` seconds for its files."""
-    graph = user_graph.graph.canonical() if user_graph.graph.is_mapped else user_graph.graph
+    graph = user_graph.graph
+    graph = graph.canonical() if graph.is_mapped else graph
     entries = int(getattr(graph.x, "nnz", graph.x.size))  # all numbers of dense features
     seconds, gb = estimate_cost(graph.num_nodes, graph.num_edges, entries, user_graph.num_old)
     return reading + seconds, gb
