@@ -40,6 +40,7 @@ from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
 from nodenova.review.trust import calibrate
 from nodenova.runs.folder import RunFolder
+from nodenova.runs.naming import Namer, check_namer, name_after_discovery
 from nodenova.runs.new_graph import as_known
 from nodenova.runs.numbers import preview_numbers
 from nodenova.runs.run import DiscoveryRun
@@ -71,6 +72,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         none_share: Share of known-class nodes that may be flagged as fitting no class
             (`fits_none` in `run_.predictions`); 0 flags no node.
         device: `auto`, `cpu`, `cuda`, …
+        namer: Function that suggests names for the discovered classes, as for
+            `RunFolder.name_classes`; where it fails, `notes_` has the reason.
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Attributes:
@@ -106,6 +109,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         keep_labels: bool = True,
         none_share: float = 0.0,
         device: str = "auto",
+        namer: Namer | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.num_new = num_new
@@ -118,6 +122,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.keep_labels = keep_labels
         self.none_share = none_share
         self.device = device
+        self.namer = namer
         self.progress = progress
 
     def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
@@ -169,10 +174,11 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 none_share=self.none_share,
                 numbers=numbers,
             )
+            run, named = name_after_discovery(run, self.namer)
             self._exam, self._labels = exam, labels[: len(old.class_names)]
             self._set_run(run)
         self.n_features_in_ = loaded.graph.num_features
-        self.notes_ = notes
+        self.notes_ = (*notes, *named)
         self.count_ = model.stages[-1].count
         return self
 
@@ -327,6 +333,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             check_mixed(method)
         check_probability(low)
         check_none_share(self.none_share)
+        check_namer(self.namer)
         name = method_name(method)
         seed = self.random_state
         if not isinstance(seed, Integral):

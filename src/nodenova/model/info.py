@@ -6,7 +6,7 @@ No label is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -309,7 +309,7 @@ class ClassInfo:
     Attributes:
         id: Id of the class, as in `NodeClass`.
         name: Its given name, or else its `auto_name`; unique.
-        auto_name: Unique name made of its features, or else its name.
+        auto_name: Unique name made of its features or suggested by a namer, or else its name.
         kind: "known" (learned from labels) or "discovered".
         stage: Stage, as in `NodeClass`.
         nearest: Id of the class with the most similar mean.
@@ -462,6 +462,7 @@ def class_info(
     representatives: int = 8,
     features: int = 10,
     neighbors: int = 5,
+    names: Mapping[int, str] | None = None,
 ) -> ClassInfos:
     """Describe each class, in the order of `model.classes`. No label is used.
 
@@ -476,6 +477,7 @@ def class_info(
         representatives: Number of representatives per class.
         features: Number of characteristic features per class.
         neighbors: Number of neighboring classes per class.
+        names: Names by class id that take the place of automatic ones.
 
     Raises:
         SettingError: If `min_confidence` is not a probability.
@@ -504,6 +506,7 @@ def class_info(
     found = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, found.names, strict=True)}
+    automatic |= {c: name for c, name in (names or {}).items() if c in automatic}
     shown = display_names(model.classes, automatic)
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
@@ -514,7 +517,7 @@ def class_info(
         described = replace(
             info,
             name=shown[i],
-            auto_name=found.names[i] or info.name,
+            auto_name=automatic[info.id] or info.name,
             size=len(mine),
             share=len(mine) / graph.num_nodes,
             confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,

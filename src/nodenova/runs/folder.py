@@ -93,6 +93,7 @@ from nodenova.runs.apply import (
 from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
 from nodenova.runs.export import export_input, export_model
+from nodenova.runs.naming import Namer, name_after_discovery, suggest_names, suggested_note
 from nodenova.runs.new_graph import PredictInput, TableReader
 from nodenova.runs.numbers import NUMBERS, OtherNumbers
 from nodenova.runs.predictions import Backend, prediction_frame
@@ -282,7 +283,14 @@ class RunFolder:
             history=history,
             earlier_moves=self.earlier_moves,
             numbers=numbers,
+            suggested_names=self.suggested_names,
         )
+
+    @property
+    def suggested_names(self) -> dict[int, str]:
+        """Names by class id that a namer suggested."""
+        stored = self.document.get("suggested_names", {})
+        return {int(c): name for c, name in stored.items() if c.isdecimal() and len(c) < 10}
 
     @property
     def shifts(self) -> list[float | None]:
@@ -440,6 +448,7 @@ class RunFolder:
         min_confidence: float = 0.5,
         keep_labels: bool = True,
         none_share: float = 0.0,
+        namer: Namer | None = None,
         progress: Progress = no_progress,
         **options: Any,
     ) -> ContinuedRun:
@@ -471,6 +480,8 @@ class RunFolder:
                 class unless it has become unlikely.
             none_share: Share of known-class nodes that may be flagged as fitting no class; 0 flags
                 no node.
+            namer: Function that suggests names for the classes that are found, as for
+                `name_classes`; where it fails, a note has the reason.
             progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
             **options: Options of `load_graph` for tables. Options that the run was made with apply
                 unless they are given again; a remembered column that new tables lack is skipped.
@@ -497,7 +508,7 @@ class RunFolder:
         check_arguments(RunFolder.continue_with, locals())
         reader = self.reader(TableOptions(**options), progress)
         loaded = graph if isinstance(graph, UserGraph) else reader.read_grown(graph, nodes, edges)
-        parts = continue_run(
+        run, refreshed, notes = continue_run(
             self,
             loaded,
             num_new,
@@ -512,7 +523,9 @@ class RunFolder:
             none_share=none_share,
             progress=progress,
         )
-        return ContinuedRun(*parts, options=reader.options.to_json(), safe_csv=self.safe_csv)
+        run, named = name_after_discovery(run, namer)
+        read = reader.options.to_json()
+        return ContinuedRun(run, refreshed, (*notes, *named), read, safe_csv=self.safe_csv)
 
     def apply(self, decisions: Any, *, progress: Progress = no_progress) -> Model:
         """Make decisions part of the run: model, labels, tables and page change together.
@@ -628,11 +641,52 @@ class RunFolder:
                     write_model(run.model, change.new / place)
                     change.remove(f"{place}/{WEIGHTS}")
                 document = self.document | run.evidence | {"facts": run.facts}
+                document |= {"suggested_names": {}, **_names_document(run)}
                 write_atomically(change.new / "run.json", to_json(document))
                 _write_outputs(change, run, progress, safe_csv=self.safe_csv)
             self._refresh()
             self.__dict__ |= {"model": run.model, "run": run}
         return self.model
+
+    def name_classes(self, namer: Namer, *, progress: Progress = no_progress) -> list[str]:
+        """Let a namer suggest names for the discovered classes that have none of yours.
+
+        A name takes the place of the automatic one in tables and page, where you accept it or give
+        another one. A name that you gave always goes first, and a class that has a suggested name
+        keeps it.
+
+        Args:
+            namer: Function from a sequence of `ClassCard` to names: a mapping from class ids, or a
+                sequence in the order of the cards; None keeps an automatic name. `CommandNamer`
+                runs a command.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+
+        Returns:
+            Notes: names that were not accepted, and the number of those that were.
+
+        Raises:
+            NamerError: If the namer fails or gives no names; nothing was changed.
+            StorageError: If another process is changing the run; nothing was changed.
+
+        Examples:
+            `nova.open_run("runs/mine").name_classes(lambda cards: [c.keywords[0] for c in cards])`
+        """
+        check_arguments(RunFolder.name_classes, locals())
+        names, notes = suggest_names(self.run, namer)  # not under the lock: it may take minutes
+        if names:
+            with lock_folder(self.path, PATIENCE):
+                self._refresh()
+                ids = {c.id for c in self.model.classes} - {*self.suggested_names}
+                run = self.run.with_names({c: name for c, name in names.items() if c in ids})
+                with change_folder(self.path) as change:
+                    stored = self.document.get("suggested_names", {})  # of rejected classes, too
+                    stored = {**stored, **_names_document(run).get("suggested_names", {})}
+                    document = self.document | {"suggested_names": stored}
+                    write_atomically(change.new / "run.json", to_json(document))
+                    _write_outputs(change, run, progress, safe_csv=self.safe_csv)
+                self._refresh()
+                self.__dict__["run"] = run
+        return [*notes, suggested_note(names)]
 
     def _change(
         self,
@@ -881,10 +935,17 @@ def _write_inputs(
         "safe_csv": safe_csv,
         "rows": [row.to_json() for row in run.rows],
         "versions": run.versions,
+        **_names_document(run),
         **run.evidence,
     }
     write_atomically(folder / "run.json", to_json(document))
     write_shown(folder, run.graph.node_ids, run.node_texts, safe_csv)
+
+
+def _names_document(run: DiscoveryRun) -> dict[str, dict[str, str]]:
+    """Suggested names as run.json stores them; runs without a namer stay as they were."""
+    names = {str(class_id): name for class_id, name in run.suggested_names.items()}
+    return {"suggested_names": names} if names else {}
 
 
 def _write_outputs(
