@@ -92,7 +92,7 @@ from nodenova.runs.apply import (
 )
 from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
-from nodenova.runs.export import export_input, export_model
+from nodenova.runs.export import OF_MODEL, export_input, export_model
 from nodenova.runs.naming import Namer, name_after_discovery, suggest_names, suggested_note
 from nodenova.runs.new_graph import PredictInput, TableReader
 from nodenova.runs.numbers import NUMBERS, OtherNumbers
@@ -211,7 +211,7 @@ class RunFolder:
                 f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
             )
         with self.reading():
-            return load_graph(self.path / "graph.npz").graph
+            return load_graph(self.path / "graph.npz", as_stored=True).graph
 
     @cached_property
     def model(self) -> Model:
@@ -414,7 +414,7 @@ class RunFolder:
                     raise SettingError("nodes are added from a table: give nodes, and their edges")
                 loaded, numbers = reader.append(self.graph, nodes, edges)
             elif graph is None and nodes is None and edges is None:
-                return PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
+                return self._own_input(relabel)
             else:
                 loaded = reader.read(graph, nodes, edges)
             found = PredictInput.of_graph(
@@ -427,6 +427,11 @@ class RunFolder:
                 nodes=numbers,
             )
             return replace(found, shifts=self.shifts)
+
+    def _own_input(self, relabel: bool) -> PredictInput:
+        """The model with its own graph, and the map of the page."""
+        layout = stored_layout(self.path, self.path)
+        return PredictInput.of_run(self.run, self.class_names, relabel, self.shifts, layout)
 
     def reader(self, options: TableOptions, progress: Progress = no_progress) -> TableReader:
         """A reader of later tables with the recipe and the remembered options of the run."""
@@ -780,8 +785,9 @@ class RunFolder:
 
         Args:
             to: "table" (a table of nodes with the classes beside it), "networkx" (GraphML), "pyg"
-                (tensors), "csv" (nodes.csv and edges.csv), "embeddings", or "model" (the model
-                alone, without graph, ids and labels).
+                (tensors), "csv" (nodes.csv and edges.csv), "embeddings", "atlas" (Parquet for
+                Embedding Atlas), "datamapplot" (npz), "gephi" (GEXF), "onnx" (embeddings in,
+                classes out), or "model" (the model alone, without graph, ids and labels).
             path: Path of the file, or of the folder for "csv" and "model".
             table: For "table": path of the user's table of nodes.
             settled: For "table": lowest probability of a class; see `nova.with_classes`.
@@ -797,10 +803,11 @@ class RunFolder:
             NodenovaError: If a form, a table or a path cannot be used.
         """
         check_arguments(RunFolder.export, locals())
-        if to == "model":
-            return export_model(load_model(self.path), Path(path))
+        if to in OF_MODEL:
+            names = self.class_names if to == "onnx" else None
+            return export_model(load_model(self.path), Path(path), to, names, self.shifts)
         with self.reading():
-            what = PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
+            what = self._own_input(relabel)
         safe = self.safe_csv if safe_csv is None else safe_csv
         return export_input(what, to, Path(path), what.fits_none(none_share), table, settled, safe)
 

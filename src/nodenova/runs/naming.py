@@ -27,7 +27,7 @@ from nodenova.files.documents import (
 from nodenova.files.own_code import run_command, split_command
 from nodenova.model.classes import has_own_name
 from nodenova.model.info import ClassInfo
-from nodenova.review.node_text import texts_of
+from nodenova.review.node_text import SEPARATOR, texts_of
 from nodenova.runs.run import DiscoveryRun
 
 MAX_LETTERS = 100  # of a name
@@ -167,7 +167,7 @@ def _card(run: DiscoveryRun, info: ClassInfo, infos: Sequence[ClassInfo]) -> Cla
     others = sorted((one for one in infos if one.id != info.id), key=first)[:MAX_SIBLINGS]
     nodes = np.array(info.representative_nodes[:MAX_EXEMPLARS], dtype=np.int64)
     shown = texts_of(run.graph, run.node_texts, nodes)
-    texts = [" · ".join(filter(None, cells)) for cells in zip(*shown.values(), strict=True)]
+    texts = [SEPARATOR.join(filter(None, cells)) for cells in zip(*shown.values(), strict=True)]
     ids = [str(node) for node in info.representatives[:MAX_EXEMPLARS]]
     return ClassCard(
         id=info.id,
