@@ -354,6 +354,8 @@ OBSERVED: dict[str, dict[str, Any]] = {
     "datasets": {"--data-root": Elsewhere("cli/test_cli.py")},
     "report": {
         "run_path": Elsewhere("cli/test_cli.py", "report"),
+        "--private": Elsewhere("runs/test_sharing.py", "--no-private"),
+        "--out": Elsewhere("runs/test_sharing.py"),
         "--safe-csv": Elsewhere(SAFE_CSV),
         "--quiet": Elsewhere("cli/test_cli.py", "-q"),
     },

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 NAME_WORDS = 3
+AROUND = "around node "  # begins the name of a class of which only neighbors are known
 NEXT_TO = "next to "  # a feature of a graph without any others: next to 5578
 _CUT = re.compile(r"(.*?)>=[-+.\deE]+$")  # year>=1998: a binned number
 _PART = re.compile(r".*\[\d+\]$")  # emb[17]: one element of a vector; binned: emb[17]>=0.3
@@ -117,7 +118,7 @@ def make_name(terms: Iterable[Term], others: Sequence[str]) -> str:
 def _structure_name(hubs: Sequence[str], others: Sequence[str]) -> str:
     """The name of a class of which only neighbors are known, after the first hub that is free."""
     more = min(NAME_WORDS, len(hubs)) - 1
-    names = [f"around node {hub} (+{more})" if more else f"around node {hub}" for hub in hubs]
+    names = [f"{AROUND}{hub} (+{more})" if more else f"{AROUND}{hub}" for hub in hubs]
     free = [name for name in names if name not in others]
     return free[0] if free else make_unique(names[:1], others)[0]
 
@@ -534,6 +535,23 @@ def class_info(
         )
         infos.append(described)
     return ClassInfos(infos if merge_split is None else _with_merge_split(infos, merge_split))
+
+
+def without_ids(info: ClassInfo) -> ClassInfo:
+    """The description of a class without ids of nodes: those of members, hubs and neighbors."""
+    return replace(
+        info,
+        name=anonymous(info.id, info.name),
+        auto_name=anonymous(info.id, info.auto_name),
+        representatives=(),
+        features=tuple(one for one in info.features if not one.name.startswith(NEXT_TO)),
+        keywords=tuple(one for one in info.keywords if NEXT_TO not in one.name),
+    )
+
+
+def anonymous(class_id: int, name: str) -> str:
+    """The name of a class, or new-7 instead of a name that is made of a node's id."""
+    return f"new-{class_id}" if name.startswith(AROUND) else name
 
 
 def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:

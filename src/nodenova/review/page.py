@@ -105,10 +105,13 @@ class Phase:
     losses: Markup
 
 
-def review_page(page: PageData, served: bool = False, in_notebook: bool = False) -> str:
+def review_page(
+    page: PageData, served: bool = False, in_notebook: bool = False, read_only: bool = False
+) -> str:
     """Render the page as HTML; equal data give equal pages.
 
-    A `served` page may send the review to its server, one `in_notebook` to the page around it.
+    A `served` page may send the review to its server, one `in_notebook` to the page around it. One
+    that is `read_only` has no place for decisions.
     """
     on_map = len(page.nodes.names)
     views = {"class": "class", "unsure": "confidence"}
@@ -119,7 +122,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         "nodenova.review",
         "review.html.j2",
         page.title,
-        kind="review",
+        kind="review read-only" if read_only else "review",
         scripts=(*SCRIPTS[:-1], "widget.js", START) if in_notebook else SCRIPTS,
         data=_data(page, served),
         served=served,
@@ -140,7 +143,7 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         why=why_ambiguous,
         history=[sentence(decision) for decision in page.history.decisions],
         graded=graded(page),
-        facts_listed={**page.facts, "Model": page.model_hash},
+        facts_listed={**page.facts, **({"Model": page.model_hash} if page.model_hash else {})},
         stages=phases(page),
     )
 

@@ -30,6 +30,7 @@ from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import no_progress
 from nodenova.review.node_text import SEPARATOR, texts_of
 from nodenova.review.page_data import MAX_NODES, MAX_SAMPLED, sample_nodes
+from nodenova.runs.hub import disclosures
 from nodenova.runs.new_graph import PredictInput
 from nodenova.runs.onnx_head import head_as_onnx
 from nodenova.runs.predictions import class_columns, predictions_of
@@ -317,12 +318,7 @@ def export_model(
             "the file holds no graph, no node id and no label of a node",
         ]
     save_model(model, path)
-    notes = ["the model holds no graph, no node id and no label of a node"]
-    if model.recipe is not None:
-        notes.append("it holds words and category values of your columns, rare ones too")
-    elif model.fit_signature is not None and model.fit_signature.feature_names is not None:
-        notes.append("it holds the names of the features")
-    return notes
+    return disclosures(model)
 
 
 def export_table(

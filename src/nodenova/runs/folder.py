@@ -76,6 +76,7 @@ from nodenova.progress import Progress, no_progress
 from nodenova.report.tsne import positions
 from nodenova.review.node_text import read_shown, write_shown
 from nodenova.review.page import review_page
+from nodenova.review.page_data import without_private
 from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, History, Review
 from nodenova.review.suggestions import Suggestions
 from nodenova.runs.apply import (
@@ -93,6 +94,7 @@ from nodenova.runs.apply import (
 from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
 from nodenova.runs.export import OF_MODEL, export_input, export_model
+from nodenova.runs.hub import push_to_hub
 from nodenova.runs.naming import Namer, name_after_discovery, suggest_names, suggested_note
 from nodenova.runs.new_graph import PredictInput, TableReader
 from nodenova.runs.numbers import NUMBERS, OtherNumbers
@@ -832,10 +834,53 @@ class RunFolder:
         self._state = FolderState(self.path, "run.json")
         return self.path / REPORT
 
+    def public_report(
+        self, path: str | PathLike[str], *, progress: Progress = no_progress
+    ) -> list[str]:
+        """Write the page without ids, texts, labels and edges of nodes, to pass it on.
+
+        Args:
+            path: Path of the HTML file.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+
+        Returns:
+            Notes on what the page still discloses.
+
+        Raises:
+            StorageError: If the run keeps no graph, or the path is a folder.
+        """
+        check_arguments(RunFolder.public_report, locals())
+        if Path(path).is_dir():
+            raise StorageError(f"{path} is a folder, and the page is a file")
+        with self.reading():
+            run = self.run
+        data = without_private(run.page_data(stored_layout(self.path, self.path, progress)))
+        write_atomically(Path(path), review_page(data, read_only=True).encode())
+        return [
+            "the page has no ids, texts, labels and edges of nodes",
+            "it has names, typical words and sizes of the classes, and the map of numbered nodes",
+        ]
+
     def page(self, *, progress: Progress = no_progress) -> str:
         """The page as the review server serves it."""
         layout = stored_layout(self.path, self.path, progress)
         return review_page(self.run.page_data(layout), served=True)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Push the model, without graph, ids and labels, to a hub; see `nova.push_to_hub`.
+
+        Args:
+            repo_id: Name of the repository, such as me/shop-classes.
+            **options: Options of `nova.push_to_hub`.
+
+        Returns:
+            The address of the repository.
+
+        Raises:
+            StorageError: If the hub cannot be reached or refuses.
+        """
+        with self.reading():
+            return push_to_hub(self.run if self.keeps_graph else self.model, repo_id, **options)
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r}, {len(self.model.classes)} classes)"
