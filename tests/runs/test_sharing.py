@@ -73,6 +73,8 @@ def test_a_page_without_private_parts_has_no_ids_and_no_texts(
     data = story(page)
     assert data["review"]["model"] == ""
     assert data["edges"] is None
+    assert not {"degree", "near", "start", "targets"} & {*data}
+    assert "What next?" not in page
     assert data["texts"] == []
     assert data["given"] is None
     assert data["suggestions"] == []
