@@ -12,9 +12,11 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 import torch
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
@@ -637,3 +639,32 @@ def test_later_frames_of_any_kind_are_read_by_the_same_recipe(kind: str) -> None
         pa = pytest.importorskip("pyarrow")
         later = (pa.Table.from_pandas(fewer), pa.Table.from_pandas(inner))
     assert np.array_equal(found.predict_proba(later), expected)
+
+
+def test_embeddings_are_an_array_or_a_data_frame(
+    data: nova.LabelledGraph, y: np.ndarray, found: NodeDiscoverer
+) -> None:
+    other = found
+    z = found.transform()
+    assert isinstance(z, np.ndarray)
+    names = [f"z{i}" for i in range(z.shape[1])]
+    assert found.get_feature_names_out().tolist() == names
+    try:
+        assert other.set_output(transform="pandas") is other
+        frame = other.transform()
+        assert isinstance(frame, pd.DataFrame)
+        assert list(frame.columns) == names
+        assert frame.index.tolist() == data.graph.node_ids.tolist()
+        assert np.array_equal(frame.to_numpy(), z)
+        later = data.graph.subgraph(range(100))
+        assert other.transform(later).index.tolist() == later.node_ids.tolist()
+        assert clone(other)._sklearn_output_config == {"transform": "pandas"}
+        assert isinstance(other.set_output(transform="polars").transform(), pl.DataFrame)
+        assert isinstance(other.set_output().transform(), pl.DataFrame)  # None changes nothing
+        assert isinstance(other.set_output(transform="default").transform(), np.ndarray)
+        with pytest.raises(NodenovaError, match="transform must be one of default, pandas, polars"):
+            other.set_output(transform="dask")
+    finally:
+        other.__dict__.pop("_sklearn_output_config", None)
+    with config_context(transform_output="pandas"):
+        assert isinstance(found.transform(), pd.DataFrame)

@@ -50,6 +50,8 @@ from .review.suggestions import Suggestions as Suggestions
 from .runs.apply import apply_review as apply_review
 from .runs.folder import RunFolder as RunFolder
 from .runs.folder import open_run as open_run
+from .runs.hub import from_hub as from_hub
+from .runs.hub import push_to_hub as push_to_hub
 from .runs.predictions import prediction_frame as prediction_frame
 from .runs.predictions import with_classes as with_classes
 from .runs.widget import review_widget as review_widget

@@ -67,6 +67,10 @@ class StorageError(NodenovaError):
     """A saved model or run cannot be read, or a folder may not be written to."""
 
 
+class NamerError(NodenovaError):
+    """A namer failed, took too long, or its answer holds no names."""
+
+
 class NumericsError(NodenovaError):
     """A computation gave NaN or infinity, or a matrix cannot be decomposed.
 

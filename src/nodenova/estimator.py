@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -41,11 +42,14 @@ from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
 from nodenova.review.trust import calibrate
 from nodenova.runs.folder import RunFolder
+from nodenova.runs.hub import push_to_hub
+from nodenova.runs.naming import Namer, check_namer, name_after_discovery
 from nodenova.runs.new_graph import as_known
 from nodenova.runs.numbers import preview_numbers
 from nodenova.runs.run import DiscoveryRun
 from nodenova.settings import check_arguments, check_probability
 
+CONTAINERS = ("default", "pandas", "polars")  # of embeddings
 DISCLOSING = 3  # nodes of a class below which its mean and variance show each of them
 FEW_NODES = (
     "fewer than {number} training nodes, which a saved model discloses "
@@ -72,6 +76,8 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         none_share: Share of known-class nodes that may be flagged as fitting no class
             (`fits_none` in `run_.predictions`); 0 flags no node.
         device: `auto`, `cpu`, `cuda`, …
+        namer: Function that suggests names for the discovered classes, as for
+            `RunFolder.name_classes`; where it fails, `notes_` has the reason.
         progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
 
     Attributes:
@@ -107,6 +113,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         keep_labels: bool = True,
         none_share: float = 0.0,
         device: str = "auto",
+        namer: Namer | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.num_new = num_new
@@ -119,6 +126,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         self.keep_labels = keep_labels
         self.none_share = none_share
         self.device = device
+        self.namer = namer
         self.progress = progress
 
     def fit(self, graph: Any, y: Any = None) -> NodeDiscoverer:
@@ -170,10 +178,11 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
                 none_share=self.none_share,
                 numbers=numbers,
             )
+            run, named = name_after_discovery(run, self.namer)
             self._exam, self._labels = exam, labels[: len(old.class_names)]
             self._set_run(run)
         self.n_features_in_ = loaded.graph.num_features
-        self.notes_ = notes
+        self.notes_ = (*notes, *named)
         self.count_ = model.stages[-1].count
         return self
 
@@ -238,19 +247,52 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         p = calibrate(self.model_.predict_proba(known), self.run_.shifts)
         return known.in_given_order(p)
 
-    def transform(self, graph: Any = None) -> np.ndarray:
-        """Return (N, hidden) the embedding of every node."""
+    def transform(self, graph: Any = None) -> Any:
+        """Return (N, hidden) the embedding of every node; see `set_output` for data frames."""
         check_is_fitted(self, "model_")
         if graph is None:
-            return self._as_given(self.run_.embeddings)
+            return self._as_output(self._as_given(self.run_.embeddings), self.run_.graph)
         known = self._known(graph)
-        return known.in_given_order(self.model_.embed(known))
+        return self._as_output(known.in_given_order(self.model_.embed(known)), known)
+
+    def set_output(self, *, transform: str | None = None) -> NodeDiscoverer:
+        """Choose what `transform` and `fit_transform` return, as estimators of scikit-learn do.
+
+        Args:
+            transform: "default" (an array), "pandas" (a data frame whose index has the ids of the
+                nodes) or "polars"; None changes nothing. Without a call, scikit-learn's own
+                `set_config(transform_output=...)` holds.
+
+        Returns:
+            The estimator.
+
+        Raises:
+            SettingError: If the container is unknown.
+        """
+        if transform not in (None, *CONTAINERS):
+            raise SettingError(
+                f"transform must be one of {', '.join(CONTAINERS)}, not {brief(transform)}"
+            )
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # the name that clone knows
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of `transform`: z0, z1, …"""
+        check_is_fitted(self, "model_")
+        hidden = self.model_.frozen_encoder().spec.hidden
+        return np.array([f"z{i}" for i in range(hidden)], dtype=object)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Push the model, without graph, ids and labels, to a hub; see `nova.push_to_hub`."""
+        check_is_fitted(self, "model_")
+        return push_to_hub(self.run_, repo_id, **options)
 
     def fit_predict(self, graph: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the class of every node."""
         return self.fit(graph, y).predict()
 
-    def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, graph: Any, y: Any = None) -> Any:
         """Fit, and return the embedding of every node."""
         return self.fit(graph, y).transform()
 
@@ -328,6 +370,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
             check_mixed(method)
         check_probability(low)
         check_none_share(self.none_share)
+        check_namer(self.namer)
         name = method_name(method)
         check_batches((self.fit_settings or {}).get("batch"), method, name)
         seed = self.random_state
@@ -378,6 +421,25 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
     def _as_given(self, values: np.ndarray) -> np.ndarray:
         """A copy of (N, ...) values of the nodes of the run, in the order that was given."""
         return np.array(self.run_.graph.in_given_order(values))
+
+    def _as_output(self, z: np.ndarray, graph: Graph) -> Any:
+        """Embeddings in the container of `set_output`."""
+        config = getattr(self, "_sklearn_output_config", {})
+        container = config.get("transform", get_config()["transform_output"])
+        if container == "default":
+            return z
+        names = list(self.get_feature_names_out())
+        try:
+            if container == "polars":
+                import polars as pl
+
+                return pl.DataFrame(z, schema=names)
+            import pandas as pd
+        except ImportError:
+            raise SettingError(
+                f"set_output(transform={container!r}) needs {container}: pip install {container}"
+            ) from None
+        return pd.DataFrame(z, columns=names, index=graph.in_given_order(graph.node_ids))
 
     def _known(self, source: Any) -> Graph:
         """A later graph, in canonical order, with the features that the model knows."""

@@ -34,6 +34,9 @@ from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.run_dir import is_discovery
 from tests.refusals import one_sentence
 
+# Maps are in test_export_forms.py.
+OF_GRAPH = {name: EXPORTS[name] for name in ("networkx", "pyg", "csv", "embeddings")}
+
 
 @pytest.fixture(scope="module")
 def found() -> DiscoveryRun:
@@ -406,7 +409,7 @@ def test_exports_hold_what_the_model_says(found: DiscoveryRun, tmp_path: Path) -
     from torch_geometric.data import Data
 
     model, graph = found.model, found.graph
-    for name, export in EXPORTS.items():
+    for name, export in OF_GRAPH.items():
         export(PredictInput(model, graph), tmp_path / f"{name}.npz")
     assert (tmp_path / "csv.npz" / "nodes.csv").is_file()
     made = nx.read_graphml(tmp_path / "networkx.npz")
@@ -433,7 +436,7 @@ def test_exports_carry_the_weights_of_edges(tmp_path: Path) -> None:
     labelled = nova.LabelledGraph(graph, plain.y, plain.class_names)
     old, _, _ = nova.split(labelled, [0, 1])
     what = PredictInput(nova.fit(old), graph)
-    for name, export in EXPORTS.items():
+    for name, export in OF_GRAPH.items():
         export(what, tmp_path / name)
     kept = graph.edge_weight[graph.edge_index[0] < graph.edge_index[1]]
     lines = (tmp_path / "csv" / "edges.csv").read_text().splitlines()

@@ -273,6 +273,10 @@ def _run_calls(corpus: Corpus, rng: Rng, place: Path) -> Action:
         lambda: run().continue_with(odd),
         lambda: run().at(odd),
         lambda: run().use_number(odd),
+        lambda: run().name_classes(odd),
+        lambda: run().name_classes(lambda cards: odd),
+        lambda: run().name_classes(lambda cards: {card.id: odd for card in cards}),
+        lambda: run().public_report(odd),
     )
     return pick(rng, uses)
 

@@ -491,7 +491,8 @@ def is_hidden(path: str) -> bool:
 def all_commands() -> list[Command]:
     """The commands in the order of the report."""
     exports = {"table": "out.csv", "networkx": "out.graphml", "pyg": "out.pt", "csv": "out",
-               "embeddings": "out.npz"}  # fmt: skip
+               "embeddings": "out.npz", "atlas": "out.parquet", "datamapplot": "out.npz",
+               "gephi": "out.gexf", "onnx": "out.onnx"}  # fmt: skip
     fresh, again = call(*DISCOVER), call(*DISCOVER, "--overwrite")
     continue_ = call("discover", "--from", "mine", *LATER, "-q", "--out", "later")
     predict = call("predict", "mine", *LATER, "--out", "found.csv", "--json", "found.json", "-q")

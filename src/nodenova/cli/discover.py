@@ -28,7 +28,15 @@ from nodenova.cli.app import (
     settings_of,
     use_cluster,
 )
-from nodenova.cli.output import Report, RunOutput, SafeCsv, Show, Title, print_verdict
+from nodenova.cli.output import (
+    NamerCommand,
+    Report,
+    RunOutput,
+    SafeCsv,
+    Show,
+    Title,
+    print_verdict,
+)
 from nodenova.cli.progress import Bars
 from nodenova.display import percent
 from nodenova.errors import SettingError, one_of
@@ -111,6 +119,7 @@ def discover(
     title: Title = None,
     show: Show = None,
     report: Report = True,
+    namer: NamerCommand = None,
     safe_csv: SafeCsv = None,
     threads: Threads = "auto",
     ray: RayAddress = None,
@@ -144,7 +153,9 @@ def discover(
     title = title or Path(os.path.realpath(folder)).name
     if safe_csv is None:
         safe_csv = from_path is not None and has_safe_csv(from_path)
-    output = RunOutput(folder, overwrite, keep_graph, title, columns, report, quiet, safe_csv)
+    output = RunOutput(
+        folder, overwrite, keep_graph, title, columns, report, quiet, safe_csv, namer
+    )
     output.check(files.nodes)
     if from_path is not None:
         fixed = {"--text-column": files.options.text_columns, "--features": files.options.features,

@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from nodenova.cli.app import OUTPUT, err, out, print_notes, program
 from nodenova.cli.progress import Bars
 from nodenova.errors import SettingError
+from nodenova.files.own_code import split_command
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
@@ -59,6 +60,16 @@ SafeCsv = Annotated[
         "(default: as in the run, else no).",
     ),
 ]
+NamerCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--namer",
+        metavar="COMMAND",
+        rich_help_panel=OUTPUT,
+        help="Command that suggests names for the discovered classes: it is run, and gets their "
+        "keywords and members as JSON (docs: Classes and reviews).",
+    ),
+]
 DISCLOSED = (
     "{folder} holds the {what} and the labels; `{program} export {folder} --to model --out DIR` "
     "leaves them out."
@@ -77,9 +88,12 @@ class RunOutput:
     report: bool = True
     quiet: bool = False
     safe_csv: bool = False
+    namer: str | None = None
 
     def check(self, nodes: Path | None) -> None:
-        """Raise if --show is given without a table of nodes."""
+        """Raise if --show is given without a table of nodes, or --namer is no command."""
+        if self.namer is not None:
+            split_command(self.namer, "--namer")
         if self.show and nodes is None:
             raise SettingError("--show names columns of the table of nodes: give --nodes FILE")
 
@@ -100,7 +114,13 @@ class RunOutput:
     def write(self, run: DiscoveryRun, options: TableOptions | None = None) -> None:
         """Write a run and print its classes; `options` are those by which its files were read."""
         from nodenova.runs.folder import RunFolder
+        from nodenova.runs.naming import CommandNamer, name_after_discovery
 
+        if self.namer is not None:
+            with Bars(not self.quiet, "naming the classes"):
+                run, notes = name_after_discovery(run, CommandNamer(self.namer))
+            if not self.quiet:
+                print_notes(notes)
         with Bars(not self.quiet) as bars:
             RunFolder.write(
                 self.folder,

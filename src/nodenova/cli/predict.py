@@ -45,7 +45,11 @@ if TYPE_CHECKING:
 WARNED_DRIFT = 0.1  # change above which a warning is printed without --max-drift
 MAX_LISTED = 20  # nodes that are printed
 MIN_CONFIDENCE = 0.5  # of a saved model, which remembers none
-FORMS = ("table", "networkx", "pyg", "csv", "embeddings", "model")
+FORMS = (
+    "table", "networkx", "pyg", "csv", "embeddings", "atlas", "datamapplot", "gephi", "onnx",
+    "model",
+)  # fmt: skip
+OF_MODEL = ("onnx", "model")  # forms without a graph
 
 AnyRun = Annotated[
     Path,
@@ -182,8 +186,8 @@ def predict(
 @graph_options.takes_graph(("graph", "nodes", "edges", "label_column"))
 def export(
     run_path: AnyRun,
-    to: Annotated[str, typer.Option("--to", help="table (your table with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv), embeddings, or model (the model alone, without graph, ids and labels).")],
-    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv and model. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet.")],
+    to: Annotated[str, typer.Option("--to", help="table (your table with the classes beside it), networkx (GraphML), pyg (tensors for PyTorch Geometric), csv (nodes.csv, edges.csv), embeddings, atlas (for Embedding Atlas), datamapplot, gephi (GEXF), onnx (embeddings in, classes out), or model (the model alone, without graph, ids and labels).")],
+    path: Annotated[Path, typer.Option("--out", help="File to write; a folder for csv and model. Table: .csv, .tsv, .parquet or .jsonl. Embeddings: .npz, .csv or .parquet. Atlas: .parquet or .csv.")],
     files: graph_options.GraphFiles,
     table: TablePath = None,
     settled: Settled = 0.0,
@@ -197,8 +201,9 @@ def export(
 ) -> None:  # fmt: skip
     """Write the graph with its classes for other tools, the embeddings of its nodes, or the model.
 
-    --to model leaves out the graph, the ids and the labels, to pass a model on; `nodenova predict`
-    and `load_model` read it.
+    atlas, datamapplot and gephi have the places of the nodes on the map of the page, and their ids
+    and texts. --to model leaves out the graph, the ids and the labels, to pass a model on; `nodenova
+    predict` and `load_model` read it. So does --to onnx.
     """
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
@@ -209,8 +214,9 @@ def export(
     if to == "table" and table is None:
         raise SettingError("--to table needs your table of nodes: give --table FILE")
     check_probability(settled, "--settled")
-    if to == "model":
-        notes = _export_model(run_path, seed, path, files.is_given or dataset is not None, quiet)
+    if to in OF_MODEL:
+        has_files = files.is_given or dataset is not None
+        notes = _export_model(run_path, seed, to, path, has_files, quiet)
     else:
         what = _open_input(run_path, seed, dataset, data_root, files, quiet, relabel)
         from nodenova.runs.export import export_input
@@ -223,17 +229,18 @@ def export(
 
 
 def _export_model(
-    run_path: Path, seed: int | None, path: Path, has_files: bool, quiet: bool
+    run_path: Path, seed: int | None, to: str, path: Path, has_files: bool, quiet: bool
 ) -> list[str]:
     """Write the model of a run alone; return notes on what it discloses."""
     if has_files:
-        raise SettingError("--to model writes no graph: leave out --graph, --nodes and --dataset")
+        raise SettingError(f"--to {to} writes no graph: leave out --graph, --nodes and --dataset")
     check_saved(run_path)
     with loading(quiet):
-        from nodenova.model.loading import load_model
         from nodenova.runs.export import export_model
-    model = load_model(run_path) if is_discovery(run_path) else _load_model(run_path, seed)
-    return export_model(model, path)
+        from nodenova.runs.folder import RunFolder
+    if is_discovery(run_path):
+        return RunFolder(run_path).export(to, path)
+    return export_model(_load_model(run_path, seed), path, to)
 
 
 def parse_ids(only: str | None) -> list[str] | None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from nodenova.cli.app import OWN, Quiet, app, loading, out
+from nodenova.cli.app import OWN, Quiet, app, loading, out, print_notes
 from nodenova.cli.output import (
+    NamerCommand,
     SafeCsv,
     one_line_table,
     print_classes,
@@ -26,6 +27,7 @@ from nodenova.files.atomic import write_atomically
 from nodenova.files.content import to_json
 from nodenova.files.documents import has_safe_csv, read_json
 from nodenova.files.folders import FolderState, has_completed
+from nodenova.files.own_code import split_command
 from nodenova.runs.run_dir import run_document
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def classes(
     run_path: DiscoveryPath,
     num_new: Annotated[int | None, typer.Option(min=0, metavar="N", help="Describe the classes at another number of new classes (only where the number was estimated).")] = None,
     use: Annotated[bool, typer.Option("--use", help="With --num-new: make it the number of the run; model, tables and page change together.")] = False,
+    namer: NamerCommand = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the same as JSON.")] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -58,7 +61,16 @@ def classes(
 
     With --num-new, the classes are those that the run would have at another number of new classes.
     The run stays as it is, unless --use is given. Classes that stay keep their ids.
+
+    With --namer, a command suggests names for the classes that have none of yours, and the run
+    keeps them in place of the automatic ones.
     """
+    if namer is not None:
+        split_command(namer, "--namer")
+        if num_new is not None and not use:
+            raise SettingError(
+                "--namer names the classes of the run: leave out --num-new, or give --use"
+            )
     if use and num_new is None:
         raise SettingError("--use needs the number of new classes to use: give --num-new N")
     _check_files(json_path)
@@ -70,6 +82,14 @@ def classes(
             if use:
                 folder.use_number(num_new, progress=bars)
             run = folder.run if use else folder.at(num_new, progress=bars)
+    if namer is not None:
+        from nodenova.runs.naming import CommandNamer
+
+        with Bars(not quiet, "naming the classes") as bars:
+            notes = folder.name_classes(CommandNamer(namer), progress=bars)
+        run = folder.run
+        if not quiet:
+            print_notes(notes)
     if json_path is not None:
         write_atomically(json_path, to_json({"classes": [asdict(info) for info in run.classes]}))
     if not quiet:

@@ -24,6 +24,7 @@ from nodenova.cli.app import (
     loading,
     old_classes,
     out,
+    print_notes,
     seeds_of,
     settings_of,
 )
@@ -185,11 +186,23 @@ def _run_seeds(
 
 
 @app.command("report", rich_help_panel=RESEARCH)
-def report_command(run_path: RunPath, safe_csv: SafeCsv = None, quiet: Quiet = False) -> None:
+def report_command(
+    run_path: RunPath,
+    private: Annotated[bool, typer.Option("--private/--no-private", help="Whether the page has ids, texts, labels and edges of nodes. Without them it can be passed on: it is written to --out.")] = True,
+    path: Annotated[Path | None, typer.Option("--out", help="With --no-private: HTML file to write.")] = None,
+    safe_csv: SafeCsv = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """Write the report.html of a run again: one file that opens offline.
 
-    The tables of a discovery are written again too; --safe-csv holds for its later reviews.
+    The tables of a discovery are written again too; --safe-csv holds for its later reviews. With
+    --no-private, the run stays as it is, and a page to pass on is written to --out: it has no ids,
+    texts, labels and edges of nodes, and no decisions can be made on it.
     """
+    if private != (path is None):
+        raise SettingError(
+            "--out is for the page that --no-private writes: give both, or neither of them"
+        )
     check_saved(run_path)
     from nodenova.bench.folder import GradedFolder
     from nodenova.bench.render import summarize
@@ -198,6 +211,17 @@ def report_command(run_path: RunPath, safe_csv: SafeCsv = None, quiet: Quiet = F
     from nodenova.runs.folder import open_run
     from nodenova.runs.run_dir import is_discovery
 
+    if path is not None:
+        if not is_discovery(run_path):
+            raise SettingError(
+                f"--no-private is for runs of `nodenova discover`, and {run_path} is none"
+            )
+        with Bars(not quiet) as bars:
+            notes = open_run(run_path).public_report(path, progress=bars)
+        if not quiet:
+            print_notes(notes)
+            out.print(f"Report: {escape(str(path))}", soft_wrap=True)
+        return
     if is_discovery(run_path):
         with Bars(not quiet) as bars:
             page = open_run(run_path).report(safe_csv=safe_csv, progress=bars)

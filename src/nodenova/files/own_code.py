@@ -1,16 +1,25 @@
-"""Classes in a user's file, named path/to/mine.py:Mine: methods and encoders of one's own."""
+"""Code of the user: classes in a file, named path/to/mine.py:Mine, and commands."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodenova.errors import SettingError
+from nodenova.errors import NodenovaError, SettingError, brief, first_line
 from nodenova.files.content import open_file
+
+MAX_ANSWER = 2**20  # bytes that a command may answer
 
 
 @dataclass(frozen=True)
@@ -63,3 +72,65 @@ def _source(name: str, what: str) -> tuple[Path, bytes]:
     path = Path(file)
     with open_file(path, SettingError) as code:
         return path, code.read()
+
+
+def split_command(command: str, option: str) -> list[str]:
+    """The program and the arguments of a command; raise if there is no such program."""
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:  # a quotation mark without its pair
+        raise SettingError(f"{option} {brief(command)}: {first_line(error)}") from None
+    if not arguments:
+        raise SettingError(f"{option} is a command, and it is empty")
+    if shutil.which(arguments[0]) is None:
+        raise SettingError(f"{option}: there is no program {brief(arguments[0])}")
+    return arguments
+
+
+def run_command(
+    arguments: Sequence[str],
+    question: bytes,
+    seconds: float,
+    option: str,
+    failure: type[NodenovaError],
+) -> bytes:
+    """The output of a command, which reads `question`; no shell is started.
+
+    After `seconds` it is stopped, with all that it started.
+    """
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+    except OSError as error:
+        raise failure(f"{option} cannot be started ({error.strerror})") from None
+    try:
+        answer, messages = process.communicate(question, seconds)
+    except subprocess.TimeoutExpired:
+        took = f"took longer than {seconds:g} seconds"
+        raise failure(f"{option} {took} and was stopped") from None
+    finally:
+        _stop(process)
+    if process.returncode:
+        lines = messages.decode(errors="replace").strip().splitlines()
+        why = f": {brief(lines[-1], 200)}" if lines else ""
+        raise failure(f"{option} ended with exit code {process.returncode}{why}")
+    if len(answer) > MAX_ANSWER:
+        raise failure(f"{option} answered more than {MAX_ANSWER >> 20} MiB")
+    return answer
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs, and what it started."""
+    if process.poll() is None:
+        with suppress(OSError):
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()

@@ -32,8 +32,11 @@ MAX_UNUSED_CLASSES = 100_000  # of class_names, beyond the number of nodes
 MAX_WHOLE = 2**53  # whole numbers below it are exact as floating point
 
 
-def load_graph(path: str | PathLike[str]) -> LabelledGraph:
+def load_graph(path: str | PathLike[str], as_stored: bool = False) -> LabelledGraph:
     """Read a graph, named after its file, from an npz file.
+
+    With `as_stored`, features are dense or sparse as `graph_npz` stored them: models encode dense
+    and sparse ones differently. Otherwise their share of non-zero entries decides.
 
     Its arrays are `x` (N, d) or its CSR parts `x_data`, `x_indices`, `x_indptr`, `x_shape`;
     `edge_index` (2, E); and optionally `y` (N,), -1 = unknown, and those in `OPTIONAL` and
@@ -43,10 +46,12 @@ def load_graph(path: str | PathLike[str]) -> LabelledGraph:
     source = path.name
     arrays = read_npz(path, KNOWN, source=source)
     with enough_memory(source):
-        return _make_graph(arrays, source)
+        return _make_graph(arrays, source, "x" in arrays if as_stored else None)
 
 
-def _make_graph(arrays: Mapping[str, np.ndarray], source: str) -> LabelledGraph:
+def _make_graph(
+    arrays: Mapping[str, np.ndarray], source: str, dense: bool | None = None
+) -> LabelledGraph:
     """Check the arrays of an npz file and make a labelled graph of them."""
     if "edge_index" not in arrays:
         raise GraphError(
@@ -68,6 +73,7 @@ def _make_graph(arrays: Mapping[str, np.ndarray], source: str) -> LabelledGraph:
         arrays["edge_index"],
         node_ids=arrays.get("node_ids"),
         feature_names=None if names is None else list(map(str, names.tolist())),
+        dense=dense,
         source=source,
         edge_weight=arrays.get("edge_weight"),
         vectors=arrays.get("vectors"),

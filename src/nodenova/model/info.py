@@ -6,7 +6,7 @@ No label is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 NAME_WORDS = 3
+AROUND = "around node "  # begins the name of a class of which only neighbors are known
 NEXT_TO = "next to "  # a feature of a graph without any others: next to 5578
 _CUT = re.compile(r"(.*?)>=[-+.\deE]+$")  # year>=1998: a binned number
 _PART = re.compile(r".*\[\d+\]$")  # emb[17]: one element of a vector; binned: emb[17]>=0.3
@@ -117,7 +118,7 @@ def make_name(terms: Iterable[Term], others: Sequence[str]) -> str:
 def _structure_name(hubs: Sequence[str], others: Sequence[str]) -> str:
     """The name of a class of which only neighbors are known, after the first hub that is free."""
     more = min(NAME_WORDS, len(hubs)) - 1
-    names = [f"around node {hub} (+{more})" if more else f"around node {hub}" for hub in hubs]
+    names = [f"{AROUND}{hub} (+{more})" if more else f"{AROUND}{hub}" for hub in hubs]
     free = [name for name in names if name not in others]
     return free[0] if free else make_unique(names[:1], others)[0]
 
@@ -309,7 +310,7 @@ class ClassInfo:
     Attributes:
         id: Id of the class, as in `NodeClass`.
         name: Its given name, or else its `auto_name`; unique.
-        auto_name: Unique name made of its features, or else its name.
+        auto_name: Unique name made of its features or suggested by a namer, or else its name.
         kind: "known" (learned from labels) or "discovered".
         stage: Stage, as in `NodeClass`.
         nearest: Id of the class with the most similar mean.
@@ -462,6 +463,7 @@ def class_info(
     representatives: int = 8,
     features: int = 10,
     neighbors: int = 5,
+    names: Mapping[int, str] | None = None,
 ) -> ClassInfos:
     """Describe each class, in the order of `model.classes`. No label is used.
 
@@ -476,6 +478,7 @@ def class_info(
         representatives: Number of representatives per class.
         features: Number of characteristic features per class.
         neighbors: Number of neighboring classes per class.
+        names: Names by class id that take the place of automatic ones.
 
     Raises:
         SettingError: If `min_confidence` is not a probability.
@@ -504,6 +507,7 @@ def class_info(
     found = characteristic(graph, groups, len(known), features)
     edges = edge_counts(graph, groups, len(known))
     automatic = {c.id: name for c, name in zip(model.classes, found.names, strict=True)}
+    automatic |= {c: name for c, name in (names or {}).items() if c in automatic}
     shown = display_names(model.classes, automatic)
     infos = []
     for i, info in enumerate(_with_nearest(known, means)):
@@ -514,7 +518,7 @@ def class_info(
         described = replace(
             info,
             name=shown[i],
-            auto_name=found.names[i] or info.name,
+            auto_name=automatic[info.id] or info.name,
             size=len(mine),
             share=len(mine) / graph.num_nodes,
             confidence=float(sure[mine].mean(dtype=np.float64)) if len(mine) else None,
@@ -531,6 +535,23 @@ def class_info(
         )
         infos.append(described)
     return ClassInfos(infos if merge_split is None else _with_merge_split(infos, merge_split))
+
+
+def without_ids(info: ClassInfo) -> ClassInfo:
+    """The description of a class without ids of nodes: those of members, hubs and neighbors."""
+    return replace(
+        info,
+        name=anonymous(info.id, info.name),
+        auto_name=anonymous(info.id, info.auto_name),
+        representatives=(),
+        features=tuple(one for one in info.features if not one.name.startswith(NEXT_TO)),
+        keywords=tuple(one for one in info.keywords if NEXT_TO not in one.name),
+    )
+
+
+def anonymous(class_id: int, name: str) -> str:
+    """The name of a class, or new-7 instead of a name that is made of a node's id."""
+    return f"new-{class_id}" if name.startswith(AROUND) else name
 
 
 def _with_nearest(known: Sequence[ClassInfo], means: Tensor) -> list[ClassInfo]:

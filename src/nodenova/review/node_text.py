@@ -22,6 +22,7 @@ MAX_LETTERS = 300  # of one cell
 MAX_WORDS = 15  # of a node without columns to show
 MAX_PAGE_LETTERS = 4_000_000  # of all nodes of a page; above it, cells are shortened
 MIN_LETTERS = 40
+SEPARATOR = " · "  # of the columns of a node in one text
 
 
 def shown_columns(

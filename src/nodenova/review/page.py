@@ -105,10 +105,13 @@ class Phase:
     losses: Markup
 
 
-def review_page(page: PageData, served: bool = False, in_notebook: bool = False) -> str:
+def review_page(
+    page: PageData, served: bool = False, in_notebook: bool = False, read_only: bool = False
+) -> str:
     """Render the page as HTML; equal data give equal pages.
 
-    A `served` page may send the review to its server, one `in_notebook` to the page around it.
+    A `served` page may send the review to its server, one `in_notebook` to the page around it. One
+    that is `read_only` has no place for decisions.
     """
     on_map = len(page.nodes.names)
     views = {"class": "class", "unsure": "confidence"}
@@ -119,10 +122,11 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         "nodenova.review",
         "review.html.j2",
         page.title,
-        kind="review",
+        kind="review read-only" if read_only else "review",
         scripts=(*SCRIPTS[:-1], "widget.js", START) if in_notebook else SCRIPTS,
-        data=_data(page, served),
+        data=_data(page, served, read_only),
         served=served,
+        read_only=read_only,
         page=page,
         lead=lead(page),
         answers=answers(page, cards),
@@ -140,14 +144,24 @@ def review_page(page: PageData, served: bool = False, in_notebook: bool = False)
         why=why_ambiguous,
         history=[sentence(decision) for decision in page.history.decisions],
         graded=graded(page),
-        facts_listed={**page.facts, "Model": page.model_hash},
+        facts_listed={**page.facts, **({"Model": page.model_hash} if page.model_hash else {})},
         stages=phases(page),
     )
 
 
-def _data(page: PageData, served: bool) -> dict[str, object]:
-    """Data of the scripts: the map, the neighbors of each node, the review to fill in."""
+def _data(page: PageData, served: bool, read_only: bool) -> dict[str, object]:
+    """Data of the scripts: the map, the neighbors of each node, the review to fill in.
+
+    A page that is `read_only` is not about edges: without these keys no node has "no neighbors".
+    """
     nodes = page.nodes
+    neighbors = {
+        "degree": pack(nodes.degree, "<u4"),
+        "near": pack(nodes.near, "<u2"),
+        "nearCount": pack(nodes.near_count, "<u4"),
+        "start": pack(nodes.start, "<u4"),
+        "targets": pack(nodes.targets, "<u4"),
+    }
     return {
         "review": Review(page.model_hash, after=page.history.revision).to_json(),
         "edits": page.edits,
@@ -164,11 +178,7 @@ def _data(page: PageData, served: bool) -> dict[str, object]:
             true_as=page.true_as,
             min_confidence=page.min_confidence,
         ),
-        "degree": pack(nodes.degree, "<u4"),
-        "near": pack(nodes.near, "<u2"),
-        "nearCount": pack(nodes.near_count, "<u4"),
-        "start": pack(nodes.start, "<u4"),
-        "targets": pack(nodes.targets, "<u4"),
+        **({} if read_only else neighbors),
         "shortened": nodes.shortened,
         "moved": _moved_by_hand(page),
         "edges": None if nodes.edges is None else pack(np.frombuffer(nodes.edges, "u1"), "u1"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from nodenova.evaluation.metrics import confusion_matrix, match_global
 from nodenova.graph import Graph
 from nodenova.model.classes import make_unique
 from nodenova.model.decisions import Edit, Relabel, Split, find_separations, last_edits
-from nodenova.model.info import ClassInfo, characteristic, class_info
+from nodenova.model.info import ClassInfo, characteristic, class_info, without_ids
 from nodenova.model.model import Model, Stage
 from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import HeldOutScores
@@ -215,6 +216,45 @@ def collect(
             for other, ids in sorted((previews or {}).items())
         ),
         **fields,
+    )
+
+
+def without_private(page: PageData) -> PageData:
+    """The page without what is private: ids, texts, labels and edges of nodes, and decisions.
+
+    Names, words and sizes of classes stay, and places and probabilities of nodes, which are
+    numbered.
+    """
+    nodes, n = page.nodes, len(page.nodes.names)
+    public = replace(
+        nodes,
+        names=tuple(f"node {number:,}" for number in range(1, n + 1)),
+        degree=np.zeros_like(nodes.degree),
+        near=np.full_like(nodes.near, NO_CLASS),
+        near_count=np.zeros_like(nodes.near_count),
+        start=np.zeros_like(nodes.start),
+        targets=nodes.targets[:0],
+        edges=None,
+        shortened=(),
+        texts={},
+        given=None,
+        true=None,
+    )
+    notes = re.compile(r"Note \d+")  # they may name files and nodes
+    return replace(
+        page,
+        model_hash="",  # a review of this page is of no model
+        nodes=public,
+        classes=tuple(without_ids(info) for info in page.classes),
+        doubts=(),
+        facts={name: fact for name, fact in page.facts.items() if not notes.fullmatch(name)},
+        true_names=(),
+        true_as=(),
+        suggested=NO_SUGGESTIONS,
+        suggested_nodes={},
+        history=History(),
+        moves=(),
+        numbers=(),
     )
 
 

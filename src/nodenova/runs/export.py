@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import narwhals as nw
 import numpy as np
@@ -26,11 +28,17 @@ from nodenova.model.model import Model
 from nodenova.model.saving import save_model
 from nodenova.nn.encode_cache import shared_passes
 from nodenova.progress import no_progress
+from nodenova.review.node_text import SEPARATOR, texts_of
+from nodenova.review.page_data import MAX_NODES, MAX_SAMPLED, sample_nodes
+from nodenova.runs.hub import disclosures
 from nodenova.runs.new_graph import PredictInput
+from nodenova.runs.onnx_head import head_as_onnx
 from nodenova.runs.predictions import class_columns, predictions_of
 
 PARQUET = (".parquet", ".pq")
 TABLES = (".csv", ".tsv", *PARQUET, *JSON_LINES)
+BLOCK = 1000  # nodes whose texts are made at a time
+NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _node_columns(what: PredictInput, fits_none: np.ndarray | None) -> dict[str, list[object]]:
@@ -130,14 +138,145 @@ def to_embeddings(
     write_atomically(_file(path), table_content(columns, path, safe_csv))
 
 
-EXPORTS: dict[str, Callable[..., None]] = {
+def to_atlas(
+    what: PredictInput, path: Path, fits_none: np.ndarray | None = None, safe_csv: bool = False
+) -> list[str]:
+    """Write a table for Embedding Atlas: the nodes with their places on the map, class and text."""
+    if path.suffix.lower() not in (*PARQUET, ".csv"):
+        raise SettingError(f"{path}: --to atlas writes .parquet or .csv, by its name")
+    columns, notes = _map_columns(what, fits_none)
+    write_atomically(_file(path), table_content(columns, path, safe_csv))
+    return notes
+
+
+def to_datamapplot(
+    what: PredictInput, path: Path, fits_none: np.ndarray | None = None
+) -> list[str]:
+    """Write an npz with what `datamapplot.create_plot` takes: data_map, labels and hover_text.
+
+    Nodes that fit no class are "Unlabelled", as DataMapPlot calls noise.
+    """
+    columns, notes = _map_columns(what, fits_none)
+    none = columns.get("fits_none", ["no"] * len(columns["x"]))
+    labels = [
+        "Unlabelled" if one == "yes" else str(name)
+        for one, name in zip(none, columns["name"], strict=True)
+    ]
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        data_map=np.array([columns["x"], columns["y"]], dtype=np.float32).T,
+        labels=np.array(labels, dtype=str),
+        hover_text=np.array(columns["text"], dtype=str),
+        node_ids=np.array([str(node) for node in columns["node"]], dtype=str),
+        probability=np.array(columns["probability"], dtype=np.float32),
+    )
+    write_atomically(_file(path), content.getvalue())
+    return notes
+
+
+def to_gephi(what: PredictInput, path: Path, fits_none: np.ndarray | None = None) -> list[str]:
+    """Write GEXF: nodes with the columns of predictions.csv and their places on the map."""
+    columns, edges = _node_columns(what, fits_none), _edge_columns(what.graph.as_given())
+    places, notes = _places(what)
+    kinds = {"class": "integer", "probability": "double"}
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<gexf xmlns="http://gexf.net/1.3" xmlns:viz="http://gexf.net/1.3/viz" version="1.3">',
+        '<graph defaultedgetype="undirected"><attributes class="node">',
+    ]
+    names = list(columns)[1:]
+    for name in names:
+        kind = kinds.get(name, "string")
+        lines.append(f'<attribute id="{name}" title="{name}" type="{kind}"/>')
+    lines.append("</attributes><nodes>")
+    rows = zip(*columns.values(), what.graph.in_given_order(places).tolist(), strict=True)
+    for node, *cells, (x, y) in rows:
+        if not _is_xml(str(node)):
+            raise SettingError(f"--to gephi: GEXF cannot hold the id {str(node)!r}")
+        values = "".join(
+            f'<attvalue for="{name}" value={_xml(cell)}/>'
+            for name, cell in zip(names, cells, strict=True)
+        )
+        at = "" if x != x else f'<viz:position x="{1000 * x:.2f}" y="{1000 * y:.2f}" z="0.0"/>'
+        key = _xml(node)
+        lines.append(f"<node id={key} label={key}><attvalues>{values}</attvalues>{at}</node>")
+    lines.append("</nodes><edges>")
+    for number, (source, target, *weight) in enumerate(zip(*edges.values(), strict=True)):
+        heavy = f' weight="{weight[0]:.9g}"' if weight else ""
+        ends = f"source={_xml(source)} target={_xml(target)}"
+        lines.append(f'<edge id="{number}" {ends}{heavy}/>')
+    lines.append("</edges></graph></gexf>\n")
+    write_atomically(_file(path), "\n".join(lines).encode())
+    return notes
+
+
+def _is_xml(text: str) -> bool:
+    """Whether XML can hold a text: it has no control characters but tab and ends of line."""
+    return NO_XML.search(text) is None
+
+
+def _xml(value: object) -> str:
+    """A value as a quoted attribute of XML."""
+    return quoteattr(NO_XML.sub("\ufffd", str(value)))
+
+
+def _places(what: PredictInput) -> tuple[np.ndarray, list[str]]:
+    """(N, 2) places of the nodes on the map, in the order of the graph, and notes.
+
+    The layout of a large graph has a sample of the nodes; the others are NaN.
+    """
+    graph, run = what.graph, what.run
+    is_own = run is not None and run.graph is graph
+    z = run.embeddings if run is not None and is_own else what.model.embed(graph)
+    chosen, notes = np.arange(len(z)), []
+    if len(z) > MAX_NODES:
+        p = run.outputs[1] if run is not None and is_own else what.model.predict_proba(graph)
+        row, num_classes = p.argmax(axis=1), p.shape[1]
+        chosen = sample_nodes(row, num_classes, MAX_SAMPLED, np.zeros(0, dtype=np.int64))
+        notes = [f"the map has {len(chosen):,} of {len(z):,} nodes, each class by its share"]
+    xy = np.full((len(z), 2), np.nan)
+    xy[chosen] = what.layout(z if len(chosen) == len(z) else z[chosen])
+    return xy, notes
+
+
+def _map_columns(
+    what: PredictInput, fits_none: np.ndarray | None
+) -> tuple[dict[str, list[object]], list[str]]:
+    """Columns x, y, those of predictions.csv, and text, of the nodes on the map; and notes."""
+    graph, run = what.graph, what.run
+    places, notes = _places(what)
+    xy = graph.in_given_order(places)
+    rows = np.flatnonzero(~np.isnan(xy[:, 0]))
+    given = np.arange(len(xy)) if graph.given_order is None else graph.given_order
+    shown = run.node_texts if run is not None and run.graph is graph else {}
+    texts = []
+    for start in range(0, len(rows), BLOCK):  # a few at a time are not shortened
+        of_nodes = texts_of(graph, shown, given[rows[start : start + BLOCK]])
+        cells = zip(*of_nodes.values(), strict=True) if of_nodes else ()
+        texts += [SEPARATOR.join(filter(None, each)) for each in cells]
+    nodes = _node_columns(what, fits_none)
+    columns: dict[str, list[object]] = {
+        "x": xy[rows, 0].tolist(),
+        "y": xy[rows, 1].tolist(),
+        **{name: [cells[row] for row in rows.tolist()] for name, cells in nodes.items()},
+    }
+    columns["text"] = list(texts) if texts else [str(node) for node in columns["node"]]
+    return columns, [*notes, "the file holds ids and texts of nodes"]
+
+
+EXPORTS: dict[str, Callable[..., list[str] | None]] = {
     "networkx": to_networkx,
     "pyg": to_pyg,
     "csv": to_csv,
     "embeddings": to_embeddings,
+    "atlas": to_atlas,
+    "datamapplot": to_datamapplot,
+    "gephi": to_gephi,
 }
-CSV_EXPORTS = ("csv", "embeddings")  # of these
-FORMS = ("table", *EXPORTS, "model")
+CSV_EXPORTS = ("csv", "embeddings", "atlas")  # of these
+OF_MODEL = ("onnx", "model")  # forms without a graph
+FORMS = ("table", *EXPORTS, *OF_MODEL)
 
 
 def export_input(
@@ -152,26 +291,34 @@ def export_input(
     """Write a graph in one of `FORMS`, or the model; return notes on what was assumed."""
     if to not in FORMS:
         raise SettingError(f"--to is one of {', '.join(FORMS)}, not {to!r}")
-    if to == "model":
-        return export_model(what.model, path)
+    if to in OF_MODEL:
+        return export_model(what.model, path, to, what.names, what.shifts)
     if to == "table":
         if table is None:
             raise SettingError("--to table needs your table of nodes: give --table FILE")
         found = what.predict(fits_none=fits_none)
         return export_table(found, table, path, settled=settled, safe_csv=safe_csv)
-    EXPORTS[to](what, path, fits_none, **({"safe_csv": safe_csv} if to in CSV_EXPORTS else {}))
-    return []
+    more = {"safe_csv": safe_csv} if to in CSV_EXPORTS else {}
+    return EXPORTS[to](what, path, fits_none, **more) or []
 
 
-def export_model(model: Model, path: Path) -> list[str]:
-    """Write the model folder alone; return notes on what it discloses."""
+def export_model(
+    model: Model,
+    path: Path,
+    to: str = "model",
+    names: Sequence[str] | None = None,
+    shifts: Sequence[float | None] = (),
+) -> list[str]:
+    """Write the model alone, as a folder or as ONNX; return notes on what it discloses."""
+    if to == "onnx":
+        names = model.class_names if names is None else names
+        write_atomically(_file(path), head_as_onnx(model, names, shifts))
+        return [
+            "the input is the embedding of a node, as --to embeddings writes it",
+            "the file holds no graph, no node id and no label of a node",
+        ]
     save_model(model, path)
-    notes = ["the model holds no graph, no node id and no label of a node"]
-    if model.recipe is not None:
-        notes.append("it holds words and category values of your columns, rare ones too")
-    elif model.fit_signature is not None and model.fit_signature.feature_names is not None:
-        notes.append("it holds the names of the features")
-    return notes
+    return disclosures(model)
 
 
 def export_table(

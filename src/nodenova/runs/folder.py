@@ -76,6 +76,7 @@ from nodenova.progress import Progress, no_progress
 from nodenova.report.tsne import positions
 from nodenova.review.node_text import read_shown, write_shown
 from nodenova.review.page import review_page
+from nodenova.review.page_data import without_private
 from nodenova.review.review_file import REVIEW_FORMAT, REVIEW_VERSION, History, Review
 from nodenova.review.suggestions import Suggestions
 from nodenova.runs.apply import (
@@ -92,7 +93,9 @@ from nodenova.runs.apply import (
 )
 from nodenova.runs.continue_run import continue_run
 from nodenova.runs.diff import RunDiff, Snapshot, diff
-from nodenova.runs.export import export_input, export_model
+from nodenova.runs.export import OF_MODEL, export_input, export_model
+from nodenova.runs.hub import push_to_hub
+from nodenova.runs.naming import Namer, name_after_discovery, suggest_names, suggested_note
 from nodenova.runs.new_graph import PredictInput, TableReader
 from nodenova.runs.numbers import NUMBERS, OtherNumbers
 from nodenova.runs.predictions import Backend, prediction_frame
@@ -210,7 +213,7 @@ class RunFolder:
                 f"{self.path} keeps no graph: give it with --graph, or --nodes and --edges"
             )
         with self.reading():
-            return load_graph(self.path / "graph.npz").graph
+            return load_graph(self.path / "graph.npz", as_stored=True).graph
 
     @cached_property
     def model(self) -> Model:
@@ -282,7 +285,14 @@ class RunFolder:
             history=history,
             earlier_moves=self.earlier_moves,
             numbers=numbers,
+            suggested_names=self.suggested_names,
         )
+
+    @property
+    def suggested_names(self) -> dict[int, str]:
+        """Names by class id that a namer suggested."""
+        stored = self.document.get("suggested_names", {})
+        return {int(c): name for c, name in stored.items() if c.isdecimal() and len(c) < 10}
 
     @property
     def shifts(self) -> list[float | None]:
@@ -406,7 +416,7 @@ class RunFolder:
                     raise SettingError("nodes are added from a table: give nodes, and their edges")
                 loaded, numbers = reader.append(self.graph, nodes, edges)
             elif graph is None and nodes is None and edges is None:
-                return PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
+                return self._own_input(relabel)
             else:
                 loaded = reader.read(graph, nodes, edges)
             found = PredictInput.of_graph(
@@ -419,6 +429,11 @@ class RunFolder:
                 nodes=numbers,
             )
             return replace(found, shifts=self.shifts)
+
+    def _own_input(self, relabel: bool) -> PredictInput:
+        """The model with its own graph, and the map of the page."""
+        layout = stored_layout(self.path, self.path)
+        return PredictInput.of_run(self.run, self.class_names, relabel, self.shifts, layout)
 
     def reader(self, options: TableOptions, progress: Progress = no_progress) -> TableReader:
         """A reader of later tables with the recipe and the remembered options of the run."""
@@ -440,6 +455,7 @@ class RunFolder:
         min_confidence: float = 0.5,
         keep_labels: bool = True,
         none_share: float = 0.0,
+        namer: Namer | None = None,
         progress: Progress = no_progress,
         **options: Any,
     ) -> ContinuedRun:
@@ -471,6 +487,8 @@ class RunFolder:
                 class unless it has become unlikely.
             none_share: Share of known-class nodes that may be flagged as fitting no class; 0 flags
                 no node.
+            namer: Function that suggests names for the classes that are found, as for
+                `name_classes`; where it fails, a note has the reason.
             progress: Function `progress(phase, done, total, **losses)`, called after every epoch.
             **options: Options of `load_graph` for tables. Options that the run was made with apply
                 unless they are given again; a remembered column that new tables lack is skipped.
@@ -497,7 +515,7 @@ class RunFolder:
         check_arguments(RunFolder.continue_with, locals())
         reader = self.reader(TableOptions(**options), progress)
         loaded = graph if isinstance(graph, UserGraph) else reader.read_grown(graph, nodes, edges)
-        parts = continue_run(
+        run, refreshed, notes = continue_run(
             self,
             loaded,
             num_new,
@@ -512,7 +530,9 @@ class RunFolder:
             none_share=none_share,
             progress=progress,
         )
-        return ContinuedRun(*parts, options=reader.options.to_json(), safe_csv=self.safe_csv)
+        run, named = name_after_discovery(run, namer)
+        read = reader.options.to_json()
+        return ContinuedRun(run, refreshed, (*notes, *named), read, safe_csv=self.safe_csv)
 
     def apply(self, decisions: Any, *, progress: Progress = no_progress) -> Model:
         """Make decisions part of the run: model, labels, tables and page change together.
@@ -628,11 +648,52 @@ class RunFolder:
                     write_model(run.model, change.new / place)
                     change.remove(f"{place}/{WEIGHTS}")
                 document = self.document | run.evidence | {"facts": run.facts}
+                document |= {"suggested_names": {}, **_names_document(run)}
                 write_atomically(change.new / "run.json", to_json(document))
                 _write_outputs(change, run, progress, safe_csv=self.safe_csv)
             self._refresh()
             self.__dict__ |= {"model": run.model, "run": run}
         return self.model
+
+    def name_classes(self, namer: Namer, *, progress: Progress = no_progress) -> list[str]:
+        """Let a namer suggest names for the discovered classes that have none of yours.
+
+        A name takes the place of the automatic one in tables and page, where you accept it or give
+        another one. A name that you gave always goes first, and a class that has a suggested name
+        keeps it.
+
+        Args:
+            namer: Function from a sequence of `ClassCard` to names: a mapping from class ids, or a
+                sequence in the order of the cards; None keeps an automatic name. `CommandNamer`
+                runs a command.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+
+        Returns:
+            Notes: names that were not accepted, and the number of those that were.
+
+        Raises:
+            NamerError: If the namer fails or gives no names; nothing was changed.
+            StorageError: If another process is changing the run; nothing was changed.
+
+        Examples:
+            `nova.open_run("runs/mine").name_classes(lambda cards: [c.keywords[0] for c in cards])`
+        """
+        check_arguments(RunFolder.name_classes, locals())
+        names, notes = suggest_names(self.run, namer)  # not under the lock: it may take minutes
+        if names:
+            with lock_folder(self.path, PATIENCE):
+                self._refresh()
+                ids = {c.id for c in self.model.classes} - {*self.suggested_names}
+                run = self.run.with_names({c: name for c, name in names.items() if c in ids})
+                with change_folder(self.path) as change:
+                    stored = self.document.get("suggested_names", {})  # of rejected classes, too
+                    stored = {**stored, **_names_document(run).get("suggested_names", {})}
+                    document = self.document | {"suggested_names": stored}
+                    write_atomically(change.new / "run.json", to_json(document))
+                    _write_outputs(change, run, progress, safe_csv=self.safe_csv)
+                self._refresh()
+                self.__dict__["run"] = run
+        return [*notes, suggested_note(names)]
 
     def _change(
         self,
@@ -726,8 +787,9 @@ class RunFolder:
 
         Args:
             to: "table" (a table of nodes with the classes beside it), "networkx" (GraphML), "pyg"
-                (tensors), "csv" (nodes.csv and edges.csv), "embeddings", or "model" (the model
-                alone, without graph, ids and labels).
+                (tensors), "csv" (nodes.csv and edges.csv), "embeddings", "atlas" (Parquet for
+                Embedding Atlas), "datamapplot" (npz), "gephi" (GEXF), "onnx" (embeddings in,
+                classes out), or "model" (the model alone, without graph, ids and labels).
             path: Path of the file, or of the folder for "csv" and "model".
             table: For "table": path of the user's table of nodes.
             settled: For "table": lowest probability of a class; see `nova.with_classes`.
@@ -743,10 +805,11 @@ class RunFolder:
             NodenovaError: If a form, a table or a path cannot be used.
         """
         check_arguments(RunFolder.export, locals())
-        if to == "model":
-            return export_model(load_model(self.path), Path(path))
+        if to in OF_MODEL:
+            names = self.class_names if to == "onnx" else None
+            return export_model(load_model(self.path), Path(path), to, names, self.shifts)
         with self.reading():
-            what = PredictInput.of_run(self.run, self.class_names, relabel, self.shifts)
+            what = self._own_input(relabel)
         safe = self.safe_csv if safe_csv is None else safe_csv
         return export_input(what, to, Path(path), what.fits_none(none_share), table, settled, safe)
 
@@ -771,10 +834,53 @@ class RunFolder:
         self._state = FolderState(self.path, "run.json")
         return self.path / REPORT
 
+    def public_report(
+        self, path: str | PathLike[str], *, progress: Progress = no_progress
+    ) -> list[str]:
+        """Write the page without ids, texts, labels and edges of nodes, to pass it on.
+
+        Args:
+            path: Path of the HTML file.
+            progress: Function `progress(phase, done, total)`, called while the page is made.
+
+        Returns:
+            Notes on what the page still discloses.
+
+        Raises:
+            StorageError: If the run keeps no graph, or the path is a folder.
+        """
+        check_arguments(RunFolder.public_report, locals())
+        if Path(path).is_dir():
+            raise StorageError(f"{path} is a folder, and the page is a file")
+        with self.reading():
+            run = self.run
+        data = without_private(run.page_data(stored_layout(self.path, self.path, progress)))
+        write_atomically(Path(path), review_page(data, read_only=True).encode())
+        return [
+            "the page has no ids, texts, labels and edges of nodes",
+            "it has names, typical words and sizes of the classes, and the map of numbered nodes",
+        ]
+
     def page(self, *, progress: Progress = no_progress) -> str:
         """The page as the review server serves it."""
         layout = stored_layout(self.path, self.path, progress)
         return review_page(self.run.page_data(layout), served=True)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Push the model, without graph, ids and labels, to a hub; see `nova.push_to_hub`.
+
+        Args:
+            repo_id: Name of the repository, such as me/shop-classes.
+            **options: Options of `nova.push_to_hub`.
+
+        Returns:
+            The address of the repository.
+
+        Raises:
+            StorageError: If the hub cannot be reached or refuses.
+        """
+        with self.reading():
+            return push_to_hub(self.run if self.keeps_graph else self.model, repo_id, **options)
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r}, {len(self.model.classes)} classes)"
@@ -881,10 +987,17 @@ def _write_inputs(
         "safe_csv": safe_csv,
         "rows": [row.to_json() for row in run.rows],
         "versions": run.versions,
+        **_names_document(run),
         **run.evidence,
     }
     write_atomically(folder / "run.json", to_json(document))
     write_shown(folder, run.graph.node_ids, run.node_texts, safe_csv)
+
+
+def _names_document(run: DiscoveryRun) -> dict[str, dict[str, str]]:
+    """Suggested names as run.json stores them; runs without a namer stay as they were."""
+    names = {str(class_id): name for class_id, name in run.suggested_names.items()}
+    return {"suggested_names": names} if names else {}
 
 
 def _write_outputs(

@@ -23,7 +23,9 @@ from nodenova.io.recipe import NO_FEATURES, TableEncoder
 from nodenova.io.table_options import TableOptions
 from nodenova.model.model import Model
 from nodenova.progress import Progress, no_progress
+from nodenova.report.tsne import positions
 from nodenova.review.cross_validation import check_none_share, spare_fit
+from nodenova.review.page_data import Layout
 from nodenova.review.user_labels import UserLabels, labels_for_graph
 from nodenova.runs.predictions import Predictions
 from nodenova.runs.run import DiscoveryRun
@@ -244,6 +246,7 @@ class PredictInput:
         run: Run of the model, if it keeps its graph.
         nodes: (n,) numbers of the nodes to predict; None for all.
         shifts: Shift of each class by which probabilities are calibrated; see `DiscoveryRun`.
+        layout: Function that places embeddings on a map.
     """
 
     model: Model
@@ -254,6 +257,7 @@ class PredictInput:
     run: DiscoveryRun | None = None
     nodes: np.ndarray | None = None
     shifts: Sequence[float | None] = ()
+    layout: Layout = positions
 
     @classmethod
     def of_run(
@@ -262,12 +266,13 @@ class PredictInput:
         names: Sequence[str],
         relabel: bool,
         shifts: Sequence[float | None] = (),
+        layout: Layout = positions,
     ) -> PredictInput:
         """The graph of a run itself."""
         labels = run.labels
         if labels is not None and relabel:
             labels = replace(labels, keep=False)
-        return cls(run.model, run.graph, names, labels, run=run, shifts=shifts)
+        return cls(run.model, run.graph, names, labels, run=run, shifts=shifts, layout=layout)
 
     @classmethod
     def of_graph(

@@ -108,6 +108,7 @@ class DiscoveryRun:
         history: Decisions of reviews that are part of the run.
         earlier_moves: Labels that reviews of the runs that it continues corrected.
         numbers: Other numbers of new classes, if the number was estimated.
+        suggested_names: Names by class id that a namer suggested; a person's name goes first.
     """
 
     title: str
@@ -129,6 +130,7 @@ class DiscoveryRun:
     history: History = field(default_factory=History)
     earlier_moves: Sequence[Relabel] = ()
     numbers: OtherNumbers | None = None
+    suggested_names: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_texts(self)
@@ -163,6 +165,13 @@ class DiscoveryRun:
         object.__setattr__(other, "title", self.title if title is None else title)
         object.__setattr__(other, "node_texts", node_texts)
         _check_texts(other)
+        return other
+
+    def with_names(self, names: Mapping[int, str]) -> DiscoveryRun:
+        """The same run with further suggested names, by class id; nothing is encoded again."""
+        other = replace(self, suggested_names={**self.suggested_names, **names})
+        kept = ("outputs", "merge_split", "held_out")
+        other.__dict__.update({k: self.__dict__[k] for k in kept if k in self.__dict__})
         return other
 
     @property
@@ -206,7 +215,9 @@ class DiscoveryRun:
             facts[CHOSEN] = f"{num_new}, chosen; {counted} counted"
         with shared_passes():
             model = discover_number(self.model, self.graph, numbers, num_new, progress=progress)
-            run = replace(self, model=model, facts=facts)
+            # Ids from next_id on are of other classes at every number.
+            names = {c: name for c, name in self.suggested_names.items() if c < numbers.next_id}
+            run = replace(self, model=model, facts=facts, suggested_names=names)
             _ = run.outputs  # while the pass is shared
         return run
 
@@ -252,6 +263,8 @@ class DiscoveryRun:
             fits_none=self.fits_none,
             merge_split=self.merge_split,
             min_confidence=self.min_confidence,
+            # A class that was merged or split is another one.
+            names={c: n for c, n in self.suggested_names.items() if c not in self.last_edits},
         )
         scores = self.held_out_scores
         if scores is None:
@@ -447,5 +460,6 @@ def _check_texts(run: DiscoveryRun) -> None:
     check_encodable([run.title], "the title", SettingError)
     check_encodable([*run.facts, *run.facts.values()], "the fact", SettingError)
     check_encodable(run.label_names, "the label", SettingError)
+    check_encodable(run.suggested_names.values(), "the name", SettingError)
     for name, cells in run.node_texts.items():
         check_encodable([name, *cells], "the text", SettingError)

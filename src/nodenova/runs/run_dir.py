@@ -45,6 +45,7 @@ RUN = record(
         "safe_csv": boolean,
         "held_out": record({"labels": whole(0), "right": whole(0), "in_new": whole(0)}),
         "calibration": map_of(number()),
+        "suggested_names": map_of(text),
     },
 )
 
