@@ -948,6 +948,28 @@ def test_the_selection_is_exported_as_a_table(
     )
 
 
+def test_a_node_whose_name_is_cut_is_not_exported_under_it(
+    open_page: Callable[..., Any], found: tuple[nova.Model, nova.Graph], tmp_path: Path
+) -> None:
+    model, graph = found
+    ids = np.array(["x" * 300, *(f"node {i}" for i in range(1, 240))])
+    long = replace(graph, node_ids=ids)
+    path = tmp_path / "review.html"
+    page_data = collect(model, long, title="x", model_hash="0")
+    path.write_text(review_page(page_data), encoding="utf-8")
+    page = open_page(path.as_uri())
+    page.evaluate("selecting([0, 1, 2, 3])")
+    with page.expect_download() as download:
+        page.click("#export")
+    with Path(download.value.path()).open(newline="", encoding="utf-8") as table:
+        assert [row["node"] for row in csv.DictReader(table)] == ["node 1", "node 2", "node 3"]
+    assert "1 node with a name that is cut on this page is not" in page.inner_text("#chosen")
+    page.click("#create")
+    page.keyboard.press("Enter")
+    (decision,) = kept_decisions(page)
+    assert decision["nodes"] == ["node 1", "node 2", "node 3"]
+
+
 def test_all_nodes_of_a_class_are_selected_by_the_legend(
     open_page: Callable[..., Any], file: Path
 ) -> None:
