@@ -108,14 +108,14 @@ def measure(points: int, browser: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         path.write_text(review_page(page_data(points)), encoding="utf-8")
-        opened = []
+        seconds = []
         for _ in range(OPENED):
             page = browser.new_page(viewport=WINDOW)
             begun = time.perf_counter()
             page.goto(path.as_uri(), timeout=120_000)
             page.wait_for_function(OPEN, timeout=120_000)
-            opened.append(time.perf_counter() - begun)
-            if len(opened) < OPENED:
+            seconds.append(time.perf_counter() - begun)
+            if len(seconds) < OPENED:
                 page.close()
         drawn = page.evaluate("map.cost")
         values = {}
@@ -128,7 +128,7 @@ def measure(points: int, browser: Any) -> dict[str, Any]:
         return {
             "points": points,
             "mib": path.stat().st_size / 2**20,
-            "open_clock": statistics.median(opened),
+            "open_clock": statistics.median(seconds),
             "draw_ms": drawn,
             **values,
             "commit": commit(),

@@ -282,7 +282,7 @@ def test_a_decision_about_very_many_nodes_is_taken_up_to_a_limit(
 
 
 @pytest.fixture
-def reviewed(tmp_path: Path) -> Iterator[tuple[ReviewServer, RunFolder]]:
+def served_run(tmp_path: Path) -> Iterator[tuple[ReviewServer, RunFolder]]:
     """A run of twelve nodes in each of four classes, on a server."""
     data = nova.synthetic(nodes=60, classes=4, words=30)
     old, task, _ = nova.split(data, [0, 1])
@@ -296,9 +296,9 @@ def reviewed(tmp_path: Path) -> Iterator[tuple[ReviewServer, RunFolder]]:
 
 
 def test_decisions_about_nodes_are_saved_whole_or_refused_with_a_sentence(
-    reviewed: tuple[ReviewServer, RunFolder],
+    served_run: tuple[ReviewServer, RunFolder],
 ) -> None:
-    server, folder = reviewed
+    server, folder = served_run
     cookie, nodes = enter(server), tuple(folder.stored_graph.node_ids.tolist())
     digest = weights_digest(folder.model)
     before = (folder.path / "model" / "model.json").read_bytes()
