@@ -205,17 +205,17 @@ def estimate_cost(nodes: int, edges: int, entries: int, classes: int) -> tuple[f
     return total(SECONDS, SECONDS_BOUND), total(GIB, GIB_BOUND) * 2**30 / 1e9
 
 
-def graph_cost(loaded: UserGraph, reading: float = 0.0) -> tuple[float, float]:
+def graph_cost(user_graph: UserGraph, reading: float = 0.0) -> tuple[float, float]:
     """`estimate_cost` of a graph with its classes, after `reading` seconds for its files."""
-    graph = loaded.graph.canonical() if loaded.graph.is_mapped else loaded.graph
+    graph = user_graph.graph.canonical() if user_graph.graph.is_mapped else user_graph.graph
     entries = int(getattr(graph.x, "nnz", graph.x.size))  # all numbers of dense features
-    seconds, gb = estimate_cost(graph.num_nodes, graph.num_edges, entries, loaded.num_old)
+    seconds, gb = estimate_cost(graph.num_nodes, graph.num_edges, entries, user_graph.num_old)
     return reading + seconds, gb
 
 
-def cost_text(loaded: UserGraph, reading: float = 0.0) -> str:
+def cost_text(user_graph: UserGraph, reading: float = 0.0) -> str:
     """`graph_cost` as text: "about 11 s on one core, 0.8 GB of memory"."""
-    seconds, gb = graph_cost(loaded, reading)
+    seconds, gb = graph_cost(user_graph, reading)
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     if seconds >= 5_400:
         time = f"{seconds / 3600:.1f} h"
