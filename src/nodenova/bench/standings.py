@@ -40,8 +40,8 @@ def standings(rows: Sequence[Row]) -> Table:
                     if column.score in scores and cell.mean is not None
                 ]
     columns = tuple(Column("", name, name) for name in COLUMNS)
-    words = (*caption("standings"), *map(_in_short, _by_score(lines)))
-    return Table("Where we stand", words, HEADS, columns, tuple(lines))
+    notes = tuple(map(_in_short, _by_score(lines)))
+    return Table("Where we stand", caption("standings"), HEADS, columns, tuple(lines), notes)
 
 
 def _by_score(lines: Sequence[Line]) -> list[list[Line]]:

@@ -245,7 +245,8 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
         "POWN's protocol: the fold before the test fold is unlabelled and not graded; everything "
         "that is not labelled is a mixture; the number of classes is given.",
         "all: one matching over all outputs. known: plain accuracy. unknown: nodes of new classes "
-        "alone, any output may stand for one. H: harmonic mean of known and unknown.",
+        "alone, any output may stand for one. H: harmonic mean of known and unknown, of published "
+        "ones too.",
         OWN_IDS,
         "POWN chooses epoch and settings with labels of the validation fold's classes; ours does "
         "not.",
