@@ -6,6 +6,8 @@
     python tools/reproduce.py open-world one two # first pack the rows of open-world benches
 
 results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
+results/repeats.jsonl    runs that were made again at a later commit, and whether they are equal
+results/choices.jsonl    searches of tools/choose.py
 results/maps/            embeddings for the t-SNE figure, and their places on it
 results/league.jsonl.gz  rows of the open-world benches
 results/prism.jsonl.gz   rows of tools/prism_results.py
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import re
 import shutil
 from collections import Counter
@@ -24,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from audit_table import audit_table
+from choice_tables import choices_lines, choices_page
 from claims import claims_table, heads_sentence, mean
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
@@ -41,7 +46,7 @@ from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.paper import PAPER, remarks
 from nodenova.bench.render import markdown, to_markdown
 from nodenova.bench.row import Row
-from nodenova.bench.row_filters import depth_of, depth_rows, in_paper_setting, latest
+from nodenova.bench.row_filters import depth_of, depth_rows, in_paper_setting, latest, run_of
 from nodenova.bench.rowfile import RowFile, as_line
 from nodenova.bench.standings import standings
 from nodenova.bench.tables import TABLES
@@ -57,6 +62,7 @@ OPEN_WORLD = (
     *("pown", "openima", "gnnsafe", "cfc", "hope", "closed", "clusters"),
     *("stages", "mixed", "count"),
 )
+REPEATS = ROOT / "results/repeats.jsonl"
 MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
@@ -107,7 +113,7 @@ TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †
 
 def pack(folder: Path) -> None:
     """Pack the rows of a bench folder, each run once, and the embeddings of the shown methods."""
-    rows = latest(RowFile(folder / "rows.jsonl").read())
+    rows = latest(once_per_run(RowFile(folder / "rows.jsonl").read()))
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
     MAPS.mkdir()
@@ -120,10 +126,72 @@ def pack(folder: Path) -> None:
 
 
 def add(folders: Sequence[Path]) -> None:
-    """Add the rows of bench folders to the packed ones; of two rows of a run the later counts."""
+    """Add the rows of bench folders to the packed ones; of two rows of a run the later counts.
+
+    A finished run that is there, made at another commit, is compared: its confusion matrix must be
+    equal, as long as the code means the same.
+    """
     new = [row for folder in folders for row in RowFile(folder / "rows.jsonl").read()]
-    rows = latest([*RowFile(ROWS).read(), *new])
+    packed = RowFile(ROWS).read()
+    there = {run_of(row): row for row in packed if row.is_done and not row.map}
+    repeats = read_repeats()
+    for row in new:
+        earlier = there.get(run_of(row))
+        if (
+            earlier
+            and row.is_done
+            and earlier.commit != row.commit
+            and _same_settings(earlier, row)
+        ):
+            place = f"{row.dataset} {row.encoder} {row.method} {row.seed} {row.changed}"
+            is_equal = row.confusion == earlier.confusion
+            repeats[place, earlier.commit, row.commit] = is_equal
+    lines = [
+        json.dumps({"run": key[0], "first": key[1], "again": key[2], "equal": repeats[key]})
+        for key in sorted(repeats)
+    ]
+    REPEATS.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    rows = latest(once_per_run([*packed, *new]))
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
+
+
+def _same_settings(one: Row, other: Row) -> bool:
+    """Whether no setting has another value; a later version may have more of them."""
+    return all(other.settings.get(name, value) == value for name, value in one.settings.items())
+
+
+def once_per_run(rows: Sequence[Row]) -> list[Row]:
+    """Return the last row of each run, whatever its key; a failed one gives way to any other."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        place = (run_of(row), bool(row.map))
+        if place not in found or not (row.is_failed and found[place].is_done):
+            found[place] = row
+    return list(found.values())
+
+
+def read_repeats() -> dict[tuple[str, str | None, str | None], bool]:
+    """{(run, first commit, later commit): whether the confusion matrices are equal}."""
+    text = REPEATS.read_text(encoding="utf-8") if REPEATS.exists() else ""
+    found = map(json.loads, text.splitlines())
+    return {(row["run"], row["first"], row["again"]): row["equal"] for row in found}
+
+
+def repeats_sentence() -> str:
+    """Return how many runs were made again at a later commit, and how many are equal."""
+    repeats = read_repeats()
+    if not repeats:
+        return ""
+    equal = Counter[str]()
+    total = Counter[str]()
+    for (_, _, again), is_equal in repeats.items():
+        total[str(again)[:10]] += 1
+        equal[str(again)[:10]] += is_equal
+    parts = (f"at `{commit}` {equal[commit]} of {count}" for commit, count in total.items())
+    return (
+        "Rows come from several commits; that these compute the same is checked by runs that are "
+        f"made again. Confusion matrices equal to those of the earlier commit: {', '.join(parts)}."
+    )
 
 
 def pack_open_world(folders: Sequence[Path]) -> None:
@@ -156,6 +224,10 @@ def write() -> None:
     pages["sword"] = sword_page(rows)
     pages["seeds"] = SEEDS_PAGE.format(
         source=SOURCE, floor=over_never_new(rows, fresh), seeds=by_seeds(rows, fresh)
+    )
+    pages["choices"] = CHOICES_PAGE.format(choices=choices_page())
+    pages["audit"] = AUDIT_PAGE.format(
+        table=audit_table(rows, fresh, deep_gat(rows), repeats_sentence())
     )
     pages["prism"] = prism_page()
     pages["league"] = open_world_page()
@@ -190,6 +262,8 @@ def summary(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
         floor=over_never_new(rows, fresh),
         thin=thin_cells(rows),
         deep=deep_gat(rows),
+        choices=choices_lines(),
+        repeats=repeats_sentence(),
         hours=f"{hours:.1f}",
         made=versions.most_common(1)[0][0],
         commits=", ".join(f"`{name[:10]}` ({count:,})" for name, count in commits.most_common()),
@@ -207,6 +281,8 @@ def links() -> dict[str, str]:
         "sword": "SWORD and readings of the paper",
         "seeds": "More seeds, and fresh ones",
         "figures": "Confusion matrices and t-SNE maps",
+        "choices": "Settings chosen by hiding old classes",
+        "audit": "What became of an audit",
     }
     others = {"prism": "Prism on twelve graphs", "league": "Open-world benchmarks (the league)"}
     return own | {name: HEADINGS[name].title for name in LONG} | others
@@ -431,6 +507,13 @@ All of SWORD minus All of never predicting a new class, on common seeds, ± stan
 
 {floor}
 
+## Settings chosen by hiding old classes
+
+What `tools/choose.py` chooses for SWORD, over every point that the paper leaves open or its code does otherwise, and for three methods that are given
+labels. No label of a new class and no test node is used ([every setting](docs/results/choices.md), [decision 35](docs/decisions/0035-readings-of-sword.md)).
+
+{choices}
+
 ## Every method, GCN, All · H
 
 Mean ± standard deviation over seeds. † was given labels (or old nodes) in phase 2. Prism and the GNN distilled from it have their own encoder.
@@ -462,8 +545,26 @@ Average forgetting (AF) matches the classes of each phase anew (`block`) before 
 {commands}
 ```
 
+{repeats}
+
 Made with {made}; commits, with their numbers of runs: {commits}.
 """  # noqa: E501
+CHOICES_PAGE = """# Settings chosen by hiding old classes
+
+Written by `tools/reproduce.py` from `results/choices.jsonl`, the searches of `tools/choose.py --study METHOD`.
+
+Half of the old classes are hidden, discovered, and graded on old validation nodes ([how](../tune.md)). Mean ± standard error over the hidden splits; a gain
+is paired with the default on the same splits and seeds. p: Student's paired t over the splits of all graphs, Holm-corrected among the settings of a study.
+The rule, fixed before the scores were seen: a setting replaces the default if its gain in H is above two standard errors and significant, and if its loss in
+All is not significant. Splits of one graph share nodes, so p is too small if anything; the rule errs towards changing the default.
+
+{choices}"""  # noqa: E501
+AUDIT_PAGE = """# What became of an audit
+
+An audit of commit 7d8fc3a ran SWORD on seeds that no table had, read the claims table beside the rows, and listed what was too kind, missing or wrong.
+Present values are written by `tools/reproduce.py` from rows; a verdict is that of [the claims table](../reproducibility.md).
+
+{table}"""  # noqa: E501
 SEEDS_PAGE = """# More seeds, and fresh ones
 
 {source}
@@ -512,13 +613,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", nargs="?", choices=["pack", "open-world"])
+    parser.add_argument("command", nargs="?", choices=["pack", "add", "open-world"])
     parser.add_argument("folders", nargs="*", type=Path, help="bench folders: rows.jsonl, maps/")
     arguments: Any = parser.parse_args()
     if arguments.command and not arguments.folders:
         parser.error(f"{arguments.command} needs the folder of a bench")
     if arguments.command == "pack":
         pack(arguments.folders[0])
+    elif arguments.command == "add":
+        add(arguments.folders)
     elif arguments.command == "open-world":
         pack_open_world(arguments.folders)
     write()

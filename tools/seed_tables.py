@@ -96,7 +96,7 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
     """SWORD with its defaults and the authors' code without its label leak."""
     lines = []
     for dataset, encoder in RERUN:
-        mine = _sword(with_defaults(with_usual_schedule(in_setting(rows))), dataset, encoder)
+        mine = sword_rows(with_defaults(with_usual_schedule(in_setting(rows))), dataset, encoder)
         if mine:
             full = sum(row.score("new_used") == row.num_new for row in mine)
             lines.append([*authors_line(mine, dataset, encoder), f"{full} of {len(mine)}"])
@@ -108,7 +108,7 @@ def on_the_released_schedule(rows: Sequence[Row]) -> str:
     lines = []
     released = [row for row in in_setting(rows, OF_GAT) if _is_released(row)]
     for dataset, encoder in RERUN:
-        mine = _sword(released, dataset, encoder)
+        mine = sword_rows(released, dataset, encoder)
         for reading, settings in READINGS.items():
             if its := [row for row in mine if row.changed == settings]:
                 line = authors_line(its, dataset, encoder)
@@ -128,7 +128,7 @@ def _is_released(row: Row) -> bool:
     return row.fit_changed.get("schedule") == "released"
 
 
-def _sword(rows: Sequence[Row], dataset: str, encoder: str) -> list[Row]:
+def sword_rows(rows: Sequence[Row], dataset: str, encoder: str) -> list[Row]:
     place = (dataset, encoder, "sword")
     return [row for row in done(rows) if (row.dataset, row.encoder, row.method) == place]
 
