@@ -171,4 +171,5 @@ def _choices(*names: str) -> str:
     """Verdicts of the searches of some methods; by default of those that are given labels."""
     found = studies(read_choices())
     wanted = names or tuple(name for name, _ in found if name != "sword")
-    return " ".join(verdict(graphs) for (name, _), graphs in found.items() if name in wanted)
+    shown = (verdict(graphs) for (name, _), graphs in found.items() if name in wanted)
+    return " ".join(shown) or "not run yet"

@@ -62,7 +62,7 @@ def studies(documents: Sequence[Document]) -> dict[tuple[str, str], list[Documen
 
 def tried(graphs: Sequence[Document]) -> list[Tried]:
     """Return all settings of a study but the default, in their order."""
-    names = [line["settings"] for line in graphs[0]["lines"][1:]]
+    names = list(dict.fromkeys(line["settings"] for g in graphs for line in g["lines"][1:]))
     apart = {score: [_apart(graphs, name, score) for name in names] for score in ("h", "all")}
     p = {score: holm([paired_t(each) for each in apart[score]]) for score in apart}
     each = zip(names, apart["h"], p["h"], apart["all"], p["all"], strict=True)
@@ -78,7 +78,7 @@ def _apart(graphs: Sequence[Document], settings: str, score: str) -> list[float]
     for graph in graphs:
         values = {line["settings"]: line["values"][score] for line in graph["lines"]}
         base = values[graph["lines"][0]["settings"]]
-        found += [a - b for a, b in zip(values[settings], base, strict=True)]
+        found += [a - b for a, b in zip(values.get(settings, ()), base, strict=False)]
     return found
 
 
@@ -117,9 +117,9 @@ def study_table(graphs: Sequence[Document]) -> str:
     for name in (base, *found):
         line = [f"`{name}`" if name != base else base]
         for graph in graphs:
-            values = next(ln["values"] for ln in graph["lines"] if ln["settings"] == name)
-            pair = (with_standard_error(values[score]) for score in ("all", "h"))
-            line.append(" · ".join(f"{number(s.mean)} ± {number(s.std)}" for s in pair))
+            values = {ln["settings"]: ln["values"] for ln in graph["lines"]}.get(name)
+            pair = [with_standard_error(values[score]) for score in ("all", "h")] if values else []
+            line.append(" · ".join(f"{number(s.mean)} ± {number(s.std)}" for s in pair) or "–")
         if name in found:
             its = found[name]
             gains = (f"{_signed(its.gain)}, {_p(its.p)}", f"{_signed(its.gain_all)}")
@@ -156,7 +156,7 @@ def choices_page() -> str:
             f"Hidden: {hidden_text(graphs)}. Defaults when this was run: {usual}.\n\n"
             f"{study_table(graphs)}"
         )
-    return "\n".join(parts)
+    return "\n\n".join(parts)
 
 
 def choices_lines() -> str:

@@ -22,7 +22,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from nodenova.bench.row import Row
 from nodenova.bench.row_filters import depth_of, depth_rows, in_paper_setting, latest, run_of
 from nodenova.bench.rowfile import RowFile, as_line
 from nodenova.bench.standings import standings
+from nodenova.bench.table import agree
 from nodenova.bench.tables import TABLES
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
 from nodenova.bench.titles import TABLES as HEADINGS
@@ -63,12 +64,16 @@ OPEN_WORLD = (
     *("stages", "mixed", "count"),
 )
 REPEATS = ROOT / "results/repeats.jsonl"
+REPEAT = ("run", "first", "again", "equal", "same_key")  # keys of its lines
 MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
 nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods frost,simgcd --seeds 10
 nodenova bench comparison {THREE} --encoders gat --seeds 5
+nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 30
+nodenova bench comparison --datasets cora,citeseer --encoders gat --methods sword,frozen_kmeans,never_new --seeds 10
+nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
 nodenova bench settings {THREE} --encoders gcn,sage --seeds 10
 nodenova bench settings {THREE} --encoders gat --seeds 5
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
@@ -85,7 +90,9 @@ nodenova bench comparison --datasets cora,citeseer --encoders gat --methods swor
 for S in replay_temperature=true similarity=sigmoid distill=all distill=new class_mean=true noise=logits sigma=shared draws=2 joint_head=linear perturb=joint
   nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set $S --seeds 5
 for F in head=cosine prototype_passes=20 weight_decay=0.002
-  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5"""  # noqa: E501
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5
+for M in sword er_gnn
+  python tools/choose.py --study $M --datasets cora,citeseer --out results/choices.jsonl"""  # noqa: E501
 LONG = (
     "comparison",
     "collapse",
@@ -141,23 +148,17 @@ def add(folders: Sequence[Path]) -> None:
             earlier
             and row.is_done
             and earlier.commit != row.commit
-            and _same_settings(earlier, row)
+            and agree(earlier.settings, row.settings)
         ):
-            place = f"{row.dataset} {row.encoder} {row.method} {row.seed} {row.changed}"
-            is_equal = row.confusion == earlier.confusion
-            repeats[place, earlier.commit, row.commit] = is_equal
+            place = " ".join((row.dataset, row.encoder, row.method, *run_of(row)[3:]))
+            is_equal = row.confusion == earlier.confusion, row.key == earlier.key
+            repeats[place, earlier.commit or "", row.commit or ""] = is_equal
     lines = [
-        json.dumps({"run": key[0], "first": key[1], "again": key[2], "equal": repeats[key]})
-        for key in sorted(repeats)
+        json.dumps(dict(zip(REPEAT, (*key, *repeats[key]), strict=True))) for key in sorted(repeats)
     ]
     REPEATS.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     rows = latest(once_per_run([*packed, *new]))
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
-
-
-def _same_settings(one: Row, other: Row) -> bool:
-    """Whether no setting has another value; a later version may have more of them."""
-    return all(other.settings.get(name, value) == value for name, value in one.settings.items())
 
 
 def once_per_run(rows: Sequence[Row]) -> list[Row]:
@@ -170,28 +171,42 @@ def once_per_run(rows: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def read_repeats() -> dict[tuple[str, str | None, str | None], bool]:
-    """{(run, first commit, later commit): whether the confusion matrices are equal}."""
+def read_repeats() -> dict[tuple[str, str, str], tuple[bool, bool]]:
+    """{(run, first commit, later commit): whether the confusion matrices and keys are equal}."""
     text = REPEATS.read_text(encoding="utf-8") if REPEATS.exists() else ""
-    found = map(json.loads, text.splitlines())
-    return {(row["run"], row["first"], row["again"]): row["equal"] for row in found}
+    found = (tuple(json.loads(line)[name] for name in REPEAT) for line in text.splitlines())
+    return {each[:3]: each[3:] for each in found}
 
 
-def repeats_sentence() -> str:
+def repeats_sentence(rows: Sequence[Row]) -> str:
     """Return how many runs were made again at a later commit, and how many are equal."""
-    repeats = read_repeats()
-    if not repeats:
+    by_commit: dict[str, list[tuple[bool, bool]]] = {}
+    moved: dict[tuple[str, str], None] = {}
+    for (run, _, again), equal in read_repeats().items():
+        by_commit.setdefault(again[:10], []).append(equal)
+        if not equal[0]:
+            dataset, _, method = run.split(" ")[:3]
+            moved[method, dataset] = None
+    if not by_commit:
         return ""
-    equal = Counter[str]()
-    total = Counter[str]()
-    for (_, _, again), is_equal in repeats.items():
-        total[str(again)[:10]] += 1
-        equal[str(again)[:10]] += is_equal
-    parts = (f"at `{commit}` {equal[commit]} of {count}" for commit, count in total.items())
-    return (
-        "Rows come from several commits; that these compute the same is checked by runs that are "
-        f"made again. Confusion matrices equal to those of the earlier commit: {', '.join(parts)}."
+    parts = (
+        f"{sum(same for same, _ in each)} of {len(each)} runs made again at `{commit}` "
+        f"({sum(same for _, same in each)} have the same key)"
+        for commit, each in by_commit.items()
     )
+    others = f" Those that moved have been replaced: {_places(moved)}." if moved else ""
+    methods = {method for method, _ in moved}
+    left = {(row.method, row.dataset): None for row in rows if row.method in methods}
+    if stale := {place: None for place in left if place not in moved}:
+        others += f" Not made again, so with results of the earlier code: {_places(stale)}."
+    return (
+        "Rows come from several commits. That these compute the same is checked by runs that are "
+        f"made again: confusion matrices are equal in {', '.join(parts)}.{others}"
+    )
+
+
+def _places(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{method_title(method)} on {DATASETS[name]}" for method, name in found)
 
 
 def pack_open_world(folders: Sequence[Path]) -> None:
@@ -227,7 +242,7 @@ def write() -> None:
     )
     pages["choices"] = CHOICES_PAGE.format(choices=choices_page())
     pages["audit"] = AUDIT_PAGE.format(
-        table=audit_table(rows, fresh, deep_gat(rows), repeats_sentence())
+        table=audit_table(rows, fresh, deep_gat(rows), repeats_sentence(rows))
     )
     pages["prism"] = prism_page()
     pages["league"] = open_world_page()
@@ -263,7 +278,7 @@ def summary(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
         thin=thin_cells(rows),
         deep=deep_gat(rows),
         choices=choices_lines(),
-        repeats=repeats_sentence(),
+        repeats=repeats_sentence(rows),
         hours=f"{hours:.1f}",
         made=versions.most_common(1)[0][0],
         commits=", ".join(f"`{name[:10]}` ({count:,})" for name, count in commits.most_common()),
@@ -309,14 +324,14 @@ def deep_gat(rows: Sequence[Row]) -> str:
     deep = [row for kind, row in depth_rows(rows) if not kind and row.encoder == "gat"]
     by = {depth: [row for row in deep if depth_of(row) == depth] for depth in map(depth_of, deep)}
     counts = (
-        f"{depth} layers: {sum(r.is_done for r in by[depth])} of {len(by[depth])} seeds finished"
+        f"{depth} layers {sum(r.is_done for r in by[depth])} of {len(by[depth])}"
         for depth in sorted(by)
     )
     errors = dict.fromkeys(
         row.error.strip().splitlines()[-1] for row in deep if row.is_failed and row.error.strip()
     )
     why = f" The failed runs ended with: {'; '.join(errors)}" if errors else ""
-    return f"GAT by depth: {', '.join(counts)}.{why}"
+    return f"Runs of GAT by depth that finished: {', '.join(counts)}.{why}"
 
 
 def sword_page(rows: Sequence[Row]) -> str:
@@ -509,7 +524,7 @@ All of SWORD minus All of never predicting a new class, on common seeds, ± stan
 
 ## Settings chosen by hiding old classes
 
-What `tools/choose.py` chooses for SWORD, over every point that the paper leaves open or its code does otherwise, and for three methods that are given
+What `tools/choose.py` chooses for SWORD, over every point that the paper leaves open or its code does otherwise, and for methods that are given
 labels. No label of a new class and no test node is used ([every setting](docs/results/choices.md), [decision 35](docs/decisions/0035-readings-of-sword.md)).
 
 {choices}
@@ -558,13 +573,15 @@ is paired with the default on the same splits and seeds. p: Student's paired t o
 The rule, fixed before the scores were seen: a setting replaces the default if its gain in H is above two standard errors and significant, and if its loss in
 All is not significant. Splits of one graph share nodes, so p is too small if anything; the rule errs towards changing the default.
 
-{choices}"""  # noqa: E501
+{choices}
+"""  # noqa: E501
 AUDIT_PAGE = """# What became of an audit
 
 An audit of commit 7d8fc3a ran SWORD on seeds that no table had, read the claims table beside the rows, and listed what was too kind, missing or wrong.
 Present values are written by `tools/reproduce.py` from rows; a verdict is that of [the claims table](../reproducibility.md).
 
-{table}"""  # noqa: E501
+{table}
+"""  # noqa: E501
 SEEDS_PAGE = """# More seeds, and fresh ones
 
 {source}

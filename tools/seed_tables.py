@@ -181,7 +181,7 @@ def by_seeds(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
 def over_never_new(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
     """All of SWORD minus All of never new on common seeds, with its interval."""
     lines = []
-    for name, each in (("committed", rows), ("fresh", fresh)):
+    for name, each in (("of the tables", rows), ("fresh", fresh)):
         plain = done(with_defaults(with_usual_schedule(in_setting(each))))
         for dataset, encoder in ((d, e) for e in ENCODERS for d in PLANETOID):
             mine, floor = (

@@ -169,8 +169,11 @@ def test_a_run_that_is_made_again_is_compared_and_counted_once(
         packed = RowFile(reproduce.ROWS).read()
         assert sorted(r.key for r in packed) == ["new 0", "new 1", "tuned"]
         # Of the run with another setting no equal result is expected.
-        assert sorted(reproduce.read_repeats().values()) == [False, True]
-    assert "at `bbbbbbbbbb` 1 of 2" in reproduce.repeats_sentence()
+        assert sorted(reproduce.read_repeats().values()) == [(False, False), (True, False)]
+    sentence = reproduce.repeats_sentence([*again, row(dataset="citeseer")])
+    assert "1 of 2 runs made again at `bbbbbbbbbb` (0 have the same key)" in sentence
+    assert "have been replaced: SWORD on Cora." in sentence
+    assert sentence.endswith("of the earlier code: SWORD on CiteSeer.")
 
 
 def test_a_failed_run_gives_way(reproduce: ModuleType) -> None:
