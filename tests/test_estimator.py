@@ -503,7 +503,7 @@ def test_classes_as_a_table_are_called_as_labels_are(
     table = found.class_info().to_frame()
     assert table["name"].tolist() == [str(label) for label in found.classes_]
     assert table["size"].sum() == 150
-    assert table.shape == (5, 22)
+    assert table.shape == (5, 23)
     labelled = found.run_.label_ids >= 0
     by_model = found.model_.class_info(found.run_.graph, labelled=labelled)
     for info, plain in zip(found.class_info(), by_model, strict=True):

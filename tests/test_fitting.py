@@ -177,7 +177,8 @@ def test_settings_in_text_have_the_type_of_their_default() -> None:
     ):
         settings_from_text({"early_stopping": "maybe"})
     with pytest.raises(
-        SettingError, match="unknown setting of fit 'num_features'; known: attention, dropout"
+        SettingError,
+        match="unknown setting of fit 'num_features'; known: attention, batch, dropout",
     ):
         settings_from_text({"num_features": "3"})
 
@@ -195,7 +196,7 @@ def test_settings_in_text_have_the_type_of_their_default() -> None:
         (
             "gcn",
             {"row_normalize": False},
-            "unknown setting of fit 'row_normalize'; known: attention, dropout, early_stopping",
+            "unknown setting of fit 'row_normalize'; known: attention, batch, dropout",
         ),
         (
             "prism",

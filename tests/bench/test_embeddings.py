@@ -101,7 +101,7 @@ def test_a_damaged_layout_is_made_anew(
 def test_a_folder_that_cannot_be_written_to_is_no_failure(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes, *, follow: bool) -> None:
         raise PermissionError(path)
 
     monkeypatch.setattr(embeddings, "write_atomically", full)

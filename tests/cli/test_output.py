@@ -31,7 +31,7 @@ def infos() -> list[ClassInfo]:
     words = tuple(Feature(f"word-{i}", 1.0) for i in range(12))
     nodes = tuple(f"https://shop.example/products/{i}" for i in range(6))
     told: dict[str, Any] = {"share": 0.3, "confidence": 0.9, "cohesion": 0.4}
-    told |= {"labelled": 0, "features": words, "representatives": nodes}
+    told |= {"labelled": 0, "features": words, "keywords": words, "representatives": nodes}
     long = "maintainers, multimedia, audio, synthesizer, orchestra, philharmonic, quartet"
     return [
         ClassInfo(0, "gardening tools", "gardening tools", "known", 0, size=12_000, **told),

@@ -229,7 +229,7 @@ def two_types(**changes: object) -> HeteroData:
         ({"x": torch.zeros(3)}, "need x"),
         ({"edge_index": torch.tensor([0, 1])}, "must have shape"),
         ({"edge_index": torch.tensor([[0.5], [1.0]])}, "whole numbers"),
-        ({"edge_index": torch.tensor([[0], [-1]])}, "not there"),
+        ({"edge_index": torch.tensor([[0], [-1]])}, "names a node not in"),
         ({"edge_index": torch.tensor([[0], [3]])}, r"name node 3, nodes are 0\.\.2"),
         ({"edge_weight": torch.tensor([1.0, float("nan")])}, "positive numbers"),
         ({"edge_weight": torch.tensor([1.0])}, "edge_weight has shape"),

@@ -99,7 +99,10 @@ def test_a_label_follows_its_class_through_later_decisions(
     [
         ({"do": "relabel", "nodes": ["x9"], "class": 1}, "relabel: there is no node 'x9' in"),
         ({"do": "relabel", "nodes": ["p1"], "class": 9}, r"\(relabel\): there is no class 9"),
-        ({"do": "relabel", "nodes": "p1", "class": 1}, "nodes must be a list of ids of nodes"),
+        (
+            {"do": "relabel", "nodes": "p1", "class": 1},
+            "nodes must be a list of at most 100,000 ids of nodes",
+        ),
         ({"do": "relabel", "nodes": ["p1"]}, r"\(relabel\): class is missing"),
     ],
 )
@@ -134,5 +137,7 @@ def test_a_correction_has_one_form_and_is_never_part_of_a_model() -> None:
     told = Relabel(("p1", 7), 3)
     assert to_json(told) == {"do": "relabel", "nodes": ["p1", 7], "class": 3}
     assert from_json(to_json(told)) == told
-    with pytest.raises(SettingError, match="one of rename, merge, reject, split, not 'relabel'"):
+    with pytest.raises(
+        SettingError, match="one of rename, merge, reject, split, create, not 'relabel'"
+    ):
         from_json(to_json(told), done=True)
