@@ -604,7 +604,7 @@ SWORD_PAGE = """# SWORD and readings of the paper
 
 ## Compared with the authors' code
 
-What the columns mean is said in [reproducibility](../reproducibility.md#sword-compared-with-the-authors-code).
+The columns are explained in [reproducibility](../reproducibility.md#sword-compared-with-the-authors-code).
 
 {authors}
 
