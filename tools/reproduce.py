@@ -95,7 +95,8 @@ for F in head=cosine prototype_passes=20 weight_decay=0.002
 python tools/choose.py --study er_gnn --datasets cora,citeseer --seeds 2 --out results/choices.jsonl
 python tools/choose.py --study twp --datasets cora --seeds 1 --out results/choices.jsonl
 python tools/choose.py --study sword --datasets cora --seeds 1 --out results/choices.jsonl
-python tools/choose.py replay_temperature=true perturb=joint --datasets citeseer --seeds 1 --out results/choices.jsonl"""  # noqa: E501
+python tools/choose.py replay_temperature=true perturb=joint --datasets citeseer --seeds 1 --out results/choices.jsonl
+python tools/choose.py replay_temperature=true perturb=joint --datasets uai2010.npz --splits 12 --seeds 1 --out results/choices.jsonl"""  # noqa: E501
 LONG = (
     "comparison",
     "collapse",
