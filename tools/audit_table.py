@@ -24,7 +24,7 @@ from nodenova.bench.row_filters import (
     with_defaults,
     with_usual_schedule,
 )
-from nodenova.bench.titles import DATASETS, ENCODERS
+from nodenova.bench.titles import DATASETS, ENCODERS, METHODS
 from nodenova.evaluation.scores import mean_std, spread_text
 
 # Claims whose verdict the audit called too kind, and those that had none, with the verdict of then.
@@ -168,8 +168,10 @@ def _panel(rows: Sequence[Row]) -> str:
 
 
 def _choices(*names: str) -> str:
-    """Verdicts of the searches of some methods; by default of those that are given labels."""
-    found = studies(read_choices())
-    wanted = names or tuple(name for name, _ in found if name != "sword")
-    shown = (verdict(graphs) for (name, _), graphs in found.items() if name in wanted)
-    return " ".join(shown) or "not run yet"
+    """Verdicts of the searches of some methods; by default of the three that are given labels."""
+    found = {name: graphs for (name, _), graphs in studies(read_choices()).items()}
+    parts = (
+        verdict(found[name]) if name in found else f"{METHODS[name]}: not searched yet."
+        for name in names or ("twp", "er_gnn", "cpca")
+    )
+    return " ".join(parts)
