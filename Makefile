@@ -57,11 +57,13 @@ attack: setup
 # Two builders make the site; tools/compare_sites.py checks that both have the same pages and words.
 docs: $(VENV)-docs/.ready
 	$(VENV)-docs/bin/python tools/site_pages.py
+	$(VENV)-docs/bin/python tools/badges.py
 	rm -rf build/site build/site-zensical
 	$(VENV)-docs/bin/zensical build --clean --strict
 	mv build/site build/site-zensical
 	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --clean --strict
 	$(VENV)-docs/bin/python tools/compare_sites.py build/site build/site-zensical
+	$(VENV)-docs/bin/python tools/site_pages.py build/site
 	@echo "Open build/site/index.html, or 'python3 -m http.server -d build/site' to search."
 
 $(VENV)-docs/.ready: pyproject.toml constraints.txt
@@ -69,10 +71,13 @@ $(VENV)-docs/.ready: pyproject.toml constraints.txt
 	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mkdocs mkdocs-material mkdocstrings-python zensical ruff
 	touch $(VENV)-docs/.ready
 
-# The wheel and the sdist, made by the builder that constraints.txt pins.
+# The wheel and the sdist, made by the builder that constraints.txt pins: the same files make the same
+# bytes. The bill of materials of what they bring in goes to build/.
 dist: setup
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/sbom.py
 
 clean:
 	rm -rf .cache $(VENV) $(VENV)-docs nodenova-demo build dist .pytest_cache .mypy_cache .ruff_cache

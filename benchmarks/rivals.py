@@ -4,6 +4,8 @@ All get what Prism gets: labelled nodes of old classes, unlabelled nodes of new 
 number of these classes. Methods that only embed nodes are completed in the usual way: k-means on
 the unlabelled nodes, then a logistic regression on labels and clusters. The last one also gets the
 labels of new classes. All and H by `block` matching, public split, old classes first.
+Leiden and scikit-learn alone are the rivals of `nodenova bench`: they do not use that every
+unlabelled node is new.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 
 import nodenova as nova
+from nodenova.bench.baselines import GCDKMeans
+from nodenova.bench.rivals import Leiden, ScikitLearn
 from nodenova.evaluation import metrics
 from nodenova.nn.seeding import fixed_threads
 
@@ -26,6 +30,9 @@ OLD = {"citeseer": 4, "wordnet": 7}
 RANK = 128
 WAYS = {
     "Prism": ("prism", 3),
+    "GCD's k-means on Prism's features": ("gcd", 3),
+    "scikit-learn alone": ("scikit_learn", 3),
+    "Leiden, majority label": ("leiden", 3),
     "smoothed features, TruncatedSVD, k-means": ("dense_svd", 3),
     "Deep Graph Infomax, k-means": ("infomax", 1),
     "SWORD on GCN": ("sword", 3),
@@ -55,8 +62,10 @@ class Task:
 
     def graded(self, said: np.ndarray) -> dict[str, float]:
         sizes = self.exam.sizes
-        counts = metrics.confusion_matrix(self.exam.y, said[self.exam.ids], sum(sizes), sum(sizes))
-        return nova.Grade(counts, None, sizes, sizes).scores("block")
+        width = max(sum(sizes), int(said.max()) + 1)  # Leiden may find further communities
+        counts = metrics.confusion_matrix(self.exam.y, said[self.exam.ids], sum(sizes), width)
+        found = (len(self.classes), width - len(self.classes))
+        return nova.Grade(counts, None, sizes, found).scores("block")
 
 
 def measured(
@@ -101,6 +110,37 @@ def sword(graph: str, seeds: int) -> dict[str, float]:
         return nova.grade(model, task.exam).scores("block")
 
     return measured(task, seeds, way)
+
+
+def gcd(graph: str, seeds: int) -> dict[str, float]:
+    task = Task(graph)
+
+    def way(seed: int) -> dict[str, float]:
+        model = nova.fit(task.old, seed=seed)
+        torch.manual_seed(seed)
+        return task.graded(GCDKMeans().assign(model, task.old, task.new))
+
+    return measured(task, seeds, way)
+
+
+def without_model(graph: str, seeds: int, rival: Leiden | ScikitLearn) -> dict[str, float]:
+    """A rival of `nodenova bench` that uses no model."""
+    task = Task(graph)
+    unused = nova.fit(task.old, "gcn", epochs=1)
+
+    def way(seed: int) -> dict[str, float]:
+        torch.manual_seed(seed)
+        return task.graded(rival.assign(unused, task.old, task.new))
+
+    return measured(task, seeds, way)
+
+
+def leiden(graph: str, seeds: int) -> dict[str, float]:
+    return without_model(graph, seeds, Leiden())
+
+
+def scikit_learn(graph: str, seeds: int) -> dict[str, float]:
+    return without_model(graph, seeds, ScikitLearn())
 
 
 def all_labels(graph: str, seeds: int) -> dict[str, float]:

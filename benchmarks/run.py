@@ -3,6 +3,7 @@
     make bench                                          # a quarter of an hour on two cores
     make bench ONLY=rivals                              # rivals, layers, scaling or costs
     make bench ONLY=large                               # a million nodes; largest: ten million
+    make bench ONLY=batches                             # SWORD at ogbn-arxiv's size
     python benchmarks/run.py scaling --further-nodes 160000,1000000
     python tools/performance.py                         # rows into results/ and docs/performance.md
 
@@ -15,6 +16,7 @@ import argparse
 import os
 import time
 
+import batches
 import costs
 import large
 import layers
@@ -28,7 +30,11 @@ PARTS = {
     "rivals": rivals.CASES,
     "scaling": scaling.CASES,
 }
-OPTIONAL = {"large": large.CASES, "largest": large.LARGEST}  # run only when named
+OPTIONAL = {  # run only when named
+    "large": large.CASES,
+    "largest": large.LARGEST,
+    "batches": batches.CASES,
+}
 
 
 def format_case(case: Case, values: dict[str, float], base: dict[str, float]) -> str:
@@ -49,7 +55,7 @@ def main() -> None:
     parser.add_argument(
         "only",
         nargs="*",
-        help=f"of {', '.join(PARTS | OPTIONAL)}; unless given, all but {' and '.join(OPTIONAL)}",
+        help=f"of {', '.join(PARTS | OPTIONAL)}; unless given, all but {', '.join(OPTIONAL)}",
     )
     parser.add_argument("--again", action="store_true", help="also cases that have rows")
     parser.add_argument("--case", default="", help="only cases with this in their name")

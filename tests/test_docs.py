@@ -114,6 +114,37 @@ def test_walk_throughs_run(page: str) -> None:
     assert walk((DOCS / page).read_text()) >= 3
 
 
+SLOW = ("Papers with links", "Accounts")  # the only ones above a second
+RECIPES = {
+    section.partition("\n")[0]: section
+    for section in (DOCS / "cookbook.md").read_text().split("\n## ")[1:]
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "title",
+    [pytest.param(t, marks=pytest.mark.slow) if t in SLOW else t for t in RECIPES],
+)
+def test_recipes_run_and_print_what_the_page_shows(title: str) -> None:
+    assert walk(RECIPES[title]) == 1
+
+
+def test_there_are_recipes_for_six_problems() -> None:
+    words = ("Papers", "Packages", "Products", "Accounts", "knowledge graph", "Documents")
+    assert len(RECIPES) == 6
+    assert all(any(word in title for title in RECIPES) for word in words)
+
+
+def test_six_wishes_are_answered_by_commands() -> None:
+    """Each bold question of the first part is followed by a block with a command."""
+    page = (DOCS / "questions.md").read_text()
+    first = page.split("\n## ")[1]
+    answers = re.split(r"^\*\*", first, flags=re.M)[1:]
+    assert len(answers) == 6
+    assert all(re.search(r"^```bash\nnodenova ", answer, re.M) for answer in answers)
+
+
 @pytest.mark.usefixtures("here")
 def test_a_walk_through_can_fail() -> None:
     for call in ("python -c 'print(1)'", "python one.py"):
@@ -306,3 +337,16 @@ def test_every_public_name_is_in_the_reference() -> None:
     )
     missing = [name for name in nova.__all__ if f"::: nodenova.{name}\n" not in shown]
     assert missing == ["NodenovaError"]  # with the other errors: their module is shown
+
+
+def test_every_command_stays_or_may_change() -> None:
+    page = (DOCS / "stability.md").read_text()
+    public, _, rest = page.partition("## May change")
+    kept = re.search(r"^\| commands for your own graph \|.*$", public, re.M)
+    changing = re.search(r"^\| research \|.*$", rest, re.M)
+    assert kept
+    assert changing
+    named = [re.findall(r"`([a-z][a-z-]+)`", line[0]) for line in (kept, changing)]
+    assert sorted([*named[0], *named[1]]) == sorted(name for name in COMMANDS if name)
+    for page_of_contract in ("own-method.md", "own-encoder.md"):
+        assert f"]({page_of_contract})" in public

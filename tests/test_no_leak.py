@@ -59,6 +59,13 @@ def test_scrambled_labels_change_nothing_whichever_way_sword_is_read(
     assert find_leak(method, labelled(), old=[0, 1, 2], encoder=encoder) is None
 
 
+@pytest.mark.parametrize("encoder", list(LAYERS))
+def test_scrambled_labels_change_nothing_where_sword_sees_batches(encoder: str) -> None:
+    method, batches = get_method("sword", QUICK["sword"]), {"batch": 16, "neighbors": 3}
+    given = {"old": [0, 1, 2], "encoder": encoder, "fit_settings": batches}
+    assert find_leak(method, labelled(), **given) is None
+
+
 @pytest.mark.parametrize("encoder", ["prism", "gcn"])
 def test_scrambled_labels_of_unlabelled_nodes_change_nothing_in_a_mixture(encoder: str) -> None:
     """Which of them are known changes too."""

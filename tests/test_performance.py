@@ -51,7 +51,9 @@ def test_page_and_readme_show_the_committed_rows(tool: ModuleType, tmp_path: Pat
     tool.put(readme, "results", "nothing")
     assert page.read_text() != tool.PAGE.read_text()
     assert readme.read_text() != tool.README.read_text()
-    tool.write(page, readme)
+    image = tmp_path / "figure.svg"
+    tool.write(page, readme, image)
+    assert image.read_text() == tool.FIGURE.read_text()
     assert page.read_text() == tool.PAGE.read_text()
     assert readme.read_text() == tool.README.read_text()
 
@@ -224,3 +226,29 @@ def test_every_case_has_a_function_and_is_compared_with_one_that_there_is(
             assert case.benchmark == name
             assert callable(getattr(module, case.work))
             assert not case.against or case.against in names
+
+
+def test_the_figure_has_every_way_once_and_no_labels_on_each_other(tool: ModuleType) -> None:
+    from xml.etree import ElementTree
+
+    rows = tool.read()
+    root = ElementTree.fromstring(tool.rivals_figure(rows))
+    found = tool.cases(rows, "rivals")
+    space = "{http://www.w3.org/2000/svg}"
+    panels = root.findall(f"{space}g")
+    assert len(panels) == len(tool.GRAPHS)
+    assert sum(len(panel.findall(f"{space}circle")) for panel in panels) == len(found)
+    ways = {name.rpartition(", ")[0] for name in found}
+    for panel in panels:
+        texts = panel.findall(f"{space}text")
+        names = {tool.SHORT.get(way, way) for way in ways}
+        labels = [text for text in texts if text.text in names]
+        assert sorted(text.text or "" for text in labels) == sorted(names)
+        boxes = [
+            (float(t.attrib["x"]), float(t.attrib["y"]), tool.CHARACTER * len(t.text or ""))
+            for t in labels
+        ]
+        for i, (x, y, width) in enumerate(boxes):
+            assert tool.LEFT - 5 <= x <= x + width <= tool.PANEL_WIDTH
+            for x2, y2, width2 in boxes[:i]:
+                assert abs(y - y2) >= 10 or x + width <= x2 or x2 + width2 <= x

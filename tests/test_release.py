@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import site
@@ -18,6 +20,7 @@ import pytest
 import yaml
 
 import nodenova as nova
+from tools import sbom
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
@@ -90,6 +93,62 @@ def test_every_extra_is_explained_where_installing_is(built: Built) -> None:
     explained = re.findall(r"^\| `(\w+)` \| \S", page, re.MULTILINE)
     assert sorted(explained) == sorted(built.metadata.get_all("Provides-Extra", []))
     assert set(explained) >= EXTRAS
+
+
+def test_the_pinned_set_has_allowed_licenses() -> None:
+    """Every pinned package that is installed, and all that users get."""
+    users = set(sbom.closure(sbom.extras_for_users()))
+    assert sbom.problems(users | sbom.pinned().keys(), users) == []
+    assert {"torch", "numpy", "narwhals", "duckdb"} <= users
+    assert not users & sbom.TOLERATED.keys()
+    assert users - {"nodenova"} <= sbom.pinned().keys()
+
+
+def test_a_license_that_is_not_allowed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sbom, "ALLOWED", sbom.ALLOWED - {"BSD-3-Clause"})
+    (problem,) = sbom.problems({"scipy"}, {"scipy"})
+    assert problem == "scipy: BSD-3-Clause is not among the allowed licenses"
+    monkeypatch.setattr(sbom, "license_of", lambda found: "")
+    assert "name no license" in sbom.problems({"scipy"}, {"scipy"})[0]
+
+
+def test_the_bill_of_materials_names_every_package_once(tmp_path: Path) -> None:
+    path = tmp_path / "bill.json"
+    assert sbom.main(["--out", str(path)]) == 0
+    bill = json.loads(path.read_text(encoding="utf-8"))
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", bill["serialNumber"])
+    root = bill["metadata"]["component"]
+    assert (root["name"], root["version"]) == ("nodenova", nova.__version__)
+    references = [part["bom-ref"] for part in (root, *bill["components"])]
+    assert len(set(references)) == len(references)
+    assert {link["ref"] for link in bill["dependencies"]} == set(references)
+    assert all(set(link["dependsOn"]) <= set(references) for link in bill["dependencies"])
+    assert all(part["licenses"] for part in bill["components"])
+    again = tmp_path / "again.json"
+    sbom.main(["--out", str(again)])
+    assert again.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_are_the_same_bytes_wherever_they_are_built(tmp_path: Path) -> None:
+    """Of this checkout, and of the sdist unpacked elsewhere with other dates and permissions."""
+
+    def build(root: Path, name: str) -> dict[str, str]:
+        out = tmp_path / name
+        run(root, sys.executable, "-m", "build", "--no-isolation", "--outdir", out, root)
+        return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in out.iterdir()}
+
+    here = build(ROOT, "here")
+    assert len(here) == 2
+    (sdist,) = (tmp_path / "here").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (copy,) = (tmp_path / "unpacked").iterdir()
+    for path in copy.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        path.chmod(0o600 | path.stat().st_mode & 0o100)
+    assert build(copy, "there") == here
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import yaml
 
 from nodenova import METHODS
 from nodenova.supervised import LABELLED
-from tools import compare_sites, gallery, site_pages
+from tools import badges, compare_sites, gallery, site_pages
 from tools.compare_sites import MIN_WORDS, differences
 from tools.site_pages import FOLDERS, ROOT_PAGES, overview, registered, stale, write
 
@@ -128,6 +128,49 @@ def test_the_gallery_shows_every_picture_and_stays_small() -> None:
         assert f"\n## {gallery.heading_of(name)}\n\n" in page
 
 
+def test_the_gallery_has_live_pages_that_stay_small_and_load_nothing() -> None:
+    page = (DOCS / "gallery.md").read_text("utf-8")
+    linked = {Path(name) for name in re.findall(r"\]\((live/[\w-]+\.html)\)", page)}
+    names = {gallery.live_name(picture.title) for picture in gallery.PICTURES.values()}
+    assert linked == {Path("live") / name for name in names}
+    assert {path.name for path in gallery.LIVE.iterdir()} == names
+    assert sum((DOCS / path).stat().st_size for path in linked) <= gallery.MAX_LIVE_BYTES
+    for path in linked:
+        text = (DOCS / path).read_text("utf-8")
+        assert not re.search(r"""(?:src|href)=["']?https?:""", text)
+        assert "Content-Security-Policy" in text
+
+
+def test_every_page_is_there_as_markdown_and_in_llms_txt(tmp_path: Path) -> None:
+    number = site_pages.publish(tmp_path)
+    listed = re.findall(
+        r"^- \[[^]]+\]\((\S+\.md)\)", (tmp_path / "llms.txt").read_text("utf-8"), re.M
+    )
+    assert listed == navigation()
+    assert number == len(listed)
+    assert all((tmp_path / page).read_bytes() == (DOCS / page).read_bytes() for page in listed)
+    assert (tmp_path / "llms.txt").read_text("utf-8").startswith("# nodenova\n\n> Discover")
+
+
+def test_a_summary_is_a_description_or_the_first_sentence() -> None:
+    assert site_pages.summary("---\ndescription: what\n---\n\n# T\n\nText.\n") == ("T", "what")
+    page = "<!-- by a tool -->\n\n# T\n\n"
+    page += "```python\ncode\n```\n\n| a |\n\nOne [link](a.md)\nhere. Two.\n"
+    assert site_pages.summary(page) == ("T", "One link here.")
+    assert site_pages.summary("# T\n\n## U\n") == ("T", "")
+
+
+def test_badges_are_up_to_date_and_need_no_network() -> None:
+    """If not: `python tools/badges.py`."""
+    made = badges.pages()
+    assert {path: path.read_text("utf-8") for path in made} == made
+    assert set(badges.FOLDER.iterdir()) == made.keys()
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = re.findall(r"!\[[^]]*\]\(([^)]+)\)", readme)
+    assert {str(path.relative_to(ROOT)) for path in made} <= set(shown)
+    assert not [image for image in shown if "://" in image]
+
+
 def site(folder: Path, **pages: str) -> Path:
     for name, text in pages.items():
         path = folder / f"{name}.html"
@@ -144,7 +187,7 @@ def test_sites_with_the_same_pages_and_words_are_the_same(
 ) -> None:
     one = site(tmp_path / "one", index=LONG, about=f"<h1>About</h1>{LONG}")
     other = site(tmp_path / "other", index=LONG, about=f"<h1 id='a'>About</h1>\n{LONG}")
-    site(tmp_path / "other", **{"404": "not here"})
+    site(tmp_path / "other", **{"404": "not here", "live/run": "a page of a run"})
     assert differences(one, other) == []
     compare_sites.main(str(one), str(other))
     assert "2 pages, word for word the same" in capsys.readouterr().out

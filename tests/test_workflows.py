@@ -36,12 +36,26 @@ def test_tests_run_on_changes_and_publishing_runs_on_tags_alone() -> None:
     assert WORKFLOWS["publish"][ON]["push"].keys() == {"tags"}
 
 
-def test_tests_run_on_three_systems_on_the_oldest_and_the_newest_python() -> None:
+def test_tests_run_on_every_python_and_on_three_systems_on_the_oldest_and_the_newest() -> None:
     matrix = WORKFLOWS["tests"]["jobs"]["test"]["strategy"]["matrix"]
     assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
     declared = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert matrix["python"] == [declared[0], declared[-1]]
+    further = [job["python"] for job in matrix["include"]]
+    assert sorted([*matrix["python"], *further]) == declared
+    assert {job["os"] for job in matrix["include"]} <= set(matrix["os"])
     assert PROJECT["requires-python"] == f">={declared[0]}"
+
+
+def test_a_release_needs_a_dated_section_of_the_changelog() -> None:
+    """The expression of the workflow finds such a heading, and no other."""
+    mine = [step for where, step in steps() if where == "publish/build"]
+    commands = [step.get("run", "") for step in mine]
+    (check,) = [command for command in commands if "CHANGELOG.md" in command]
+    pattern = check.split('"')[1].replace("${GITHUB_REF_NAME#v}", "1.0.0rc1")
+    assert re.search(pattern, "## [1.0.0rc1] - 2026-12-01")
+    assert not re.search(pattern, "## [Unreleased]")
+    assert not re.search(pattern, "## [1.0.0] - 2026-12-01")
 
 
 def test_only_the_job_that_publishes_may_more_than_read() -> None:

@@ -1,6 +1,6 @@
 """Choose how Prism groups a mixture, on classes that no published number uses.
 
-    python tools/choose_mixed.py run|show ROWS
+    python tools/choose_mixed.py run|show ROWS [--ways further --shares 0.5 0.95]
 
 run   appends one JSON line to ROWS for each graph, draw of classes, share of known nodes and
       variant of the grouping: All and H (block matching) on held-out nodes. Existing lines are not
@@ -24,14 +24,17 @@ from unittest.mock import patch
 
 import into_page
 import numpy as np
+import torch
 from learn_counting import load
 from measure_mixed import MIN_CLASS, divide, predict_strict, score, unlabelled
 from measure_mixed import classes_of as measured_classes
+from torch import Tensor
 
 import nodenova as nova
 from nodenova.data.labels import LabelledGraph
 from nodenova.nn.encode_cache import shared_passes
-from nodenova.open_world import novelty
+from nodenova.open_world import mixed, novelty
+from nodenova.open_world.anchored_kmeans import whitening
 from nodenova.open_world.mixed import WhitenedSpace
 
 SHARES = (0.3, 0.5, 0.7, 0.95)
@@ -73,6 +76,37 @@ WAYS: dict[str, Change] = {
 }
 
 
+def root_of_odds() -> AbstractContextManager[Any]:
+    plain = novelty.odds_of_new
+    return patch("nodenova.methods.prism.odds_of_new", lambda cells: np.sqrt(plain(cells)))
+
+
+def half_whitened() -> AbstractContextManager[Any]:
+    """Whitening by the mean of the covariance and a round one of the same mean variance."""
+
+    def half(covariance: Tensor) -> Tensor:
+        round_one = covariance.diagonal().mean() * torch.eye(len(covariance)).to(covariance)
+        return whitening((covariance + round_one) / 2)
+
+    return patch.object(mixed, "whitening", half)
+
+
+def both() -> AbstractContextManager[Any]:
+    stack = ExitStack()
+    stack.enter_context(root_of_odds())
+    stack.enter_context(half_whitened())
+    return stack
+
+
+# For graphs whose new classes lie next to known ones, such as CiteSeer's.
+FURTHER: dict[str, Change] = {
+    "as shipped": ExitStack,
+    "root of the odds": root_of_odds,
+    "half whitened": half_whitened,
+    "root of the odds, half whitened": both,
+}
+
+
 def _even(cells: list[novelty.CellNovelty]) -> np.ndarray:
     return np.ones(len(cells[0].cell))
 
@@ -91,19 +125,26 @@ def hidden(measured: bool) -> Callable[[LabelledGraph, int], tuple[np.ndarray, n
     return draw
 
 
-def lines(labelled: LabelledGraph, name: str, split: int, measured: bool) -> Iterator[Any]:
+def lines(
+    labelled: LabelledGraph,
+    name: str,
+    split: int,
+    measured: bool,
+    ways: dict[str, Change],
+    shares: list[float],
+) -> Iterator[Any]:
     with patch("measure_mixed.classes_of", hidden(measured)):
         first, pool, held, y = divide(labelled, split)
     o = len(first.class_names)
     k = int(y.max()) + 1 - o
     with shared_passes():
         model = nova.fit(first, seed=split)
-        for share in SHARES:
+        for share in shares:
             ids = unlabelled(pool, y[pool] < o, share, 3 * k)
             task = nova.NewTask(labelled.graph, ids, k, mixed=True)
             strict = nova.NewTask(labelled.graph, ids[y[ids] >= o], k)
             classes = {"told": predict_strict(model, strict)}
-            for way, change in WAYS.items():
+            for way, change in ways.items():
                 with change():
                     classes[way] = nova.discover(model, task).predict(labelled.graph)
             for way, predicted in classes.items():
@@ -111,33 +152,46 @@ def lines(labelled: LabelledGraph, name: str, split: int, measured: bool) -> Ite
                 yield what | score(predicted, y, held, o, k, k)
 
 
-def run(rows: Path, graphs: list[tuple[str, bool]], splits: range) -> None:
+def run(
+    rows: Path,
+    graphs: list[tuple[str, bool]],
+    splits: range,
+    ways: dict[str, Change],
+    shares: list[float],
+) -> None:
     existing = rows.read_text().splitlines() if rows.exists() else []
     done = {(row["graph"], row["split"]) for row in map(json.loads, existing)}
     for split in splits:
         for path, measured in graphs:
             name = Path(path).stem
             if (name, split) not in done:
-                new = [json.dumps(line) for line in lines(load(path), name, split, measured)]
+                found = lines(load(path), name, split, measured, ways, shares)
+                new = [json.dumps(line) for line in found]
                 with rows.open("a") as file:
                     file.write("\n".join(new) + "\n")
 
 
-def table(rows: Path) -> str:
+def table(rows: Path, by_graph: bool) -> str:
+    """All/H by way and share; with `by_graph` also those of each graph, all shares together."""
     made = [json.loads(line) for line in rows.read_text().splitlines()]
     graphs, splits = ({row[key] for row in made} for key in ("graph", "split"))
+    shares = sorted({row["share"] for row in made})
+    ways = [*(way for way in dict.fromkeys(row["way"] for row in made) if way != "told"), "told"]
+    names = sorted(graphs) if by_graph else []
+    head = [f"{100 * share:.0f}%" for share in shares]
     rows_of_table = [
         f"| {len(graphs)} graphs, draws of classes: {len(splits)} | "
-        + " | ".join(f"{100 * share:.0f} %" for share in SHARES)
-        + " | mean |",
-        "|---" * (len(SHARES) + 2) + "|",
+        + " | ".join([*head, "mean", *names])
+        + " |",
+        "|---" * (len(head) + len(names) + 2) + "|",
     ]
-    for way in [*WAYS, "told"]:
-        means = [
-            np.mean([mean_of(made, way, share, graph) for graph in graphs], axis=0)
-            for share in SHARES
-        ]
-        cells = [f"{both[0]:.1f}/{both[1]:.1f}" for both in [*means, np.mean(means, axis=0)]]
+    for way in ways:
+        found = np.array(
+            [[mean_of(made, way, s, graph) for s in shares] for graph in sorted(graphs)]
+        )
+        means = [*found.mean(axis=0), found.mean(axis=(0, 1))]
+        means += list(found.mean(axis=1)) if by_graph else []
+        cells = [f"{both[0]:.1f}/{both[1]:.1f}" for both in means]
         rows_of_table.append(f"| {way} | {' | '.join(cells)} |")
     return "\n".join(rows_of_table)
 
@@ -157,15 +211,19 @@ def main() -> None:
     parser.add_argument("--measured", nargs="*", default=["cora", "citeseer", "wordnet"])
     parser.add_argument("--others", nargs="*", default=[])
     parser.add_argument("--splits", type=int, nargs=2, default=(0, 2), metavar=("FIRST", "END"))
+    parser.add_argument("--ways", choices=["first", "further"], default="first")
+    parser.add_argument("--shares", nargs="*", type=float, default=SHARES)
     parser.add_argument("--log", type=Path, help="page into which the table is written")
     arguments = parser.parse_args()
     if arguments.what == "run":
         graphs = [(g, True) for g in arguments.measured] + [(g, False) for g in arguments.others]
-        run(arguments.rows, graphs, range(*arguments.splits))
+        ways = FURTHER if arguments.ways == "further" else WAYS
+        run(arguments.rows, graphs, range(*arguments.splits), ways, list(arguments.shares))
     else:
-        print(table(arguments.rows))
+        text = table(arguments.rows, arguments.ways == "further")
+        print(text)
         if arguments.log is not None:
-            into_page.put(arguments.log, "chosen", table(arguments.rows))
+            into_page.put(arguments.log, "chosen", text)
 
 
 if __name__ == "__main__":

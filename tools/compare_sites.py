@@ -14,12 +14,18 @@ from pathlib import Path
 MIN_WORDS = 20  # a page with fewer has lost what it should say
 ARTICLE = re.compile(r"<article\b[^>]*>(.*?)</article>", re.DOTALL)
 NOT_FOUND = "404.html"  # each builder's own
+LIVE = "live/"  # pages of runs, which both builders copy
 
 
 def pages_of(site: Path) -> dict[str, Counter[str]]:
     """The words of every page, by its path."""
     found = {path.relative_to(site).as_posix(): path for path in sorted(site.rglob("*.html"))}
-    return {name: words_of(path) for name, path in found.items() if name != NOT_FOUND}
+    return {name: words_of(path) for name, path in found.items() if is_built(name)}
+
+
+def is_built(name: str) -> bool:
+    """Whether a builder made a page from Markdown."""
+    return name != NOT_FOUND and not name.startswith(LIVE)
 
 
 def words_of(page: Path) -> Counter[str]:

@@ -36,6 +36,7 @@ FALSE_ALARMS = 0.05
 STRETCHES = tuple(np.arange(1.5, 0.45, -0.05).round(2).tolist())
 KINDS = ("mixed", "strict")
 HEAD = 3  # lines of a table up to the mean of graphs
+RANGES = ((1, 8), (8, 20))  # numbers of new classes that are evaluated together
 
 
 def read(rows: Path) -> list[Row]:
@@ -276,7 +277,7 @@ def judge(rows: Path, size_weights: Sequence[float] | None = None) -> Report:
     for title, weights in scores.items():
         counts = [estimate_count(evidence(r), LinearScore(weights)) for r in these]
         table = number_table(title, these, counts)
-        means += ["", *table[:HEAD]]
+        means += ["", *table[:HEAD], "", *range_table(these, counts)]
         whole += ["", *table]
     return Report("\n".join(means), "\n".join(whole))
 
@@ -366,6 +367,29 @@ def number_table(kind: str, rows: Sequence[Row], counts: Sequence[ClassCountEsti
         for value in sorted({r[key] for r in rows}):
             mine = [i for i in every if rows[i][key] == value]
             lines.append(line(title.format(value), mine, np.ones(len(mine))))
+    return lines
+
+
+def range_table(rows: Sequence[Row], counts: Sequence[ClassCountEstimate]) -> list[str]:
+    """Table of errors where few classes are new, and where many are; tasks count alike."""
+    k = np.array([row["k"] for row in rows])
+    number = np.array([best_number(np.array(count.probabilities[1:])) for count in counts])
+    off = np.abs(number - k)
+    lines = [
+        "| new classes | tasks | within one | mean error | error by number |",
+        "|---|---|---|---|---|",
+    ]
+    for low, high in RANGES:
+        here = (low <= k) & (k <= high)
+        if here.any():
+            cells = (
+                f"{low} to {high}",
+                str(here.sum()),
+                f"{100 * (off[here] <= 1).mean():.0f}",
+                f"{off[here].mean():.2f}",
+                f"{100 * (off[here] / k[here]).mean():.0f}%",
+            )
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

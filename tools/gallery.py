@@ -1,4 +1,4 @@
-"""Run discoveries on real graphs, take screenshots of their pages, and write docs/gallery.md.
+"""Run discoveries on real graphs, keep their pages and screenshots, and write docs/gallery.md.
 
 Requires Chromium and Playwright. All data comes with the package and with scikit-learn, so no
 network is needed. Takes some minutes.
@@ -26,16 +26,18 @@ from nodenova.runs.run import DiscoveryRun
 
 DOCS = Path(__file__).parent.parent / "docs"
 IMAGES = DOCS / "images/gallery"
+LIVE = DOCS / "live"  # the pages themselves
 MAX_BYTES = 400_000  # total size of all screenshots
+MAX_LIVE_BYTES = 4_000_000  # total size of all pages
 LABELLED_SHARE = 0.5  # of the nodes of each known class; all other nodes are unlabelled
 HEAD = """<!-- Written by tools/gallery.py: edit that. -->
 
 # Gallery
 
-Screenshots of pages that `nodenova discover` wrote for real graphs. In each graph some classes are
-hidden: none of their nodes has a label. Of the known classes, half of the nodes are unlabelled too.
-Which nodes are new is not given, and the number of new classes is estimated. `tools/gallery.py`
-makes this page again.
+Pages that `nodenova discover` wrote for real graphs: open them, they need no network. In each
+graph some classes are hidden: none of their nodes has a label. Of the known classes, half of the
+nodes are unlabelled too. Which nodes are new is not given, and the number of new classes is
+estimated. `tools/gallery.py` makes this page again.
 """
 
 
@@ -157,6 +159,15 @@ def sentence(picture: Picture, run: DiscoveryRun) -> str:
     return f"{picture.description} {sizes}; discovered: {names}."
 
 
+def live_name(title: str) -> str:
+    """Return the file name of a page.
+
+    >>> live_name("Nouns of WordNet")
+    'nouns-of-wordnet.html'
+    """
+    return title.lower().replace(" ", "-") + ".html"
+
+
 def photograph(browser: Any, page: Path, picture: Picture, target: Path) -> None:
     """Open a page in the browser and save a screenshot of the window."""
     context = browser.new_context(
@@ -183,6 +194,7 @@ def main(names: list[str]) -> None:
         raise SystemExit(f"unknown screenshot {unknown[0]}; available: {', '.join(PICTURES)}")
     chromium = os.environ.get("NODENOVA_CHROMIUM") or shutil.which("chromium")
     IMAGES.mkdir(parents=True, exist_ok=True)
+    LIVE.mkdir(parents=True, exist_ok=True)
     runs: dict[str, tuple[DiscoveryRun, Path]] = {}
     page = DOCS / "gallery.md"
     written = page.read_text(encoding="utf-8") if page.is_file() else ""
@@ -197,11 +209,13 @@ def main(names: list[str]) -> None:
                 run = discover(picture)
                 folder = RunFolder.write(Path(scratch) / name, run)
                 runs[picture.title] = run, folder.path / "report.html"
+                shutil.copyfile(folder.path / "report.html", LIVE / live_name(picture.title))
             run, report = runs[picture.title]
             photograph(browser, report, picture, IMAGES / f"{name}.png")
             text = textwrap.fill(sentence(picture, run), 100)
             image = f"![{picture.title}, page of a run](images/gallery/{name}.png)"
-            parts[heading_of(name)] = f"{heading_of(name)}\n\n{text}\n\n{image}"
+            link = f"[Open this page](live/{live_name(picture.title)})"
+            parts[heading_of(name)] = f"{heading_of(name)}\n\n{text}\n{link}\n\n{image}"
         browser.close()
     ordered = [f"## {parts[heading_of(name)].strip()}" for name in PICTURES]
     page.write_text("\n\n".join([HEAD.strip(), *ordered]) + "\n", encoding="utf-8")
@@ -209,6 +223,9 @@ def main(names: list[str]) -> None:
     print(f"Written: docs/gallery.md and {len(PICTURES)} screenshots, {size:,} bytes")
     if size > MAX_BYTES:
         raise SystemExit(f"the screenshots have {size:,} bytes; the limit is {MAX_BYTES:,}")
+    size = sum(path.stat().st_size for path in LIVE.glob("*.html"))
+    if size > MAX_LIVE_BYTES:
+        raise SystemExit(f"the pages have {size:,} bytes; the limit is {MAX_LIVE_BYTES:,}")
 
 
 if __name__ == "__main__":

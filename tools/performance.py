@@ -31,6 +31,17 @@ CURVES = {
     "classes": "classes",
     "unlabelled": "unlabelled nodes",
 }
+FIGURE = ROOT / "docs/images/h-against-seconds.svg"
+GRAPHS = {"citeseer": "CiteSeer", "wordnet": "WordNet"}
+# Labels of the figure, where the name of a case is longer.
+SHORT = {
+    "GCD's k-means on Prism's features": "GCD k-means",
+    "Leiden, majority label": "Leiden",
+    "smoothed features, TruncatedSVD, k-means": "smoothed SVD, k-means",
+    "Deep Graph Infomax, k-means": "DGI, k-means",
+    "SWORD on GCN": "SWORD",
+    "GCN given all labels": "GCN given all labels †",
+}
 MIN_HALVED = 6  # points of a curve whose larger half has an exponent of its own
 Row = dict[str, Any]
 Cases = dict[str, Row]  # by name: what all of its rows say, and "values" by quantity
@@ -195,7 +206,6 @@ def rivals_table(rows: list[Row]) -> str:
 def readme_table(rows: list[Row]) -> str:
     """One line per way of discovering classes, with All, H and seconds on each graph."""
     found = cases(rows, "rivals")
-    graphs = {"citeseer": "CiteSeer", "wordnet": "WordNet"}
     lines: dict[str, list[str]] = {}
     for name, case in found.items():
         graph, values = case["given"]["graph"], case["values"]
@@ -203,8 +213,103 @@ def readme_table(rows: list[Row]) -> str:
         way = name.removesuffix(f", {graph}")
         way = {"Prism": "**Prism (default)**"}.get(way, way)
         lines.setdefault(way, [way]).extend([*numbers, figure(values["seconds"])])
-    head = [f"{title} {what}" for title in graphs.values() for what in ("All", "H", "seconds")]
+    head = [f"{title} {what}" for title in GRAPHS.values() for what in ("All", "H", "seconds")]
     return markdown(["", *head], [line for line in lines.values() if len(line) == 7])
+
+
+PANEL_WIDTH, PANEL_HEIGHT, LEFT, TOP = 400, 330, 46, 34
+CHARACTER = 7.0  # width of a letter of a label, in pixels
+STYLE = """
+svg { font: 12px system-ui, sans-serif; fill: #24292f; }
+.bold { font-weight: 600; } .grid { stroke: #d0d7de; }
+.ours { fill: #3949ab; } .other { fill: #8c959f; } .axis { fill: #57606a; }
+"""
+
+
+def rivals_figure(rows: list[Row]) -> str:
+    """H against processor seconds on each graph, as an SVG: up and to the left is better."""
+    found = cases(rows, "rivals")
+    points: dict[str, list[tuple[str, float, float]]] = {graph: [] for graph in GRAPHS}
+    for name, case in found.items():
+        graph, values = case["given"]["graph"], case["values"]
+        way = name.removesuffix(f", {graph}")
+        points[graph].append((SHORT.get(way, way), values["seconds"], values["h_percent"]))
+    every = [seconds for each in points.values() for _, seconds, _ in each]
+    low, high = np.floor(np.log10(min(every))), np.ceil(np.log10(max(every)))
+    panels = []
+    for place, (graph, each) in enumerate(points.items()):
+        content = panel(GRAPHS[graph], each, low, high)
+        panels.append(f'<g transform="translate({place * PANEL_WIDTH} 0)">{content}</g>')
+    size = f"{PANEL_WIDTH * len(points)} {PANEL_HEIGHT}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">\n'
+        "<title>H (percent) against seconds of one core</title>\n"
+        f"<style>{STYLE}</style>\n"
+        '<rect width="100%" height="100%" rx="8" style="fill: #fff"/>\n'
+        + "\n".join(panels)
+        + "\n</svg>\n"
+    )
+
+
+def panel(title: str, points: list[tuple[str, float, float]], low: float, high: float) -> str:
+    """Axes, points and labels of one graph."""
+    width, height = PANEL_WIDTH - LEFT - 14, PANEL_HEIGHT - TOP - 44
+
+    def x(seconds: float) -> float:
+        return LEFT + width * float(np.log10(seconds) - low) / float(high - low)
+
+    def y(percent: float) -> float:
+        return TOP + height * (1 - percent / 100)
+
+    parts = [f'<text class="bold" x="{LEFT}" y="18">{title}</text>']
+    for percent in range(0, 101, 20):
+        line = f'x1="{LEFT}" x2="{LEFT + width}" y1="{y(percent):.1f}" y2="{y(percent):.1f}"'
+        parts.append(f'<line class="grid" {line}/>')
+        at = f'x="{LEFT - 6}" y="{y(percent) + 4:.1f}" text-anchor="end"'
+        parts.append(f'<text class="axis" {at}>{percent}</text>')
+    for power in range(round(low), round(high) + 1):
+        at = f'x="{x(10.0**power):.1f}" y="{TOP + height + 17}" text-anchor="middle"'
+        parts.append(f'<text class="axis" {at}>{10.0**power:g}</text>')
+    middle = f'x="{LEFT + width / 2:.1f}" y="{TOP + height + 36}" text-anchor="middle"'
+    parts.append(f'<text class="axis" {middle}>seconds of one core</text>')
+    corner = f'x="{LEFT + width}" y="18" text-anchor="end"'
+    parts.append(f'<text class="axis" {corner}>H in percent; up and left is better</text>')
+    boxes = [(x(s) - 6, y(h) - 6, x(s) + 6, y(h) + 6) for _, s, h in points]
+    for name, seconds, score in points:
+        ours = name == "Prism"
+        left, base = label_place(x(seconds), y(score), CHARACTER * len(name), boxes)
+        mark = f'cx="{x(seconds):.1f}" cy="{y(score):.1f}" r="{6 if ours else 4.5}"'
+        parts.append(f'<circle class="{"ours" if ours else "other"}" {mark}/>')
+        bold = ' class="bold ours"' if ours else ""
+        parts.append(f'<text{bold} x="{left:.1f}" y="{base:.1f}">{name}</text>')
+    return "".join(parts)
+
+
+def label_place(
+    x: float, y: float, width: float, boxes: list[tuple[float, float, float, float]]
+) -> tuple[float, float]:
+    """Left end and base line of a label beside a point, away from `boxes`, to which it is added."""
+    sides = [
+        (x + 9, y + 4),
+        (x - 9 - width, y + 4),
+        (x - width / 2, y - 10),
+        (x - width / 2, y + 19),
+    ]
+    sides += [(x + 6, y - 9), (x + 6, y + 17), (x - 6 - width, y - 9), (x - 6 - width, y + 17)]
+
+    def cost(place: tuple[float, float]) -> float:
+        box = (place[0], place[1] - 11, place[0] + width, place[1] + 3)
+        outside = max(0, LEFT - box[0]) + max(0, box[2] - PANEL_WIDTH + 4)
+        over = [
+            max(0, min(box[2], b[2]) - max(box[0], b[0]))
+            * max(0, min(box[3], b[3]) - max(box[1], b[1]))
+            for b in boxes
+        ]
+        return 20 * outside + sum(over)
+
+    best = min(sides, key=cost)
+    boxes.append((best[0], best[1] - 11, best[0] + width, best[1] + 3))
+    return best
 
 
 def layers_table(rows: list[Row]) -> str:
@@ -272,12 +377,13 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
 }
 
 
-def write(page: Path = PAGE, readme: Path = README) -> None:
-    """Write every table into its place in the page and in the README."""
+def write(page: Path = PAGE, readme: Path = README, image: Path = FIGURE) -> None:
+    """Write every table into its place in the page and in the README, and the figure."""
     rows = read()
     for name, table in TABLES.items():
         put(page, name, table(rows))
     put(readme, "results", readme_table(rows))
+    image.write_text(rivals_figure(rows), encoding="utf-8")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
     python tools/reproduce.py                    # a second time changes nothing
     python tools/reproduce.py pack results       # first pack the rows and maps of a bench folder
     python tools/reproduce.py add results        # first add the rows of a bench folder
-    python tools/reproduce.py open-world one two # first pack the rows of open-world benches
+    python tools/reproduce.py open-world one two # first add the rows of open-world benches
 
 results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
 results/repeats.jsonl    runs that were made again at a later commit, and whether they are equal
@@ -214,7 +214,9 @@ def _places(found: Iterable[tuple[str, str]]) -> str:
 
 
 def pack_open_world(folders: Sequence[Path]) -> None:
-    rows = latest([row for folder in folders for row in RowFile(folder / "rows.jsonl").read()])
+    """Add rows of open-world benches; of two rows of a run the later counts."""
+    new = [row for folder in folders for row in RowFile(folder / "rows.jsonl").read()]
+    rows = latest([*RowFile(OPEN_WORLD_ROWS).read(), *new])
     OPEN_WORLD_ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
 
 

@@ -38,7 +38,7 @@ data = nova.load_dataset("wordnet")
 kept = np.linspace(0, data.graph.num_nodes - 1, nodes).astype(int)
 graph, y = data.graph.subgraph(kept), data.y[kept]
 y = np.where((y < 7) & (np.arange(nodes) % 8 == 0), y, -1)
-profile = cProfile.Profile()
+profile = cProfile.Profile(time.process_time)
 with tempfile.TemporaryDirectory() as place:
     nova.NodeDiscoverer(num_new=1).fit(graph.subgraph(range(200)), y[:200])  # imports
     if parts:

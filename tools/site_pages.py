@@ -5,12 +5,15 @@ ours. Three things in it follow from elsewhere: pages that are files from the ro
 repository, with links as seen from docs/; the table of all methods in docs/methods.md, a line from
 the front matter of each method's page; and the parts of the navigation that list a whole folder.
 
-    python tools/site_pages.py
+    python tools/site_pages.py                   # the pages
+    python tools/site_pages.py build/site        # beside the built pages: their Markdown, llms.txt
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -87,10 +90,58 @@ def write(root: Path = ROOT) -> list[str]:
     return old
 
 
+def navigation(config: str) -> list[tuple[str, list[str]]]:
+    """Sections of the navigation, each with the paths of its pages."""
+    nav = config.partition("\nnav:\n")[2]
+    parts = re.findall(r"^  - (.+):\n((?:      - .+\n?)+)", nav, re.M)
+    return [(title, re.findall(r"(\S+\.md)$", lines, re.M)) for title, lines in parts]
+
+
+def summary(text: str) -> tuple[str, str]:
+    """Title of a page and its description or first sentence.
+
+    >>> summary("# Title\\n\\nOne [link](a.md)\\nhere. Two.\\n")
+    ('Title', 'One link here.')
+    """
+    described = re.search(r"\A---\ndescription: (.+)\n---\n", text)
+    unwanted = r"\A---\n.*?\n---\n|<!--.*?-->|^```.*?^```$"
+    body = re.sub(unwanted, "", text, flags=re.S | re.M).strip()
+    title, _, rest = body.partition("\n")
+    if described:
+        return title.removeprefix("# "), described[1]
+    first = next((part for part in rest.split("\n\n") if re.match(r"\s*[\w`*]", part)), "")
+    plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", " ".join(first.split()))
+    return title.removeprefix("# "), re.split(r"(?<=[.!?]) (?=[A-Z])", plain)[0].rstrip(":")
+
+
+def publish(site: Path, root: Path = ROOT) -> int:
+    """Put every page as Markdown into a built site, and llms.txt, which lists them; their number.
+
+    A page `files.html` has its text in `files.md`.
+    """
+    docs = root / "docs"
+    config = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    description = re.findall(r"^site_description: (.+)$", config, re.M)[0]
+    lines = ["# nodenova", "", f"> {description}"]
+    number = 0
+    for title, paths in navigation(config):
+        lines += ["", f"## {title}", ""]
+        for path in paths:
+            name, first = summary((docs / path).read_text(encoding="utf-8"))
+            lines.append(f"- [{name}]({path})" + (f": {first}" if first else ""))
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(docs / path, site / path)
+            number += 1
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return number
+
+
 def _text(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and len(sys.argv) > 1:
+    print(f"{publish(Path(sys.argv[1]))} pages as Markdown, and llms.txt, in {sys.argv[1]}")
+elif __name__ == "__main__":
     for written in write():
         print(f"Written: {written}")

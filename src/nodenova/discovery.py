@@ -21,7 +21,7 @@ from nodenova.methods import METHODS, Method
 from nodenova.methods.prism import Prism
 from nodenova.model.model import Model, Refresh, Stage
 from nodenova.nn.encode_cache import encode_rows, shared_passes
-from nodenova.nn.sampling import check_batches
+from nodenova.nn.sampling import batch_size, check_batches
 from nodenova.nn.seeding import Threads, repeatable, sample
 from nodenova.open_world.count import (
     MAX_SAMPLED,
@@ -133,7 +133,7 @@ def search(
     """`discover` with a model that is up to date; `refresh` is the record of its refit."""
     check_method(method)
     name, settings = method_name(method), asdict(method)  # type: ignore[call-overload]
-    check_batches(model.frozen_encoder(), method, name)
+    check_batches(batch_size(model.frozen_encoder()), method, name)
     task = replace(task, graph=model.aligned(task.graph))
     count = None
     # One pass is kept for counting and for the method.

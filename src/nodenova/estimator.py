@@ -35,6 +35,7 @@ from nodenova.methods import Method, choose_encoder, get_method
 from nodenova.model.classes import make_unique
 from nodenova.model.info import ClassInfos
 from nodenova.nn.encode_cache import shared_passes
+from nodenova.nn.sampling import check_batches
 from nodenova.progress import Progress, no_progress
 from nodenova.review.cross_validation import check_none_share
 from nodenova.review.suggestions import Suggestions
@@ -328,6 +329,7 @@ class NodeDiscoverer(BaseEstimator):  # type: ignore[misc]
         check_probability(low)
         check_none_share(self.none_share)
         name = method_name(method)
+        check_batches((self.fit_settings or {}).get("batch"), method, name)
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)

@@ -380,7 +380,7 @@ class Graph:
         features = check_features(x, dense, source, feature_names)
         n, d = features.shape
         names = check_node_ids(node_ids, n, source)
-        words = None if feature_names is None else tuple(str(name) for name in feature_names)
+        words = None if feature_names is None else tuple(map(str, feature_names))
         if words is not None and len(words) != d:
             raise GraphError(f"{source}: feature_names has {len(words)} names for {d} features")
         check_encodable(words or (), f"{source}: the feature", GraphError)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nodenova as nova
+from nodenova.bench.baselines import Counted, PrismCount
 from nodenova.bench.page import write_outputs, write_page
 from nodenova.bench.paper import OPEN_WORLD_FACTS, published_lines, published_source
 from nodenova.bench.plan import RunSpec
@@ -426,6 +427,19 @@ def test_counts_are_judged_by_hand(bench: Bench) -> None:
     assert alarm.lines[0].cells[0].mean == 100
 
 
+def test_calibration_where_no_new_class_is_counted(
+    graph: nova.LabelledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PrismCount, "count_classes", lambda rule, model, task: Counted(0))
+    (spec,) = open_world_runs("clusters", [graph], ["count"], [0])
+    row = run_one(graph, spec.plan, spec.seed).row
+    o = row.sizes[0]
+    assert row.measured["counted"] == 0
+    assert not np.array(row.confusion)[:, o:].any()
+    new = 100 * np.array(row.confusion)[o:].sum() / np.array(row.confusion).sum()
+    assert row.measured["brier"] > new  # a node without a column for its class counts 1 at least
+
+
 def test_dgclusters_clusters_are_an_error_of_all_classes(bench: Bench) -> None:
     (worth,) = TABLES["clusters"](bench("clusters"))
     line = next(line for line in worth.lines if line.labels == ("DGCluster",))
@@ -473,13 +487,40 @@ def test_standings_are_above_level_or_below_and_goals_are_reached_or_missed(benc
     mean = np.mean([MEASURES["pown"]["all"].read(row) for row in bench("pown", "prism")])
     assert line.cells[0].mean == pytest.approx(mean)
     assert [cell.mean for cell in line.cells[1:]] == [64.10, 70.67, 73]
-    assert line.labels[4] == "above OpenWGL + clustering"
+    assert line.labels[4:6] == ("above OpenWGL + clustering", "above")
+    # No H is published: it is that of known and unknown, and that of their GCN is the best.
+    assert made.lines[1].cells[1].mean == pytest.approx(2 * 95.19 * 62.16 / (95.19 + 62.16))
+    assert "POWN's protocol, Prism, all: above the best published on 1 of 1" in to_markdown([made])
     assert standing(Cell(60.0, 3.0, 9), 61.9) == "level with"
     assert standing(Cell(60.0, 3.0, 9), 62.1) == "below"
     assert standing(Cell(60.0), 59.9) == "above"  # one run has no error
     assert goal_text(Cell(72.96), 73) == "reached"
     assert goal_text(Cell(71.0), 73) == "missed by 2.0"
     assert "Where we stand" in to_markdown([made])
+
+
+def test_own_ids_count_where_one_matching_over_all_outputs_forgives_a_swap(bench: Bench) -> None:
+    (row,) = bench("openima", "prism")
+    n = sum(row.sizes)
+    swapped = np.diag(np.full(n, 10))
+    swapped[[0, n - 1]] = swapped[[n - 1, 0]]  # a known class found as a new one, and back
+    exchanged = replace(row, confusion=counts_of(swapped))
+    shown = {name: MEASURES["openima"][name].read(exchanged) for name in ("all", "own", "side")}
+    kept = pytest.approx(100 * (n - 2) / n)
+    assert shown == {"all": 100, "own": kept, "side": kept}
+
+
+def test_markdown_of_a_protocol_has_a_table_for_each_graph(bench: Bench) -> None:
+    rows = bench("pown", "prism")
+    gcd = [replace(row, dataset="citeseer") for row in bench("pown", "gcd")]
+    cora, citeseer = to_markdown(TABLES["pown"]([*rows, *gcd])).split("### ")[1:]
+    assert cora.startswith("Cora\n\n**measured here**\n\n| Method | all | known |")
+    assert citeseer.startswith("CiteSeer\n")
+    assert "| Prism |" in cora
+    assert "| Prism |" not in citeseer  # it has no run there
+    assert "semi-supervised" not in cora
+    assert "| POWN | 61.3¹ |" in cora
+    assert "| POWN | 56.1¹ |" in citeseer
 
 
 def test_published_facts_are_complete() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +263,37 @@ def test_wrong_predictions_are_refused_by_a_sentence(
         grader.grade(exported, "paper-seed-0", path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("protocol.json", "[" * 100_000, "protocol.json: cannot be read"),
+        ("protocol.json", "[]", "not a protocol.json of an exported protocol"),
+        ("splits/paper-seed-0/split.json", '{"sessions": [{"num_new": "x"}]}', "not a split.json"),
+        ("answers/paper-seed-0/classes.json", "{}", "not a classes.json"),
+        ("answers/paper-seed-0/classes.json", '{"sizes": [3, 9999999], "class_names": []}',
+         "does not fit the sessions"),
+        ("answers/paper-seed-0/session-1.csv", "node,class\n0,x\n", "none of 0 to 4"),
+        ("answers/paper-seed-0/session-1.csv", "node,class\n0,-1\n", "none of 0 to 4"),
+        ("p.csv", "node,class\n0,99999999999999999999\n", "a class is a number below 10000"),
+        ("p.csv", "node,class,p_new\n0,0,nan\n", "p_new must be a number, not nan"),
+    ],
+)  # fmt: skip
+def test_documents_of_an_export_that_do_not_fit_are_refused_by_a_sentence(
+    name: str, content: str, words: str, exported: Path
+) -> None:
+    (exported / "p.csv").write_text("node,class\n0,0\n")
+    (exported / name).write_text(content)
+    folder = "answers/paper-seed-0/"
+    if name.startswith(folder):  # with the right hash
+        index = json.loads((exported / "protocol.json").read_text())
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        index["splits"][0]["answers"][name.removeprefix(folder)] = digest
+        (exported / "protocol.json").write_text(json.dumps(index))
+    with pytest.raises(grader.WrongFileError, match=words) as caught:
+        grader.grade(exported, "paper-seed-0", exported / "p.csv")
+    assert len(str(caught.value)) <= 500
+
+
 def test_changed_answers_and_unknown_splits_are_refused(exported: Path) -> None:
     (exported / "p.csv").write_text("node,class\n1,0\n")
     with pytest.raises(grader.WrongFileError, match="there is no split 'x'; there are paper-seed"):
@@ -266,6 +301,62 @@ def test_changed_answers_and_unknown_splits_are_refused(exported: Path) -> None:
     (exported / "answers/paper-seed-0/session-1.csv").write_text("node,class\n1,0\n")
     with pytest.raises(grader.WrongFileError, match="its sha256 differs"):
         grader.grade(exported, "paper-seed-0", exported / "p.csv")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL."""
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether the files of an export are those of its index, no more and no fewer."""
+    index = grader.read_index(folder)
+    named = dict(index["files"])
+    for split in index["splits"]:
+        named |= {f"answers/{split['name']}/{k}": code for k, code in split["answers"].items()}
+    found = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and ".nodenova" not in str(path) and path.name != "protocol.json"
+    }
+    return found == named
+
+
+@pytest.mark.parametrize("call", ["replace", "unlink", "rmdir"])
+def test_an_export_that_is_stopped_while_it_is_replaced_is_whole_or_refused(
+    call: str,
+    exported: Path,
+    graph: LabelledGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Programs that are not nodenova read the folder: they complete no change."""
+    splits = splits_of("mixed-50", graph, [0], num_old=3)
+    place = Path if call == "unlink" else os
+    real, refused = getattr(place, call), 0
+    for last in range(9):
+        folder, left = tmp_path / f"{call}-{last}", [last]
+        shutil.copytree(exported, folder)
+
+        def stop(*some: Any, left: list[int] = left, folder: Path = folder, **more: Any) -> Any:
+            if (folder / ".commit.nodenova").exists():
+                left[0] -= 1
+                if left[0] == -1:
+                    raise Killed
+            return real(*some, **more)
+
+        with monkeypatch.context() as patch, suppress(Killed):
+            patch.setattr(place, call, stop)
+            write_protocol(folder, "mixed-50", graph, splits, overwrite=True, keep_graph=False)
+        if (folder / "protocol.json").exists():
+            assert is_whole(folder)
+        else:
+            with pytest.raises(grader.WrongFileError, match="stopped halfway"):
+                grader.read_index(folder)
+            refused += 1
+        write_protocol(folder, "mixed-50", graph, splits, overwrite=True, keep_graph=False)
+        assert is_whole(folder)
+        assert grader.read_index(folder)["name"] == "mixed-50"
+    assert refused
 
 
 def test_an_export_is_replaced_only_when_asked(

@@ -413,3 +413,16 @@ def test_labels_of_a_table_of_their_own_go_before_those_of_the_nodes(tmp_path: P
     with pytest.raises(NodenovaError, match=r"labels\.csv: 1 label .* first: 'elsewhere'"):
         nodenova("discover", *asked, labels, "--out", tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+def test_an_encoder_is_trained_on_batches_and_its_model_keeps_them(tmp_path: Path) -> None:
+    write_tables(tmp_path, 100)
+    tables = ["--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv"]
+    trained = ["--label-column", "topic", "--set", "epochs=5", "--encoder", "gcn", "--batch", 32]
+    trained += ["--device", "cpu", "--num-new", 2, "--all-new", "--no-report", "-q"]
+    with pytest.raises(SettingError, match=r"^simgcd trains on the whole graph, not with batch=32"):
+        nodenova("discover", *tables, *trained, "--method", "simgcd", "--out", tmp_path / "no")
+    nodenova("discover", *tables, *trained, "--method", "sword", "--out", tmp_path / "run")
+    model = load_model(tmp_path / "run/model")
+    assert model.stages[0].settings["batch"] == 32
+    assert model.frozen_encoder().spec.batch == 32

@@ -263,6 +263,18 @@ def test_a_program_that_the_shell_does_not_know_is_named_by_its_path(
     assert shared.program() == "nodenova"
 
 
+def test_a_program_in_the_cache_of_a_runner_is_reached_by_the_runner(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin/nodenova")])
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "uv/archive-v0/x"))
+    assert shared.program() != "uvx nodenova"
+    monkeypatch.setenv("UV", "/bin/uv")
+    assert shared.program() == "uvx nodenova"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "pipx/.cache/x"))
+    assert shared.program() == "pipx run nodenova"
+
+
 def test_the_table_of_datasets_reads_no_graph(tmp_path: Path) -> None:
     ((code, heavy, said),) = ask(tmp_path, [["datasets"]])
     assert (code, heavy) == (0, [])

@@ -45,6 +45,17 @@ def test_a_fitted_model_never_says_new(fitted, tasks) -> None:
     assert not {"old_n", "new_n", "all_n"} & set(scores)
 
 
+def test_where_nothing_is_new_no_side_is_graded_apart(fitted, tasks) -> None:
+    exam = tasks[2]
+    old = exam.y < 2
+    names = exam.class_names[:2]
+    alone = replace(exam, ids=exam.ids[old], y=exam.y[old], sizes=(2,), class_names=names)
+    graded = grade(fitted, alone)
+    assert graded.confusion.shape == (2, 2)
+    assert graded.confusion_new is None
+    assert graded.confusion_old is None
+
+
 def test_scores_by_hand() -> None:
     confusion = np.array([[8, 2, 0], [1, 0, 9], [0, 6, 4]])
     graded = Grade(confusion, np.array([[1, 9], [6, 4]]), (1, 2), (1, 2))

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch_geometric.datasets
@@ -233,6 +234,89 @@ def test_a_damaged_data_json_is_named(wikics: Path) -> None:
     (wikics / "WikiCS/raw/data.json").write_text('{"features": [')
     with pytest.raises(DatasetError, match=r"wikics: the raw files in .*WikiCS/raw cannot be read"):
         load_dataset("wikics", wikics)
+
+
+def write_gz(path: Path, table: np.ndarray) -> None:
+    """A table as the Open Graph Benchmark writes it: pandas, without a header, gzipped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(table).to_csv(path, index=False, header=False, compression="gzip")
+
+
+@pytest.fixture(params=["OGB/ogbn_arxiv", "ogbn_arxiv"])
+def arxiv(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Folder of a small graph in the form of ogbn-arxiv, with the files that are not read, too."""
+    folder = tmp_path / request.param
+    edges = np.array([[0, 1], [1, 0], [1, 2], [1, 2], [3, 3], [4, 2]])  # node 5 has none
+    raw = {
+        "edge": edges,
+        "node-feat": np.arange(12, dtype=np.float32).reshape(6, 2) / 7 - 0.5,
+        "node-label": np.array([[0], [39], [1], [0], [39], [1]]),
+        "node_year": np.array([[2013]] * 6),
+        "num-edge-list": np.array([[6]]),
+        "num-node-list": np.array([[6]]),
+    }
+    for name, table in raw.items():
+        write_gz(folder / f"raw/{name}.csv.gz", table)
+    for name, ids in {"train": [0, 1, 2], "valid": [3], "test": [5, 4]}.items():
+        write_gz(folder / f"split/time/{name}.csv.gz", np.array(ids)[:, None])
+    return folder
+
+
+def test_an_ogb_graph_is_read_from_its_raw_files(arxiv: Path, tmp_path: Path) -> None:
+    labelled = load_dataset("ogbn-arxiv", tmp_path)
+    x = np.arange(12, dtype=np.float32).reshape(6, 2) / 7 - 0.5
+    np.testing.assert_allclose(labelled.graph.x, x, rtol=1e-6)
+    both = [[0, 1], [1, 0], [1, 2], [2, 1], [2, 4], [4, 2]]  # once each, without the loop
+    assert labelled.graph.edge_index.T.tolist() == both
+    assert labelled.y.tolist() == [0, 39, 1, 0, 39, 1]
+    assert labelled.num_classes == 40
+    masks = [np.flatnonzero(m).tolist() for m in (labelled.train, labelled.val, labelled.test)]
+    assert masks == [[0, 1, 2], [3], [4, 5]]
+    assert labelled.has_split
+
+
+def test_products_has_the_form_of_arxiv_and_a_split_of_its_own(arxiv: Path, tmp_path: Path) -> None:
+    products = arxiv.rename(arxiv.with_name("ogbn_products"))
+    with pytest.raises(DatasetError, match=r"ogbn-products: split/sales_ranking/train.csv.gz, "):
+        load_dataset("ogbn-products", tmp_path)
+    (products / "split/time").rename(products / "split/sales_ranking")
+    assert load_dataset("ogbn-products", tmp_path).num_classes == 47
+
+
+def test_ogb_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"OGB/ogbn_arxiv or .*ogbn_arxiv is not there; it sho"):
+        load_dataset("ogbn-arxiv", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "words"),
+    [
+        ("raw/edge", [[0, 6]], "edge.csv.gz: 1 edge names a node not in the graph"),
+        ("raw/edge", [[0, 1, 2]], "edge.csv.gz: has 3 columns, not 2"),
+        ("raw/node-feat", [[1, "nan"]] * 6, "not finite|NaN"),
+        ("raw/node-label", [[40]] * 6, "node-label.csv.gz: holds classes 40 to 40, not 0 to 39"),
+        ("raw/node-label", [["a"]] * 6, "node-label.csv.gz: could not convert"),
+        ("raw/node-label", [[0]] * 5, "5"),
+        ("split/time/valid", [[6]], "valid.csv.gz: names node 6, nodes are 0 to 5"),
+        ("split/time/valid", [[-1]], "valid.csv.gz: names node -1, nodes are 0 to 5"),
+    ],
+)
+def test_a_bad_ogb_file_is_named(
+    arxiv: Path, tmp_path: Path, name: str, table: list[list[object]], words: str
+) -> None:
+    write_gz(arxiv / f"{name}.csv.gz", np.array(table, dtype=object))
+    with pytest.raises(DatasetError, match=f"^ogbn-arxiv: the raw files in .*{words}"):
+        load_dataset("ogbn-arxiv", tmp_path)
+
+
+def test_an_ogb_file_that_is_cut_off_is_named(arxiv: Path, tmp_path: Path) -> None:
+    path = arxiv / "raw/edge.csv.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DatasetError, match=r"^ogbn-arxiv: the raw files in .*edge\.csv\.gz"):
+        load_dataset("ogbn-arxiv", tmp_path)
+    write_gz(path, np.zeros((0, 2)))
+    with pytest.raises(DatasetError, match=r"^ogbn-arxiv: the raw files in .*edge\.csv\.gz"):
+        load_dataset("ogbn-arxiv", tmp_path)
 
 
 ROOT = os.environ.get(datasets.DATA_ROOT)

@@ -14,11 +14,11 @@ from torch_geometric.data import Data
 import nodenova as nova
 from nodenova.errors import GraphError, SettingError
 from nodenova.io.describe import describe, lines_of
-from nodenova.io.edges import EdgeType, combine_types, named_nodes
+from nodenova.io.edges import EdgeType, combine_types, first_ids, named_nodes
 from nodenova.io.graph_folder.prepare import convert
 from nodenova.io.nodes import LONGEST_ID
 from nodenova.io.npz import graph_npz
-from nodenova.io.table_options import parse_edge_types
+from nodenova.io.table_options import TableOptions, parse_edge_types
 from nodenova.nn.sparse import weighted_links
 
 NODES = "id,label,size\na,red,1\nb,red,2\nc,blue,3\nd,,4\n"
@@ -382,3 +382,9 @@ def test_weights_of_both_directions_are_noted(tmp_path: Path) -> None:
         "edges.csv: 1 edge occurs in both directions; edges have no direction here, weights are "
         "added unless all edges weigh the same both ways" in notes
     )
+
+
+def test_the_first_ids_are_ends_of_edges_and_no_weights(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target,weight\na,b,7\nb,c,8\n")
+    assert first_ids(path, TableOptions(weight_column="weight"), {}) == ["a", "b", "b", "c"]

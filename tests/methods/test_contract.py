@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import nodenova as nova
+from nodenova.bench.plan import Plan
 from nodenova.discovery import method_name
 from nodenova.encoders.gnn import LAYERS
 from nodenova.errors import SettingError
@@ -178,6 +179,59 @@ def test_a_method_that_trains_refuses_an_encoder_without_training(tasks) -> None
         if preferred_encoder(kind) != "prism":
             with pytest.raises(SettingError, match=f"{name} needs an encoder that can be trained"):
                 nova.discover(model, tasks[1], quick(name))
+
+
+@cache
+def fitted_on_batches(encoder: str) -> nova.Model:
+    settings = {"hidden": 6, "epochs": 3, "batch": 8, "neighbors": 2}
+    return nova.fit(nova.split(many_nodes(), [0, 1])[0], encoder, **settings)
+
+
+@cache
+def many_nodes() -> nova.LabelledGraph:
+    return nova.synthetic(nodes=200, classes=4, words=40)
+
+
+@pytest.mark.parametrize("encoder", list(LAYERS))
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_works_on_batches_or_refuses_in_a_sentence(name: str, encoder: str) -> None:
+    new, model = nova.split(many_nodes(), [0, 1])[1], fitted_on_batches(encoder)
+    if not getattr(METHODS[name], "batches", False):
+        with pytest.raises(
+            SettingError, match=f"^{name} trains on the whole graph, not with batch=8: "
+        ):
+            nova.discover(model, new, quick(name))
+        return
+    found = nova.discover(model, new, quick(name))
+    values = [each for term in found.stages[-1].history.values() for each in term]
+    assert np.isfinite(values).all()
+    assert np.isfinite(found.predict_proba(new.graph)).all()
+    assert len(found.classes) == 4
+
+
+def test_two_methods_refuse_batches() -> None:
+    refusing = {name for name, kind in METHODS.items() if not getattr(kind, "batches", False)}
+    assert refusing == {"distilled_gnn", "simgcd"}
+
+
+@pytest.mark.parametrize("name", list(nova.LABELLED))
+def test_a_method_that_is_given_labels_refuses_batches(name: str) -> None:
+    task = nova.labelled_new_task(many_nodes(), [0, 1])
+    with pytest.raises(
+        SettingError, match=f"^{name} trains on the whole graph, not with batch=8: "
+    ):
+        nova.discover_supervised(fitted_on_batches("gcn"), task, nova.LABELLED[name]())
+
+
+def test_batches_are_refused_before_anything_is_fitted() -> None:
+    words = "^simgcd trains on the whole graph, not with batch=8: "
+    with pytest.raises(SettingError, match=words):
+        Plan("cora", nova.SimGCD(), "gcn", (0, 1), 2, (("batch", 8),))
+    found = nova.NodeDiscoverer(
+        num_new=2, method="simgcd", encoder="gcn", fit_settings={"batch": 8}, progress=pytest.fail
+    )
+    with pytest.raises(SettingError, match=words):
+        found.fit(many_nodes().graph, many_nodes().y)
 
 
 def test_every_number_among_the_settings_is_checked() -> None:

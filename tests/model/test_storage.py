@@ -106,6 +106,30 @@ np.save(sys.argv[2], nova.load_model(sys.argv[1]).predict_proba(graph))
     assert np.load(out).tobytes() == discovered.predict_proba(labelled.graph).tobytes()
 
 
+def test_how_an_encoder_is_run_is_saved_and_loaded(tmp_path: Path, tasks) -> None:
+    running = {"batch": 40, "neighbors": 3, "precision": "bfloat16"}
+    model = nova.fit(tasks[0], "gcn", epochs=2, **running)
+    model.save(tmp_path / "m")
+    document = json.loads((tmp_path / "m/model.json").read_text())
+    assert running.items() <= document["encoder"].items()
+    assert running.items() <= document["stages"][0]["settings"].items()
+    loaded = load_model(tmp_path / "m")
+    spec = loaded.frozen_encoder().spec
+    assert running == {key: getattr(spec, key) for key in running}
+    later = [nova.discover(each, tasks[1], nova.Sword(epochs=3)) for each in (model, loaded)]
+    first, second = (each.predict_proba(tasks[1].graph).tobytes() for each in later)
+    assert first == second
+
+
+def test_a_model_of_the_whole_graph_is_written_as_before_there_were_batches(
+    tmp_path: Path, tasks
+) -> None:
+    nova.fit(tasks[0], "gcn", epochs=2).save(tmp_path / "m")
+    document = json.loads((tmp_path / "m/model.json").read_text())
+    assert document["version"] < 8
+    assert not {"batch", "neighbors", "precision"} & document["encoder"].keys()
+
+
 def test_a_loaded_model_can_be_taken_further(saved: Path, discovered: nova.Model, tasks) -> None:
     method = nova.Sword(epochs=2)
     a, b = (
@@ -478,6 +502,16 @@ def test_a_model_of_nodes_that_all_have_the_same_counts_is_loaded(tmp_path: Path
     assert (again.predict_proba(graph) == model.predict_proba(graph)).all()
     stored = load_tensors(weights_of(tmp_path / "model").read_bytes())
     assert stored["encoder.counts.spread"].isinf().any()
+
+
+def test_a_model_of_one_feature_is_loaded(tmp_path: Path) -> None:
+    edges = np.stack([np.arange(40), np.roll(np.arange(40), 4)])
+    graph = nova.Graph.of(np.ones((40, 1), dtype=np.float32), edges)
+    old, _, _ = nova.split(nova.LabelledGraph(graph, np.arange(40) % 3, ("a", "b", "c")), [0, 1])
+    model = nova.fit(old)
+    model.save(tmp_path / "model")
+    loaded = nova.load_model(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
 
 
 def test_a_head_for_no_new_class_is_damage() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch_geometric.typing
 
 import nodenova as nova
 from nodenova.encoders.gnn import GNN, GNNSpec
+from nodenova.errors import SettingError
 from nodenova.graph import Graph, SampledGraph
+from nodenova.io.graph_folder.prepare import prepare_graph
 from nodenova.nn.sampling import Batches, blocks_of_nodes, draw_neighbors, neighborhood
 from nodenova.nn.seeding import repeatable
 
@@ -80,7 +85,7 @@ def test_every_subset_of_neighbors_is_equally_likely() -> None:
     graph, counts = star(5), np.zeros((6, 6))
     with repeatable(0, "test"):
         for _ in range(3_000):
-            _, place, _ = draw_neighbors(graph, np.array([0]), 2)
+            place = draw_neighbors(graph, np.array([0]), 2)
             low, high = sorted(graph.adjacency.indices[place])
             counts[low, high] += 1
     pairs = counts[np.triu_indices(6, 1)][5:]  # of the leaves 1..5
@@ -196,23 +201,153 @@ def test_places_numbers_and_rows_name_the_same_nodes() -> None:
         assert len(set(each.ids.tolist())) == 6
 
 
-def test_without_a_batch_size_nothing_is_drawn() -> None:
+@pytest.mark.parametrize("size", [0, 60, 1_000])
+def test_without_a_batch_size_or_if_all_nodes_fit_in_nothing_is_drawn(size: int) -> None:
     graph, pool = random_graph(), torch.arange(20, 50)
+    batches = Batches(encoder("gcn", graph, batch=size), graph, pool, slice(None))
     before = torch.get_rng_state()
-    same, (some, every) = Batches(encoder("gcn", graph), graph, pool, slice(None)).draw()
-    torch.manual_seed(0)
-    encoder("gcn", graph)
+    same, (some, every) = batches.draw()
+    assert torch.equal(torch.get_rng_state(), before)
     assert same is graph
     assert some.ids is pool
     assert some.rows is pool
     assert every.rows == slice(None)
-    torch.set_rng_state(before)
 
 
-def test_mapped_graphs_and_text_vectors_are_drawn_from(tmp_path: Any) -> None:
+def sword(encoder: str, **settings: Any) -> tuple[nova.Model, np.ndarray]:
+    """A model of both phases, and its probabilities."""
+    data = nova.synthetic(nodes=120, classes=4, words=40, seed=1)
+    old, new, _ = nova.split(data, [0, 1])
+    model = nova.fit(old, encoder, hidden=6, heads=2, epochs=5, **settings)
+    model = nova.discover(model, new, nova.Sword(epochs=4), seed=2)
+    return model, model.predict_proba(data.graph)
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
+def test_a_batch_that_all_nodes_fit_in_gives_the_bits_of_the_whole_graph(name: str) -> None:
+    whole, same = sword(name)[1], sword(name, batch=120, neighbors=2)[1]
+    assert same.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
+def test_batches_have_the_same_bits_for_the_same_seed(name: str) -> None:
+    (model, first), (again, second) = (sword(name, batch=16, neighbors=2) for _ in range(2))
+    assert model.stages[-1].history == again.stages[-1].history
+    assert first.tobytes() == second.tobytes()
+    assert first.tobytes() != sword(name)[1].tobytes()
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
+def test_lower_precision_changes_numbers_by_its_rounding(name: str, precision: str) -> None:
+    graph = random_graph()
+    exact = encoder(name, graph).eval()
+    rough = encoder(name, graph, precision=precision).eval()
+    z, close = exact(graph), rough(graph)
+    assert close.dtype == torch.float32
+    assert not torch.equal(close, z)
+    torch.testing.assert_close(close, z, rtol=0.05, atol=0.05)
+    model, probabilities = sword(name, precision=precision, batch=16)
+    assert np.isfinite(probabilities).all()
+    assert model.stages[0].settings["precision"] == precision
+
+
+def test_settings_of_batches_are_checked_before_anything_is_computed() -> None:
+    old, _, _ = nova.split(nova.synthetic(nodes=120, classes=4, words=40), [0, 1])
+    for encoder, settings, words in [
+        ("prism", {"batch": 8}, "batch: only for encoders that are trained"),
+        ("gcn", {"batch": -1}, "batch must lie in 0"),
+        ("gcn", {"batch": "many"}, "batch must be int"),
+        ("gcn", {"batch": 8, "neighbors": 0}, "neighbors must lie in 1"),
+        ("gcn", {"neighbors": 5}, "neighbors are drawn for batches of nodes only"),
+        ("gcn", {"precision": "float8"}, "precision"),
+        (OwnNet, {"batch": 8}, "batch is for gcn, gat and sage: how far OwnNet looks"),
+    ]:
+        with pytest.raises(SettingError, match=words):
+            nova.fit(old, encoder, epochs=1, **settings)
+
+
+class OwnNet(torch.nn.Linear):
+    """An encoder of one's own."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)
+
+
+def naive_pyg(
+    starts: torch.Tensor, neighbors: torch.Tensor, seed: torch.Tensor, most: list[int], *_: Any
+) -> tuple[torch.Tensor, ...]:
+    """What pyg_lib's operator returns: rows, columns, nodes and edges, numbered as they are met."""
+    nodes, edges, frontier = seed.tolist(), [], seed.tolist()
+    pairs = []
+    for count in most:
+        met = []
+        for node in frontier:
+            places = torch.arange(int(starts[node]), int(starts[node + 1]))
+            for place in places[torch.randperm(len(places))[:count]].tolist():
+                other = int(neighbors[place])
+                if other not in nodes:
+                    nodes.append(other)
+                    met.append(other)
+                edges.append(place)
+                pairs.append((nodes.index(other), nodes.index(node)))
+        frontier = met
+    row, column = torch.tensor(pairs).t()
+    return row, column, torch.tensor(nodes), torch.tensor(edges)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """A stand-in for pyg_lib; the list fills with the numbers of neighbors of its calls."""
+    calls: list[list[int]] = []
+
+    def neighbor_sample(*given: Any) -> tuple[torch.Tensor, ...]:
+        calls.append(given[3])
+        return naive_pyg(*given)
+
+    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
+    monkeypatch.setattr(torch.ops, "pyg", SimpleNamespace(neighbor_sample=neighbor_sample))
+    return calls
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+@pytest.mark.parametrize("hops", [0, 1, 2, 3])
+def test_the_compiled_sampler_is_used_where_it_is_installed(
+    hops: int, most: int, compiled: list[list[int]]
+) -> None:
+    test_drawn_edges_are_edges_and_none_is_missing_below_the_limit(hops, most)
+    assert compiled == [[most] * hops] * bool(hops)
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
+def test_with_all_neighbors_the_compiled_sampler_gives_the_same(
+    name: str, compiled: list[list[int]]
+) -> None:
+    test_with_all_neighbors_a_batch_has_z_and_gradient_of_the_whole_graph(name, {}, True)
+    assert compiled
+
+
+def test_text_vectors_are_drawn_with_their_nodes() -> None:
     labelled = nova.synthetic(nodes=200, classes=4, seed=0)
     vectors = np.random.default_rng(0).normal(size=(200, 3))
     graph = labelled.graph.with_vectors(vectors)
     part = neighborhood(graph, np.array([3, 9]), 2, 4)
     np.testing.assert_array_equal(part.vectors, graph.vectors[part.nodes])  # type: ignore[index]
     assert part.feature_names == graph.feature_names
+
+
+def test_a_graph_on_disk_gives_the_batches_of_the_one_in_memory(
+    tmp_path: Path, compiled: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled = nova.synthetic(nodes=200, classes=4, seed=0)
+    on_disk = prepare_graph(tmp_path / "graph", labelled).graph.canonical()
+    assert on_disk.is_mapped
+    with repeatable(1, "test"):
+        mapped = neighborhood(on_disk, np.array([3, 9]), 2, 4)
+    assert not compiled  # PyTorch Geometric's sampler would copy the edges into memory
+    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", False)
+    with repeatable(1, "test"):
+        part = neighborhood(labelled.graph.canonical(), np.array([3, 9]), 2, 4)
+    np.testing.assert_array_equal(mapped.node_ids, part.node_ids)
+    np.testing.assert_array_equal(mapped.edge_index, part.edge_index)
+    np.testing.assert_array_equal(mapped.x.toarray(), part.x.toarray())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
+import pytest
 import torch
 
 from nodenova.open_world.anchored_kmeans import (
@@ -64,10 +67,17 @@ def test_every_new_center_has_a_point_even_if_all_are_alike() -> None:
     assert sorted(groups[groups >= 0]) == [0, 1, 2]
 
 
-def test_other_groupings_are_numbered_like_the_first() -> None:
-    groups = np.array([0, 0, 1, 1, 2, 2, -1])
-    other = np.array([2, 2, 0, 0, 1, 1, -1])
+@pytest.mark.parametrize("number", list(permutations(range(3))))
+def test_other_groupings_are_numbered_like_the_first(number: tuple[int, ...]) -> None:
+    groups = np.array([0, 0, 0, 1, 1, 2, -1])
+    other = np.append(number, -1)[groups]
     assert np.array_equal(match_numbers(other, groups, 3), groups)
+
+
+def test_all_groups_count_when_numbers_are_matched() -> None:
+    groups = np.array([1] * 5 + [0, 0, 1, 1, 1])
+    other = np.array([0] * 5 + [1] * 5)  # alone, 1 would be called 1: three of its five nodes are
+    assert match_numbers(other, groups, 2).tolist() == [1] * 5 + [0] * 5
 
 
 def test_whitened_rows_have_the_identity_as_covariance() -> None:

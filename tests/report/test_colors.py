@@ -28,6 +28,7 @@ TO_XYZ = np.array(
 PAPER = {"day": "ffffff", "night": "16181b"}
 # CIEDE2000 of any two colors: 2 can just be told apart side by side.
 FAR_FOR_ALL, FAR_WITHOUT_CONES = 15.0, 13.0
+FIRST_STRONG, FIRST_LIGHT, FAR_BETWEEN = 4, 5, 12.5  # of both lists, as small runs show them
 
 
 def linear(hexes: list[str]) -> np.ndarray:
@@ -95,6 +96,17 @@ def test_no_two_colors_of_a_list_are_alike(kind: str, time: str, reader: str) ->
     pairs = [(i, j) for i in range(len(seen)) for j in range(i)]
     least = min(ciede2000(seen[i], seen[j]) for i, j in pairs)
     assert least >= (FAR_FOR_ALL if reader == "all" else FAR_WITHOUT_CONES)
+
+
+@pytest.mark.parametrize("reader", SEEN_BY)
+@pytest.mark.parametrize("time", PAPER)
+def test_the_first_known_and_discovered_classes_have_colors_of_their_own(
+    time: str, reader: str
+) -> None:
+    colors = palette("STRONG", time)[:FIRST_STRONG] + palette("LIGHT", time)[:FIRST_LIGHT]
+    seen = lab(np.clip(linear(colors) @ SEEN_BY[reader].T, 0, 1))
+    pairs = [(i, j) for i in range(len(seen)) for j in range(i)]
+    assert min(ciede2000(seen[i], seen[j]) for i, j in pairs) >= FAR_BETWEEN
 
 
 @pytest.mark.parametrize("time", PAPER)

@@ -20,9 +20,18 @@ from nodenova.model.decisions import Rename
 from nodenova.model.info import Feature
 from nodenova.report.charts import before_and_after_matching
 from nodenova.report.html import GLOSSARY, policy_hash
+from nodenova.review import page_data
 from nodenova.review.cross_validation import HeldOutScores
 from nodenova.review.page import answers, class_cards, review_page
-from nodenova.review.page_data import LISTED, NO_CLASS, PageData, collect, first_new_id
+from nodenova.review.page_data import (
+    LISTED,
+    NO_CLASS,
+    PageData,
+    class_links,
+    collect,
+    first_new_id,
+    pack_edges,
+)
 from nodenova.review.review_file import History, as_served, is_current
 
 PREVIOUS = Path(__file__).parents[1] / "fixtures" / "previous"
@@ -295,6 +304,84 @@ def test_a_large_graph_is_sampled_by_class_and_the_page_says_so(
     for c in told.classes:
         assert {str(name) for name in c.representatives} <= set(told.nodes.names)
     assert told.nodes.targets.max() < shown
+
+
+def unpack_edges(packed: bytes, n: int) -> set[tuple[int, int]]:
+    """What `pack_edges` packed, byte by byte."""
+    values, value, shift = [], 0, 0
+    for byte in packed:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    assert shift == 0
+    rest, edges = iter(values), set()
+    for node in range(n):
+        other = node
+        for _ in range(next(rest)):
+            other += next(rest)
+            edges.add((node, other))
+    assert not [*rest]
+    return edges
+
+
+@pytest.mark.parametrize(("nodes", "links"), [(5, 0), (40, 100), (400, 300), (70_000, 4_000)])
+def test_edges_between_nodes_on_the_map_are_packed(nodes: int, links: int) -> None:
+    rng = np.random.default_rng(nodes)
+    graph = nova.Graph.of(np.ones((nodes, 1)), rng.integers(0, nodes, (2, links)))
+    on_map = np.sort(rng.choice(nodes, nodes * 4 // 5, replace=False))
+    number = np.full(nodes, -1)
+    number[on_map] = np.arange(len(on_map))
+    a, b = number[graph.edge_index]
+    wanted = {(i, j) for i, j in zip(a.tolist(), b.tolist(), strict=True) if 0 <= i < j}
+    packed = pack_edges(graph, number, len(on_map))
+    assert packed is not None
+    assert unpack_edges(packed, len(on_map)) == wanted
+
+
+def test_a_page_has_no_edges_of_a_graph_with_very_many(
+    hostile: tuple[nova.Model, nova.LabelledGraph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = hostile[1].graph
+    links, everything = graph.num_edges // 2, np.arange(graph.num_nodes)
+    monkeypatch.setattr(page_data, "MAX_EDGES", links)
+    assert pack_edges(graph, everything, graph.num_nodes) is not None
+    monkeypatch.setattr(page_data, "MAX_EDGES", links - 1)
+    assert pack_edges(graph, everything, graph.num_nodes) is None
+
+
+def test_links_between_classes_are_counted(
+    hostile: tuple[nova.Model, nova.LabelledGraph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = hostile[1].graph
+    first = np.random.default_rng(0).integers(0, 4, graph.num_nodes)
+    counts: dict[tuple[int, int], int] = {}
+    for a, b in graph.edge_index.T.tolist():
+        if a < b:
+            pair = (min(first[a], first[b]), max(first[a], first[b]))
+            counts[pair] = counts.get(pair, 0) + 1
+    found = class_links(graph, first, 5)
+    assert {(a, b): n for a, b, n in found} == counts
+    assert [n for *_, n in found] == sorted(counts.values(), reverse=True)
+    monkeypatch.setattr(page_data, "MAX_LINKS", 2)
+    assert class_links(graph, first, 5) == found[:2]
+
+
+def test_the_scripts_know_what_a_decision_about_nodes_needs(
+    hostile: tuple[nova.Model, nova.LabelledGraph],
+) -> None:
+    model, labelled = hostile
+    graph = labelled.graph
+    made = model.create_class(graph.node_ids[:12].tolist(), graph, "ferns")
+    page = collect(made, graph, title="t", model_hash="h", layout=lambda z: np.zeros((len(z), 2)))
+    data = Page(review_page(page)).data
+    new = made.classes[-1].id
+    assert (data["nextId"], data["numNodes"], data["mostChosen"]) == (new + 1, 240, 100_000)
+    row_of = {c.id: row for row, c in enumerate(made.classes)}
+    sources = made.edits[-1].sources  # type: ignore[union-attr]
+    assert {tuple(pair) for pair in data["apart"]} == {(row_of[c], row_of[new]) for c in sources}
+    assert data["own"][row_of[new]] is True
 
 
 def test_a_small_graph_makes_a_small_page(story: PageData) -> None:

@@ -63,6 +63,33 @@ def after(grown: Seasons, spring: RunFolder) -> ContinuedRun:
     return spring.continue_with(autumn(grown), method=ONE)
 
 
+@pytest.mark.slow
+def test_a_class_of_chosen_nodes_goes_on_when_the_graph_grows(
+    grown: Seasons, spring: RunFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(spring.path, tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    chosen = np.flatnonzero(grown.y[:SPRING] == 3)[:30]
+    wrong = int(np.flatnonzero(folder.run.label_ids == 0)[0])  # type: ignore[operator]
+    review = {"format": "nodenova review", "version": 1, "model": weights_digest(folder.model)}
+    nodes = grown.spring.node_ids[chosen].tolist()
+    made = {"do": "create", "nodes": nodes, "name": "moss"}
+    unlabel = {"do": "unlabel", "nodes": [grown.spring.node_ids[wrong].item()]}
+    folder.apply(review | {"decisions": [made, unlabel]})
+    done = folder.continue_with(autumn(grown), method=ONE)
+    model = done.run.model
+    assert model.class_of(4).name == "moss"
+    assert model.edits == folder.model.edits
+    said = np.array([model.classes[row].id for row in done.run.predictions.row])
+    assert (said[chosen] == 4).all()  # their label
+    assert (grown.y[said == 4] == 3).mean() > 0.8
+    assert (said[SPRING:] == 4).any()
+    assert done.run.label_ids is not None
+    assert done.run.label_ids[wrong] == -1
+    assert [c.id for c in model.classes if c.stage == 2] == [5]
+    assert {str(n) for one in done.run.moves for n in one.nodes} >= {*map(str, nodes)}
+
+
 def test_what_came_is_found_and_all_that_was_known_stays(
     grown: Seasons, spring: RunFolder, after: ContinuedRun
 ) -> None:

@@ -8,13 +8,21 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from nodenova.errors import SettingError
-from nodenova.model.decisions import Merge, Rename
+import nodenova as nova
+from nodenova.cli import review
+from nodenova.errors import SettingError, brief
+from nodenova.model.decisions import MAX_CHOSEN, Create, Merge, Rename, Unlabel
+from nodenova.model.saving import weights_digest
 from nodenova.review.review_file import Review
+from nodenova.runs.folder import RunFolder
+from nodenova.runs.run import DiscoveryRun
 from nodenova.runs.server import MAX_BYTES, ReviewServer
 
 FINE = Review("fine")
@@ -255,6 +263,71 @@ def test_what_is_wrong_with_a_review_is_said(server: ReviewServer, desk: ReviewS
     )
     assert post(server, cookie)[0] == 200  # and it goes on
     assert desk.saved == [FINE]
+
+
+def test_a_decision_about_very_many_nodes_is_taken_up_to_a_limit(
+    server: ReviewServer, desk: ReviewSession
+) -> None:
+    cookie = enter(server)
+    nodes = tuple(f"a name of ordinary length {i:06}" for i in range(MAX_CHOSEN + 1))
+    most = Review("a", (Create(nodes[1:], "ferns"),))
+    assert post(server, cookie, most) == (200, "saved\n")
+    assert desk.saved == [most]
+    assert post(server, cookie, Review("a", (Unlabel(nodes),))) == (
+        422,
+        "decision 1 (unlabel): nodes must be a list of at most 100,000 ids of nodes, not "
+        f"{brief(list(nodes))}\n",
+    )
+    assert desk.saved == [most]
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path) -> Iterator[tuple[ReviewServer, RunFolder]]:
+    """A run of twelve nodes in each of four classes, on a server."""
+    data = nova.synthetic(nodes=60, classes=4, words=30)
+    old, task, _ = nova.split(data, [0, 1])
+    model = nova.discover(nova.fit(old), replace(task, num_new=2))
+    run = DiscoveryRun("Mine", model, data.graph, label_ids=np.where(data.y < 2, data.y, -1),
+                       label_names=("oak", "elm"))  # fmt: skip
+    folder = RunFolder.write(tmp_path / "run", run, report=False)
+    session = review.ReviewSession(folder.path, quiet=True)
+    with running_server(ReviewServer(session.page, session.save)) as server:
+        yield server, folder
+
+
+def test_decisions_about_nodes_are_saved_whole_or_refused_with_a_sentence(
+    reviewed: tuple[ReviewServer, RunFolder],
+) -> None:
+    server, folder = reviewed
+    cookie, nodes = enter(server), tuple(folder.stored_graph.node_ids.tolist())
+    digest = weights_digest(folder.model)
+    before = (folder.path / "model" / "model.json").read_bytes()
+    name = folder.model.classes[2].name
+    first = Unlabel(nodes[:1])
+    for wrong, message in (
+        (Create((*nodes[:3], "nowhere")), "there is no node 'nowhere' in the graph of the run"),
+        (Create(nodes[:2]), "a class is made of 3 nodes or more, not of 2"),
+        (Create(nodes[:5], name), f"class 2 already has the name '{name}'"),
+        (Create(nodes[:5], class_id=7), "the new class gets the id 4, not 7: the request was made"),
+        (Create(nodes[:5], among=4), "5 of 4 shown nodes cannot be of a graph of 60"),
+    ):
+        status, answer = post(server, cookie, Review(digest, (first, wrong)))
+        assert status == 422
+        assert answer.startswith("decision 2 (create): ")
+        assert message in answer
+        assert answer.count("\n") == 1
+    status, answer = post(server, cookie, Review(digest, (Unlabel(("nowhere",)),)))
+    assert (status, answer) == (
+        422, "unlabel: there is no node 'nowhere' in the graph of the run\n",
+    )  # fmt: skip
+    assert (folder.path / "model" / "model.json").read_bytes() == before
+    assert not (folder.path / "decisions.json").exists()
+    wanted = (first, Create(nodes[10:16], "ferns", 4))
+    assert post(server, cookie, Review(digest, wanted)) == (200, "saved\n")
+    again = RunFolder(folder.path)
+    assert again.history.decisions == wanted
+    assert again.run.label_ids is not None
+    assert again.run.label_ids[[0, *range(10, 16)]].tolist() == [-1, *[4] * 6]
 
 
 def connect(server: ReviewServer) -> socket.socket:

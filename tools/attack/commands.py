@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 import nodenova as nova
 from nodenova import cli
-from nodenova.bench import method_rows, sweep
+from nodenova.bench import grader, method_rows, sweep
 from nodenova.bench.folder import GradedFolder
 from nodenova.bench.rowfile import RowFile
 from nodenova.cli import demo
@@ -395,9 +395,12 @@ def read_protocol() -> Reading:
     A graph.npz from before that the index does not name would be read, too.
     """
     folder = Path("protocol")
-    if not (folder / "protocol.json").is_file():
+    if not (folder / "protocol.json").is_file() and not (folder / grader.COMMIT).is_dir():
         return {}
-    index = json.loads((folder / "protocol.json").read_text())
+    try:
+        index = grader.read_index(folder)
+    except grader.WrongFileError as error:
+        raise NodenovaError(str(error)) from None
     named = dict(index["files"])
     for split in index["splits"]:
         named |= {f"answers/{split['name']}/{k}": code for k, code in split["answers"].items()}

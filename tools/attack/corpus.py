@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import shutil
@@ -27,6 +28,7 @@ PREVIOUS = ROOT / "tests" / "fixtures" / "previous"
 NODES = 42
 TOPICS = ("birds", "boats", "bread")
 ENCODERS = ("prism", "gcn", "gat", "sage")
+SPLIT = "paper-seed-0"  # of the exported protocol
 
 
 class Layer(torch.nn.Module):
@@ -39,6 +41,12 @@ class Layer(torch.nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         z: Tensor = self.layer(x)
         return z
+
+
+def protocol_of(folder: Path) -> tuple[object, ...]:
+    """A command that exports a protocol of a small graph."""
+    graph = "synthetic:nodes=40,classes=4,words=30"
+    return ("protocols", "export", "paper", "--dataset", graph, "-q", "--out", folder)
 
 
 def command(*arguments: object) -> str:
@@ -181,6 +189,8 @@ class Corpus:
             corpus._write_graphs()
             corpus._write_models()
             corpus._write_runs()
+            corpus._write_protocol()
+            corpus._write_ogb()
         return corpus
 
     def _write_graphs(self) -> None:
@@ -238,6 +248,7 @@ class Corpus:
         document = json.loads((run / "model" / "model.json").read_text())
         ids = [c["id"] for c in document["classes"]]
         labelled = [row["id"] for row in self.nodes if row["topic"]]
+        others = [row["id"] for row in self.nodes if not row["topic"]]
         review = {
             "format": "nodenova review",
             "version": 1,
@@ -245,11 +256,15 @@ class Corpus:
             "decisions": [
                 {"do": "rename", "class": ids[-1], "name": "plants"},
                 {"do": "relabel", "nodes": labelled[:2], "class": ids[0]},
+                {"do": "create", "nodes": others[:4], "name": "chosen"},
+                {"do": "unlabel", "nodes": labelled[2:3]},
             ],
         }
         (self.folder / "review.json").write_text(json.dumps(review))
         shutil.copytree(run, self.folder / "plain")  # a run without decisions
         command("apply-review", run, self.folder / "review.json", "-q")
+        counted = self.folder / "counted"  # keeps other numbers of new classes
+        command("discover", *files, *columns[:4], "--set", "n_resamples=0", "-q", "--out", counted)
         answers = {"y": self.labelled.y, "names": np.array(TOPICS)}
         (run / "answers.npz").write_bytes(npz_bytes(answers))
         shutil.copytree(PREVIOUS / "run", self.folder / "previous-run")
@@ -267,3 +282,27 @@ class Corpus:
             }
         )
         (self.folder / "suggestions.json").write_text(json.dumps(suggestions.to_json()))
+
+    def _write_protocol(self) -> None:
+        """An exported protocol, predictions on it, and their grade."""
+        from nodenova.bench import grader
+
+        folder = self.folder / "protocol"
+        command(*protocol_of(folder))
+        (answers,) = (folder / "answers").glob("*/session-1.csv")
+        (folder / "mine.csv").write_bytes(answers.read_bytes())
+        document = grader.grade(folder, SPLIT, folder / "mine.csv")
+        (self.folder / "graded.json").write_text(json.dumps(grader.strict(document)))
+
+    def _write_ogb(self) -> None:
+        """The graph as raw files of the Open Graph Benchmark."""
+        folder, y = self.folder / "OGB" / "ogbn_arxiv", self.labelled.y
+        tables = {"raw/edge": self.labelled.graph.edge_index.T, "raw/node-feat": self.features,
+                  "raw/node-label": y[:, None]}  # fmt: skip
+        for number, part in enumerate(("train", "valid", "test")):
+            tables[f"split/time/{part}"] = np.arange(number, NODES, 3)[:, None]
+        for name, table in tables.items():
+            path = folder / f"{name}.csv.gz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = "".join(",".join(map(str, row)) + "\n" for row in table.tolist())
+            path.write_bytes(gzip.compress(lines.encode(), mtime=0))

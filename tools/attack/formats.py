@@ -18,7 +18,7 @@ from nodenova.io.describe import describe, lines_of
 from nodenova.io.recipe import TableEncoder
 
 from .corpus import Corpus
-from .judge import Action
+from .judge import Action, RefusalError
 from .mutate import (
     TABLE_FORMS,
     Rng,
@@ -153,7 +153,7 @@ def change_file(path: Path, rng: Rng) -> None:
 def run_folder(corpus: Corpus, rng: Rng, place: Path) -> Action:
     """A run folder with one file changed or missing, and one of the things done with runs."""
     folder = place / "r"
-    shutil.copytree(corpus.folder / pick(rng, ("run", "run", "plain", "previous-run")), folder)
+    shutil.copytree(corpus.folder / pick(rng, ("run", "counted", "plain", "previous-run")), folder)
     files = [path for path in folder.rglob("*") if path.is_file()]
     path = pick(rng, sorted(files))
     if "model" in path.parent.name:
@@ -263,6 +263,71 @@ def method_rows_file(corpus: Corpus, rng: Rng, place: Path) -> Action:
         comparison(read_method_rows(path))
 
     return use
+
+
+def grade_file(corpus: Corpus, rng: Rng, place: Path) -> Action:
+    """A document that `grade.py --json` wrote, which becomes the rows of a method."""
+    from nodenova.bench.method_rows import graded_document
+
+    path = place / "graded.json"
+    path.write_bytes(change_json_file((corpus.folder / "graded.json").read_bytes(), rng))
+    return lambda: graded_document("theirs", [path])
+
+
+def protocol_folder(corpus: Corpus, rng: Rng, place: Path) -> Action:
+    """An exported protocol and predictions on it, for grade.py or to be replaced."""
+    from nodenova.bench import grader
+
+    from .corpus import SPLIT, command, protocol_of
+
+    folder = place / "p"
+    shutil.copytree(corpus.folder / "protocol", folder)
+    read = [path for path in folder.rglob("*") if path.suffix in (".json", ".csv")]
+    path = folder / "mine.csv" if chance(rng, 0.4) else pick(rng, sorted(read))
+    if chance(rng, 0.03):
+        path.unlink()
+    else:
+        change_file(path, rng)
+    if path.parent.parent.name == "answers" and chance(rng, 0.8):  # with the right hash
+        index = json.loads((folder / "protocol.json").read_text())
+        hashes = next(one for one in index["splits"] if one["name"] == SPLIT)["answers"]
+        if path.is_file():
+            hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        (folder / "protocol.json").write_text(json.dumps(index))
+
+    def use() -> None:
+        try:
+            document = grader.grade(folder, SPLIT, folder / "mine.csv")
+            grader.as_text(document), json.dumps(grader.strict(document))
+        except grader.WrongFileError as error:
+            raise RefusalError(str(error)) from None
+
+    return use if chance(rng, 0.9) else lambda: command(*protocol_of(folder), "--overwrite")
+
+
+def ogb_folder(corpus: Corpus, rng: Rng, place: Path) -> Action:
+    """The raw files of a graph of the Open Graph Benchmark."""
+    folder = place / "OGB"
+    shutil.copytree(corpus.folder / "OGB", folder)
+    path = pick(rng, sorted(folder.rglob("*.gz")))
+    content = gzip.decompress(path.read_bytes())
+    match int(rng.integers(5)):
+        case 0:
+            lines = content.splitlines()
+            at = int(rng.integers(len(lines)))
+            lines[at] = pick(rng, (b"", b"1", b"1,2,3", b"-1", b"a", b"nan", b"1e400", b"9" * 25,
+                                   b"inf", b"1_0", b"\xff", b"#", b",", b"0x1", b"1" * 10**5,
+                                   b"\x00"))  # fmt: skip
+            content = b"\n".join(lines)
+        case 1:
+            content = pick(rng, (b"", b"\n", content * 2, content[: len(content) // 2]))
+        case _:
+            content = change_bytes(content, rng)
+    packed = gzip.compress(content, mtime=0)
+    path.write_bytes(change_bytes(packed, rng) if chance(rng, 0.3) else packed)
+    if chance(rng, 0.05):
+        path.unlink()
+    return lambda: use_graph(nova.load_dataset("ogbn-arxiv", data_root=place))
 
 
 PLAN = """table = "comparison"
@@ -486,6 +551,9 @@ FILE_FORMATS: dict[str, tuple[Case, int]] = {
     "rows": (row_file, 3000),
     "method-rows": (method_rows_file, 2000),
     "plan": (plan_file, 2000),
+    "grades": (grade_file, 2000),
+    "protocol": (protocol_folder, 2500),
+    "ogb": (ogb_folder, 2000),
     "review": (review_file, 3000),
     "suggestions": (suggestions_file, 2500),
     "recipe": (recipe_file, 3500),

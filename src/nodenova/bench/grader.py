@@ -33,6 +33,20 @@ TITLES = {
     "auroc": "AUROC", "aupr": "AUPR", "fpr95": "FPR95",
 }  # fmt: skip
 RECALL = 0.95
+COMMIT = ".commit.nodenova"  # folder of files that are being put in their places
+MAX_CLASSES = 10_000  # true or predicted ones: a confusion matrix has a row or a column for each
+MAX_MESSAGE = 300  # characters of an error about JSON or a number
+# Forms of the documents of an export: a type, [form of each], {"*": form of each}, {key: form},
+# or a tuple of several forms of which one is enough; int stands for 0, 1, ...
+INDEX: Any = {
+    "format": str, "version": int, "dataset": str, "data": (str, None), "versions": {"*": str},
+    "splits": [{"name": str, "answers": {"*": str}}],
+}  # fmt: skip
+SPLIT: Any = {
+    "protocol": str, "number": (int, None), "seed": int, "setting": str,
+    "sessions": [{"num_new": (int, None)}],
+}  # fmt: skip
+CLASSES: Any = {"sizes": [int], "class_names": [str]}
 
 
 class WrongFileError(Exception):
@@ -227,12 +241,50 @@ def detection_scores(p_new: np.ndarray, is_new: np.ndarray) -> dict[str, float]:
 # Files
 
 
-def read_document(path: Path) -> Any:
-    """Return the content of a JSON file."""
+def read_document(path: Path, form: Any) -> Any:
+    """Return the content of a JSON file of a form."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise WrongFileError(f"{path}: cannot be read ({error})") from None
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise WrongFileError(f"{path}: cannot be read ({brief(error)})") from None
+    if not has_form(document, form):
+        raise WrongFileError(f"{path}: not a {path.name} of an exported protocol")
+    return document
+
+
+def read_index(home: Path) -> Any:
+    """Return protocol.json of an export."""
+    path = home / "protocol.json"
+    if not path.is_file() and (home / COMMIT).is_dir():
+        raise WrongFileError(
+            f"{home}: its export was stopped halfway; give nodenova protocols export again"
+        )
+    index = read_document(path, INDEX)
+    if index["format"] != FORMAT or index["version"] != VERSION:
+        raise WrongFileError(f"{path}: not version {VERSION} of a {FORMAT}")
+    return index
+
+
+def has_form(value: Any, form: Any) -> bool:
+    """Whether a document has a form."""
+    if isinstance(form, tuple):
+        return any(has_form(value, each) for each in form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(has_form(each, form[0]) for each in value)
+    if isinstance(form, dict):
+        if not isinstance(value, dict):
+            return False
+        if "*" in form:
+            return all(has_form(each, form["*"]) for each in value.values())
+        return all(key in value and has_form(value[key], each) for key, each in form.items())
+    if form is int:
+        return type(value) is int and 0 <= value < 2**63
+    return value is None if form is None else isinstance(value, form)
+
+
+def brief(message: Exception | str) -> str:
+    """Return a message as one short line."""
+    return " ".join(str(message).split())[:MAX_MESSAGE]
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -241,7 +293,7 @@ def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file))
     except (OSError, ValueError, csv.Error) as error:
-        raise WrongFileError(f"{path}: cannot be read ({error})") from None
+        raise WrongFileError(f"{path}: cannot be read ({brief(error)})") from None
     for name in columns:
         if not lines or lines[0].get(name) is None:
             raise WrongFileError(f"{path}: has no column {name!r}, or no line")
@@ -261,12 +313,16 @@ def read_predictions(path: Path, sessions: int) -> list[dict[str, tuple[int, flo
             p_new = float(line["p_new"]) if line.get("p_new") else None
         except (TypeError, ValueError):
             raise WrongFileError(f"{where}: class and session must be whole numbers") from None
+        if p_new is not None and not math.isfinite(p_new):
+            raise WrongFileError(f"{where}: p_new must be a number, not {p_new}")
         if not 1 <= session <= sessions:
-            raise WrongFileError(f"{where}: there are sessions 1 to {sessions}, not {session}")
+            raise WrongFileError(f"{where}: there are sessions 1 to {sessions} alone")
         if label < 0:
             raise WrongFileError(f"{where}: classes are numbered from 0, this one is {label}")
+        if label >= MAX_CLASSES:
+            raise WrongFileError(f"{where}: a class is a number below {MAX_CLASSES}")
         if line["node"] in found[session - 1]:
-            raise WrongFileError(f"{where}: node {line['node']!r} is there twice")
+            raise WrongFileError(f"{where}: node {line['node'][:100]!r} is there twice")
         found[session - 1][line["node"]] = (label, p_new)
     return found
 
@@ -275,14 +331,14 @@ def answers_of(folder: Path, split: str, index: dict[str, Any]) -> Path:
     """Return the folder of a split's answers, compared with the hashes of protocol.json."""
     files = next((each["answers"] for each in index["splits"] if each["name"] == split), None)
     if files is None:
-        known = ", ".join(each["name"] for each in index["splits"])
+        known = brief(", ".join(each["name"] for each in index["splits"]))
         raise WrongFileError(f"there is no split {split!r}; there are {known}")
     for name, digest in files.items():
         path = folder / split / name
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise WrongFileError(f"{path}: cannot be read ({error})") from None
+            raise WrongFileError(f"{path}: cannot be read ({brief(error)})") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise WrongFileError(f"{path}: not the answers of protocol.json, its sha256 differs")
     return folder / split
@@ -300,9 +356,9 @@ def grade_session(
     if missing:
         raise WrongFileError(
             f"{source}: {len(missing)} of {len(answers)} test nodes have no line, "
-            f"such as {missing[0]!r}"
+            f"such as {missing[0][:100]!r}"
         )
-    y = np.array([int(line["class"]) for line in answers], dtype=np.int64)
+    y = true_classes(answers, sum(sizes))
     mine = [predictions[line["node"]] for line in answers]
     predicted = np.array([label for label, _ in mine], dtype=np.int64)
     columns = sum(found)
@@ -328,6 +384,17 @@ def grade_session(
     }
 
 
+def true_classes(answers: Sequence[dict[str, str]], classes: int) -> np.ndarray:
+    """Return the class of each test node."""
+    try:
+        y = [int(line["class"]) for line in answers]
+    except (TypeError, ValueError):
+        y = [-1]
+    if not all(0 <= label < classes for label in y):
+        raise WrongFileError(f"the answers hold a class that is none of 0 to {classes - 1}")
+    return np.array(y, dtype=np.int64)
+
+
 def grade(
     home: Path,
     split: str,
@@ -350,17 +417,19 @@ def grade(
     Raises:
         WrongFileError: If a file cannot be read or does not fit the split.
     """
-    index = read_document(home / "protocol.json")
-    if index.get("format") != FORMAT or index.get("version") != VERSION:
-        raise WrongFileError(f"{home / 'protocol.json'}: not version {VERSION} of a {FORMAT}")
+    index = read_index(home)
     key = answers_of(home / "answers" if answers is None else answers, split, index)
-    sizes = read_document(key / "classes.json")["sizes"]
-    stated = read_document(home / "splits" / split / "split.json")
-    sessions = stated["sessions"]
+    classes = read_document(key / "classes.json", CLASSES)
+    stated = read_document(home / "splits" / split / "split.json", SPLIT)
+    sizes, names, sessions = classes["sizes"], classes["class_names"], stated["sessions"]
+    if len(sizes) != len(sessions) + 1 or not sum(sizes) == len(names) <= MAX_CLASSES:
+        raise WrongFileError(f"{key / 'classes.json'}: does not fit the sessions of split.json")
     lines = read_predictions(predictions, len(sessions))
     given = [session["num_new"] for session in sessions] if found is None else list(found)
     if len(given) != len(sessions):
         raise WrongFileError(f"--found needs {len(sessions)} numbers, one per session")
+    if not all(0 <= number <= MAX_CLASSES for number in given if number is not None):
+        raise WrongFileError(f"a session has 0 to {MAX_CLASSES} new classes")
     graded, counts = [], [sizes[0]]
     for session, number in enumerate(given):
         highest = max((label for label, _ in lines[session].values()), default=-1)
@@ -371,7 +440,6 @@ def grade(
     document = {name: index[name] for name in ("version", "dataset", "data", "versions")}
     document["format"] = GRADED
     document |= {name: stated[name] for name in ("protocol", "number", "seed", "setting")}
-    names = read_document(key / "classes.json")["class_names"]
     document |= {"split": split, "class_names": names, "sessions": graded}
     if len(graded) > 1:
         last = graded[-1]

@@ -62,13 +62,18 @@ VALIDATION: dict[tuple[str, str, str, str, str], tuple[int, int]] = {
 
 
 def published_lines(bench: str) -> dict[str, Mapping[tuple[str, str], float]]:
-    """Return the published lines of an open-world bench: {name: {(dataset, measure): number}}."""
+    """Return the published lines of an open-world bench: {name: {(dataset, measure): number}}.
+
+    H is computed where accuracy on known and on unknown nodes is published.
+    """
     facts = OPEN_WORLD_FACTS.get(bench, {"scores": [], "datasets": [], "lines": []})
     places = [(dataset, score) for dataset in facts["datasets"] for score in facts["scores"]]
     found: dict[str, Mapping[tuple[str, str], float]] = {}
     for name, *numbers in facts["lines"]:
         cells = zip(places, numbers, strict=True)
-        found[name] = {place: value for place, value in cells if value is not None}
+        mine = {place: value for place, value in cells if value is not None}
+        both = [(d, mine[d, "known"], mine[d, "unknown"]) for d, s in mine if s == "known"]
+        found[name] = mine | {(d, "h"): 2 * old * new / (old + new) for d, old, new in both}
     return found
 
 

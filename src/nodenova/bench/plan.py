@@ -15,7 +15,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from nodenova.bench.paper import FACTS
-from nodenova.bench.registry import ALL_METHODS, BENCH_METHODS, AnyMethod, get_method, name_of
+from nodenova.bench.registry import (
+    ALL_METHODS,
+    BASELINES,
+    BENCH_METHODS,
+    AnyMethod,
+    get_method,
+    name_of,
+)
 from nodenova.bench.row import OLD_METHODS, OLD_VALUES, OLD_VISIBILITIES, RENAMED, Row
 from nodenova.bench.row import frozen_settings as frozen
 from nodenova.data.protocols import PaperSplit, WorldProtocol, protocol_of
@@ -26,6 +33,7 @@ from nodenova.fitting import TRAINING
 from nodenova.io.dataset_table import DATASETS
 from nodenova.methods._plugin import origin_of
 from nodenova.methods.registry import settings_of, with_settings
+from nodenova.nn.sampling import check_batches
 
 DRAWS = ("published", "balanced", "as-it-comes")
 SCHEDULES = ("paper", "released")
@@ -76,7 +84,8 @@ class Plan:
             for other encoders.
 
     Raises:
-        SettingError: If `method` is a name, or `draw` is unknown.
+        SettingError: If `method` is a name or does not train on batches that `fit_settings` ask
+            for, or `draw` is unknown.
 
     Examples:
         >>> import nodenova as nova
@@ -105,6 +114,8 @@ class Plan:
             raise SettingError(f"the method of a plan is a value, not a name: {self.method!r}")
         if self.draw not in DRAWS:
             raise one_of("draw", self.draw, DRAWS)
+        if self.method_name not in BASELINES:  # they do not train
+            check_batches(dict(self.fit_settings).get("batch"), self.method, self.method_name)
         origin = encoder_kind(self.encoder).origin
         if origin is not None and not self.encoder_source:
             object.__setattr__(self, "encoder", origin.name)

@@ -32,7 +32,13 @@ from nodenova.evaluation.graded import versions
 from nodenova.files.atomic import write_atomically
 from nodenova.files.content import table_content, to_json
 from nodenova.files.documents import check_header, list_of, map_of, read_json, record, text
-from nodenova.files.folders import change_folder, files_below, is_empty
+from nodenova.files.folders import (
+    change_folder,
+    files_below,
+    has_completed,
+    is_empty,
+    recover,
+)
 from nodenova.graph import Graph
 from nodenova.io.npz import graph_npz
 
@@ -232,7 +238,8 @@ def write_protocol(
         ...     sorted(path.name for path in readme.parent.iterdir())
         ['README.md', 'answers', 'grade.py', 'graph.npz', 'protocol.json', 'splits']
     """
-    old_files = _files_to_replace(folder, overwrite)
+    if folder.is_dir():
+        recover(folder)
     content = {f"{SPLITS}/{s.name}/{path}": c for s in splits for path, c in s.files.items()}
     content["grade.py"] = Path(grader.__file__).read_bytes()
     if keep_graph:
@@ -257,12 +264,20 @@ def write_protocol(
         "files": {path: _sha256(c) for path, c in sorted(content.items())},
     }
     content |= {f"{ANSWERS}/{s.name}/{path}": c for s in splits for path, c in s.answers.items()}
+    # This export was stopped after all was written, and has just been completed.
+    if has_completed(folder) and _holds(folder / INDEX, to_json(index)):
+        return folder / "README.md"
+    old_files = _files_to_replace(folder, overwrite)
     with change_folder(folder, fresh=not old_files) as change:
         for path, each in content.items():
             write_atomically(change.new / path, each)
         write_atomically(change.new / INDEX, to_json(index))
         change.remove(*old_files)
     return folder / "README.md"
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 def _files_to_replace(folder: Path, overwrite: bool) -> tuple[str, ...]:

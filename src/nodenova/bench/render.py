@@ -10,7 +10,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -173,14 +173,41 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 def _markdown(table: Table) -> str:
     parts = [f"## {_md(table.title)}", " ".join(map(_md, table.caption))]
-    over = [_md(f"{dataset_title(c.group)} {c.title}") for c in table.columns]
-    for name, lines in blocks(table):
-        head = [*map(_md, table.heads), *over, "n"]
-        body = [[*map(_md, labels(line)), *map(_md_cell, line.cells), line.n] for line in lines]
-        parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
+    if table.per_dataset:
+        parts += _md_datasets(table)
+    else:
+        over = [_md(f"{dataset_title(c.group)} {c.title}") for c in table.columns]
+        for name, lines in blocks(table):
+            head = [*map(_md, table.heads), *over, "n"]
+            body = [_md_line(line) for line in lines]
+            parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
     if table.notes:
         parts.append("\n".join(f"{i}. {_md(note)}" for i, note in enumerate(table.notes, 1)))
     return "\n\n".join(parts) + "\n"
+
+
+def _md_line(line: Line) -> list[str]:
+    return [*map(_md, labels(line)), *map(_md_cell, line.cells), line.n]
+
+
+def _md_datasets(table: Table) -> list[str]:
+    """One Markdown table per dataset and block; lines without a number there are left out."""
+    parts = []
+    for group in dict.fromkeys(column.group for column in table.columns):
+        at = [i for i, column in enumerate(table.columns) if column.group == group]
+        head = [*map(_md, table.heads), *(_md(table.columns[i].title) for i in at), "n"]
+        if dataset_title(group) not in table.title:
+            parts.append(f"### {_md(dataset_title(group))}")
+        for name, lines in blocks(table):
+            mine = [replace(line, cells=tuple(line.cells[i] for i in at)) for line in lines]
+            body = [_md_line(line) for line in mine if any(map(_is_filled, line.cells))]
+            if body:
+                parts += [*([f"**{_md(name)}**"] if name else []), markdown(head, body)]
+    return parts
+
+
+def _is_filled(cell: Cell) -> bool:
+    return cell.mean is not None or cell.failed > 0
 
 
 def _md_cell(cell: Cell) -> str:

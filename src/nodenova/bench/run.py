@@ -283,7 +283,8 @@ def _extra_scores(
         among = p[old, :n_old] / np.maximum(p[old, :n_old].sum(axis=1, keepdims=True), 1e-12)
         return {**found, **calibration_scores(among, exam.y[old], np.arange(n_old))}
     matching = "global" if plan.protocol in MATCHED_GLOBALLY else "block"
-    found |= calibration_scores(p, exam.y, last.matched(matching))
+    # Where no class was found the grade has columns for new classes, and the model has none.
+    found |= calibration_scores(p, exam.y, last.matched(matching)[: p.shape[1]])
     if isinstance(plan.method, CountingRule) or plan.protocol.startswith("count"):
         known, n_true = labelled.y >= 0, labelled.num_classes
         ids, predicted = np.unique(model.predict(labelled.graph)[known], return_inverse=True)

@@ -22,6 +22,8 @@ HEADLINES = {
 }
 OURS = ("Prism", "Prism's phase 1 alone")
 COLUMNS = ("ours", "published", "reference", "goal")
+HEADS = ("Protocol", "Method", "Graph", "Score", "Best published", "Reference", "Goal")
+NONE = "–"
 
 
 def standings(rows: Sequence[Row]) -> Table:
@@ -37,9 +39,33 @@ def standings(rows: Sequence[Row]) -> Table:
                     for column, cell in cells
                     if column.score in scores and cell.mean is not None
                 ]
-    heads = ("Protocol", "Method", "Graph", "Score", "Against the best published", "Goal")
     columns = tuple(Column("", name, name) for name in COLUMNS)
-    return Table("Where we stand", caption("standings"), heads, columns, tuple(lines))
+    words = (*caption("standings"), *map(_in_short, _by_score(lines)))
+    return Table("Where we stand", words, HEADS, columns, tuple(lines))
+
+
+def _by_score(lines: Sequence[Line]) -> list[list[Line]]:
+    """Lines of one protocol, method and score together."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    for line in lines:
+        protocol, method, _, score = line.labels[:4]
+        found.setdefault((protocol, method, score), []).append(line)
+    return list(found.values())
+
+
+def _in_short(lines: Sequence[Line]) -> str:
+    """Return a sentence that counts how often each of the three comparisons came out well."""
+    protocol, method, _, score = lines[0].labels[:4]
+    counts = []
+    wanted = ("above", "above", "reached")
+    names = ("above the best published", "above the reference", "goal reached")
+    for place, (word, name) in enumerate(zip(wanted, names, strict=True), 4):
+        known = [line.labels[place] for line in lines if line.labels[place] != NONE]
+        if known:
+            good = sum(text.startswith(word) for text in known)
+            counts.append(f"{name} on {good} of {len(known)}")
+    text = ", ".join(counts) or "nothing to compare with"
+    return f"{protocol}, {method}, {score}: {text}."
 
 
 def _line(protocol: str, method: str, column: Column, ours: Cell) -> Line:
@@ -49,12 +75,13 @@ def _line(protocol: str, method: str, column: Column, ours: Cell) -> Line:
     facts = OPEN_WORLD_FACTS[protocol]
     reference = facts.get("reference", {}).get(column.score, {}).get(column.group)
     goal = facts.get("goals", {}).get(column.score, {}).get(column.group)
-    against = "–" if best is None else f"{standing(ours, others[best])} {best}"
-    reached = "–" if goal is None else goal_text(ours, goal)
+    against = NONE if best is None else f"{standing(ours, others[best])} {best}"
+    beside = NONE if reference is None else standing(ours, reference)
+    reached = NONE if goal is None else goal_text(ours, goal)
     title = MEASURES[protocol][column.score].title
     numbers = (None if best is None else others[best], reference, goal)
-    labels = (HEADINGS[protocol].title, method, dataset_title(column.group), title, against)
-    return Line("", (*labels, reached), (ours, *map(Cell, numbers)))
+    labels = (HEADINGS[protocol].title, method, dataset_title(column.group), title)
+    return Line("", (*labels, against, beside, reached), (ours, *map(Cell, numbers)))
 
 
 def standing(ours: Cell, number: float) -> str:

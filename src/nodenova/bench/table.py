@@ -64,6 +64,7 @@ class TableText:
     # Lines of others: {name: {(dataset, measure): number}}, and a note at each of their numbers.
     published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
     source: str = ""
+    per_dataset: bool = False  # Markdown has a table for each dataset
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class Table:
     notes: tuple[str, ...] = ()
     matching: str = "block"
     unit: str = "seeds"
+    per_dataset: bool = False  # Markdown has a table for each dataset
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def table(text: TableText, entries: Sequence[Entry], measures: Mapping[str, Meas
     lines = _with_tests(lines, columns, measured) + _other_lines(text, columns, notes)
     return Table(
         text.title, tuple(text.caption), text.heads, columns, tuple(lines), tuple(notes),
-        text.matching, text.unit,
+        text.matching, text.unit, text.per_dataset,
     )  # fmt: skip
 
 

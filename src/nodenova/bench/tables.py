@@ -322,18 +322,25 @@ CALIBRATION: Mapping[str, Measure] = {
     "brier": _stored_measure("Brier", "brier"),
     "ece": _stored_measure("ECE", "ece"),
 }
+# Of protocols with one matching over all outputs: what it hides.
+OWN_IDS: Mapping[str, Measure] = {
+    "own": _score("own ids", "all", "block"),
+    "side": _score("old-new", "old_new_accuracy"),
+}
 MEASURES: Mapping[str, Mapping[str, Measure]] = {
     "pown": {
         "all": _score("all", "all", "global", marked=True),
         "known": _score("known", "old"),
         "unknown": Measure("unknown", _unknown),
         "h": Measure("H", _known_and_unknown, marked=True),
+        **OWN_IDS,
         **CALIBRATION,
     },
     "openima": {
         "all": _score("All", "all", "global", marked=True),
         "seen": _score("Seen", "old", "global"),
         "novel": _score("Novel", "new", "global"),
+        **OWN_IDS,
         **CALIBRATION,
     },
     "gnnsafe": {
@@ -399,7 +406,7 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
 
 
 def _open_world_text(title: str, words: Sequence[str], **options: object) -> TableText:
-    defaults: dict[str, object] = {"unit": "runs", "mark_best": False}
+    defaults: dict[str, object] = {"unit": "runs", "mark_best": False, "per_dataset": True}
     return TableText(title, words, **defaults | options)  # type: ignore[arg-type]
 
 

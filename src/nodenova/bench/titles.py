@@ -154,6 +154,10 @@ INDUCTIVE = (
     "Inductive: a phase sees the nodes of classes met so far and of its own and earlier sessions, "
     "so the graph grows; where it has grown much, Prism's representation is refitted."
 )
+OWN_IDS = (
+    "own ids: all nodes, where a known class has to keep its id, so that labels count. "
+    "old-new: share of nodes on the right side, old or new."
+)
 CALIBRATED = (
     "Brier: 100 times the mean over nodes of the sum over classes of (p - [class is true])^2. "
     "ECE: expected calibration error, percent. – : the runs give classes alone, or do not store it."
@@ -245,6 +249,7 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
         "that is not labelled is a mixture; the number of classes is given.",
         "all: one matching over all outputs. known: plain accuracy. unknown: nodes of new classes "
         "alone, any output may stand for one. H: harmonic mean of known and unknown.",
+        OWN_IDS,
         "POWN chooses epoch and settings with labels of the validation fold's classes; ours does "
         "not.",
         CALIBRATED, OPEN_WORLD_LABELS, TO_PRISM,
@@ -254,7 +259,7 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
         "OpenIMA's protocol: half of the classes seen, 50 training and 50 validation nodes of "
         "each; all other nodes are unlabelled and graded; the number of classes is given.",
         "One matching over all outputs (global): All, Seen, Novel.",
-        CALIBRATED, OPEN_WORLD_LABELS, TO_PRISM,
+        OWN_IDS, CALIBRATED, OPEN_WORLD_LABELS, TO_PRISM,
     ),
     "gnnsafe": (
         f"Percent, {SPREAD} seeds (number of runs: column n).",
@@ -333,7 +338,8 @@ CAPTIONS: Mapping[str, tuple[str, ...]] = {
     "count": (
         DRAWS,
         "At least two old classes and one to eight new ones are drawn; classes may be left over.",
-        "Error and bias in classes; exact and within one in percent of the draws.",
+        "Error and bias in classes; exact and within one in percent of the draws, of which some "
+        "cells have few: 100% of one draw is no rate.",
         "set: numbers that hold the true one with a probability of 80%, where a rule names them.",
     ),
     "count-worth": (

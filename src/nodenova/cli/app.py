@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -260,7 +261,15 @@ def loading(quiet: bool, what: str = "loading PyTorch") -> Iterator[None]:
 
 
 def program() -> str:
-    """The command to type: nodenova, or its path where it is not on PATH."""
+    """The command to type: nodenova, or its path where it is not on PATH.
+
+    An environment that `uvx` or `pipx run` keeps in a cache is reached by them alone.
+    """
+    cache = Path(sys.prefix).parent
+    if "UV" in os.environ and cache.name == "archive-v0":
+        return "uvx nodenova"
+    if cache.name == ".cache" and "pipx" in cache.parent.name:
+        return "pipx run nodenova"
     name = Path(sys.argv[0])
     is_script = name.stem == "nodenova" and shutil.which("nodenova") is None
     return str(name) if is_script else "nodenova"

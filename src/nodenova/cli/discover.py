@@ -194,7 +194,7 @@ def _discover(
         print_notes(loaded.notes)
         large = loaded.graph.num_nodes >= graph_options.LARGE
         if large and search["encoder"] in (None, "prism") and chosen[0] == "prism":
-            log_line(graph_options.cost_text(loaded.graph))
+            log_line(graph_options.cost_text(loaded))
     texts = output.node_texts(loaded, files.nodes, files.options)
     with loading(output.quiet):
         from nodenova.estimator import NodeDiscoverer

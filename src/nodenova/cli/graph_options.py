@@ -18,7 +18,6 @@ from nodenova.io.table_options import TableOptions
 
 if TYPE_CHECKING:
     from nodenova.data.labels import UserGraph
-    from nodenova.graph import Graph
     from nodenova.io.recipe import TableEncoder
 
 
@@ -185,32 +184,38 @@ def check_none_share(share: float) -> None:
         raise SettingError(f"--none-share must be at least 0 and below 1, it is {share:g}")
 
 
-# Coefficients of 1, nodes, edges (both directions) and nonzero feature entries, as fitted by
-# benchmarks/estimate.py: Prism with known and new nodes mixed, an estimated number of classes and
-# the page, on one core of a server of 2024. Graphs of 8,000 to 64,000 nodes were within 1.6.
-SECONDS = (10.7, 8.39e-05, 1.94e-05, 1.16e-05)
-GIB = (0.71, 4.92e-06, 1.53e-07, 1.44e-07)
+# Coefficients of 1, nodes up to a bound, these times known classes, nodes, edges (both directions)
+# and nonzero feature entries, as fitted by benchmarks/estimate.py: Prism with known and new nodes
+# mixed, an estimated number of classes and the page, on one core of a server of 2024. Counting,
+# checking and naming use some nodes only: beyond the bound they grow little. Graphs of 500 to
+# 100,000 nodes are within 1.1; the two largest were within 1.3 when they were kept aside.
+SECONDS, SECONDS_BOUND = (4.6, 5.05e-4, 1.96e-4, 3.11e-5, 4e-6, 2e-6), 5_000
+GIB, GIB_BOUND = (0.537, 1.99e-5, 1.16e-6, 1.68e-6, 9.85e-8, 1.36e-7), 20_000
 LARGE = 50_000  # nodes from which on `nodenova discover` prints the estimate
 
 
-def estimate_cost(nodes: int, edges: int, entries: int) -> tuple[float, float]:
-    """Seconds on one core and GB of memory that `nodenova discover` takes with Prism."""
-    sizes = (1, nodes, edges, entries)
-    seconds = sum(a * b for a, b in zip(SECONDS, sizes, strict=True))
-    gib = sum(a * b for a, b in zip(GIB, sizes, strict=True))
-    return seconds, gib * 2**30 / 1e9
+def estimate_cost(nodes: int, edges: int, entries: int, classes: int) -> tuple[float, float]:
+    """Seconds on one core and GB of memory that a discovery with Prism takes, files aside."""
+
+    def total(coefficients: tuple[float, ...], bound: int) -> float:
+        some = min(nodes, bound)
+        sizes = (1, some, some * classes, nodes, edges, entries)
+        return sum(a * b for a, b in zip(coefficients, sizes, strict=True))
+
+    return total(SECONDS, SECONDS_BOUND), total(GIB, GIB_BOUND) * 2**30 / 1e9
 
 
-def graph_cost(graph: Graph) -> tuple[float, float]:
-    """`estimate_cost` of a graph; all entries of dense features count."""
-    graph = graph.canonical() if graph.is_mapped else graph
-    entries = getattr(graph.x, "nnz", graph.x.size)
-    return estimate_cost(graph.num_nodes, graph.num_edges, int(entries))
+def graph_cost(user_graph: UserGraph, reading: float = 0.0) -> tuple[float, float]:
+    """`estimate_cost` of a graph with its classes, after `reading` seconds for its files."""
+    graph = user_graph.graph.canonical() if user_graph.graph.is_mapped else user_graph.graph
+    entries = int(getattr(graph.x, "nnz", graph.x.size))  # all numbers of dense features
+    seconds, gb = estimate_cost(graph.num_nodes, graph.num_edges, entries, user_graph.num_old)
+    return reading + seconds, gb
 
 
-def cost_text(graph: Graph) -> str:
+def cost_text(user_graph: UserGraph, reading: float = 0.0) -> str:
     """`graph_cost` as text: "about 11 s on one core, 0.8 GB of memory"."""
-    seconds, gb = graph_cost(graph)
+    seconds, gb = graph_cost(user_graph, reading)
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     if seconds >= 5_400:
         time = f"{seconds / 3600:.1f} h"

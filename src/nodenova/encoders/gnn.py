@@ -127,7 +127,8 @@ class GNNSpec:
         input_dropout: Dropout of the features.
         attention: `v1`, Velickovic et al. 2018, or `v2`, Brody et al. 2022. GAT only.
         vector_size: Number of columns of the text vectors, which stand beside x; 0 without them.
-        batch: Number of nodes of each step of training; 0 for the whole graph in every step.
+        batch: Number of nodes of each step of training; the whole graph in every step if it is 0
+            or at least the number of nodes.
         neighbors: Number of neighbors that are drawn per node and layer, with `batch`.
         precision: Type of the numbers in dense products: `float32`; `bfloat16` or `float16` by
             autocast.
@@ -239,8 +240,9 @@ class GNN(TrainedEncoder):
 
     def forward(self, graph: Graph) -> Tensor:
         """(N, hidden) z of all nodes."""
-        blocks = self.spec.batch and not torch.is_grad_enabled()
-        layer = self._layer_in_blocks if blocks and type(graph) is not SampledGraph else self._layer
+        is_batch, size = isinstance(graph, SampledGraph), self.spec.batch
+        blocks = 0 < size < graph.num_nodes and not is_batch and not torch.is_grad_enabled()
+        layer = self._layer_in_blocks if blocks else self._layer
         device = next(self.parameters()).device
         x: Tensor | None = None
         with autocast(device, self.spec.precision):

@@ -44,6 +44,8 @@ CHANGE = ".change-"
 DONE = f"{CHANGE}done{ENDING}"  # a change whose files are in their places
 # Files that make a folder complete are put in their places last.
 LAST = ("model.json", "row.json", "graph.json", "run.json", "protocol.json")
+# Other programs read what it names, and complete no change: it is away while the others change.
+AWAY = Path("protocol.json")
 PATIENCE = 20.0  # seconds that a short change waits for another one
 _held: set[tuple[Path, int]] = set()  # folders that a thread of this process has locked
 _completed: set[Path] = set()  # folders with a change that this process completed
@@ -303,18 +305,26 @@ def _complete(folder: Path) -> None:
     new = [name for name, _ in files_below(commit / "new")]
     gone = list(_leaves(commit / "gone"))
     _check_places(folder, [*new, *gone])
+    if AWAY in new:
+        (folder / AWAY).unlink(missing_ok=True)
+        _remove_files(folder, gone)
     _place(commit / "new", folder)
-    for name in gone:
-        (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # a folder that is not empty stays
-            for part in name.parents[:-1]:
-                (folder / part).rmdir()
+    _remove_files(folder, gone)
     for part in {folder / name.parent for name in new} | {folder}:
         flush_folder(part)
     # Renamed before it is removed: half of a commit must not be taken for one.
     shutil.rmtree(folder / DONE, ignore_errors=True)
     os.rename(commit, folder / DONE)
     shutil.rmtree(folder / DONE, ignore_errors=True)
+
+
+def _remove_files(folder: Path, names: Iterable[Path]) -> None:
+    """Remove files, and the folders that are empty then."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that is not empty stays
+            for part in name.parents[:-1]:
+                (folder / part).rmdir()
 
 
 def _is_change(commit: Path) -> bool:

@@ -67,7 +67,7 @@ def _make_graph(arrays: Mapping[str, np.ndarray], source: str) -> LabelledGraph:
         x,
         arrays["edge_index"],
         node_ids=arrays.get("node_ids"),
-        feature_names=None if names is None else [str(name) for name in names],
+        feature_names=None if names is None else list(map(str, names.tolist())),
         source=source,
         edge_weight=arrays.get("edge_weight"),
         vectors=arrays.get("vectors"),

@@ -28,7 +28,6 @@ from nodenova.model.saving import read_document
 from nodenova.nn.class_memory import ON_DISK, Memory
 from nodenova.nn.encoder import Encoder, EncoderSpec
 from nodenova.nn.heads import Head, UnitLinearHead, build_head
-from nodenova.nn.training import freeze
 from nodenova.open_world.count import ClassCountEstimate
 from nodenova.open_world.novelty import Partition
 from nodenova.settings import check_arguments
@@ -143,9 +142,10 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         _check_cells(encoder.spec, len(columns), cells)
     edits, signature = document.get("edits", ()), document.get("fitted_on")
     return Model(
-        _encoder=freeze(encoder),
-        _head=freeze(head),
-        _novel_head=None if novel is None else freeze(novel),
+        # Nothing else holds these modules, so that they need no copy.
+        _encoder=encoder.eval().requires_grad_(False),
+        _head=head.eval().requires_grad_(False),
+        _novel_head=None if novel is None else novel.eval().requires_grad_(False),
         _memory=Memory.from_tensors(memory),
         _cells=Partition(**cells) if cells else None,
         classes=classes,

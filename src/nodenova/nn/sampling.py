@@ -19,10 +19,11 @@ from torch import Tensor
 from nodenova.errors import SettingError
 from nodenova.graph import Graph, SampledGraph
 from nodenova.nn.encoder import Encoder
-from nodenova.nn.seeding import sample
+from nodenova.nn.seeding import release_freed_memory, sample
 from nodenova.nn.sparse import row_blocks
 
 Places: TypeAlias = "Tensor | slice"
+RELEASED_AFTER = 10  # batches: their sizes differ, so freed memory is used again only in part
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,9 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    """Batches of the nodes of some pools; each is the whole graph if the encoder has no batch size.
+    """Batches of the nodes of some pools.
+
+    Each is the whole graph if the encoder has no batch size, or one that all nodes fit in.
 
     Args:
         g: Encoder that is trained; its spec decides the size of a batch.
@@ -52,8 +55,9 @@ class Batches:
 
     def __init__(self, g: Encoder, graph: Graph, *pools: Places) -> None:
         self.graph, self.pools = graph, pools
-        self.size = batch_size(g)
+        self.size = batch_size(g) if batch_size(g) < graph.num_nodes else 0
         self.hops, self.most = g.spec.receptive_field or 0, getattr(g.spec, "neighbors", 0)
+        self.drawn = 0
 
     def draw(self) -> Batch:
         """At most `size` nodes of each pool, with neighbors drawn by PyTorch's generator.
@@ -62,6 +66,9 @@ class Batches:
         """
         if not self.size:
             return Batch(self.graph, tuple(Drawn(slice(None), pool, pool) for pool in self.pools))
+        self.drawn += 1
+        if self.drawn % RELEASED_AFTER == 0:
+            release_freed_memory()
         every = torch.arange(self.graph.num_nodes)
         chosen, cpu = [], torch.device("cpu")
         for pool in self.pools:
@@ -83,12 +90,12 @@ def batch_size(g: Encoder) -> int:
     return int(getattr(g.spec, "batch", 0))
 
 
-def check_batches(g: Encoder, method: object, name: str) -> None:
-    """Raise if a method trains on the whole graph, and the encoder is to be run on batches."""
-    if batch_size(g) and not getattr(method, "batches", False):
+def check_batches(batch: object, method: object, name: str) -> None:
+    """Raise if a method trains on the whole graph, and `fit` has or had this setting."""
+    if batch and not getattr(method, "batches", False):
         raise SettingError(
-            f"{name} trains on the whole graph, and this model was fitted with batch="
-            f"{batch_size(g)}: fit it without batch, or use sword"
+            f"{name} trains on the whole graph, not with batch={batch}: fit without batch, or use "
+            "sword"
         )
 
 
@@ -97,27 +104,19 @@ def neighborhood(graph: Graph, ids: np.ndarray, hops: int, most: int | None) -> 
 
     Neighbors of a node are drawn once, without replacement; None draws all.
     """
-    nodes, frontier = ids, ids
-    targets, places, factors = [], [], []
-    for _ in range(hops):
-        if not len(frontier):
-            break
-        target, place, factor = draw_neighbors(graph, frontier, most)
-        targets.append(target)
-        places.append(place)
-        factors.append(factor)
-        frontier = np.setdiff1d(graph.adjacency.indices[place], nodes)
-        nodes = np.union1d(nodes, frontier)
-    place = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
-    order = np.argsort(place)  # edges are sorted by node and neighbor, and a place is one of them
-    place = place[order]
-    factor = np.concatenate(factors)[order] if places else np.empty(0, dtype=np.float32)
-    target = np.concatenate(targets)[order] if places else place
-    ends = np.stack([target, graph.adjacency.indices[place]])
-    weight = factor if graph.edge_weight is None else factor * graph.edge_weight[place]
+    links = graph.adjacency
+    # Edges are sorted by node and neighbor, and a place is one of them.
+    place = np.sort(_draw_edges(graph, ids, hops, most))
+    target = np.searchsorted(links.indptr, place, side="right") - 1
+    neighbor = links.indices[place].astype(np.int64)
+    nodes = np.union1d(ids, neighbor)
+    degree = links.indptr[target + 1] - links.indptr[target]
+    weight = (degree / np.minimum(degree, most or degree)).astype(np.float32)
+    if graph.edge_weight is not None:
+        weight *= graph.edge_weight[place]
     return SampledGraph(
         graph.x[nodes],
-        np.searchsorted(nodes, ends),
+        np.searchsorted(nodes, np.stack([target, neighbor])),
         nodes,
         graph.feature_names,
         weight,
@@ -127,14 +126,45 @@ def neighborhood(graph: Graph, ids: np.ndarray, hops: int, most: int | None) -> 
     )
 
 
-def draw_neighbors(
-    graph: Graph, ids: np.ndarray, most: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw at most `most` neighbors of each of the nodes `ids` (n,), without replacement.
+def _draw_edges(graph: Graph, ids: np.ndarray, hops: int, most: int | None) -> np.ndarray:
+    """(e,) places among the graph's edges of those drawn hop by hop from the nodes `ids` (n,)."""
+    if most is not None and hops and not graph.is_mapped and with_pyg_lib():
+        return _draw_by_pyg(graph, ids, hops, most)
+    nodes, frontier, places = ids, ids, [np.empty(0, dtype=np.int64)]
+    for _ in range(hops):
+        places.append(draw_neighbors(graph, frontier, most))
+        frontier = np.setdiff1d(graph.adjacency.indices[places[-1]], nodes)
+        nodes = np.union1d(nodes, frontier)
+    return np.concatenate(places)
 
-    Returns:
-        (e,) node of each drawn edge, (e,) its place among the graph's edges, and (e,) the number of
-        neighbors of the node per drawn one.
+
+def with_pyg_lib() -> bool:
+    """Whether PyTorch Geometric's compiled sampler is installed and can be loaded."""
+    import torch_geometric.typing  # here, as it takes seconds, which Prism saves
+
+    return bool(torch_geometric.typing.WITH_PYG_LIB)
+
+
+def _draw_by_pyg(graph: Graph, ids: np.ndarray, hops: int, most: int) -> np.ndarray:
+    """The same by PyTorch Geometric's compiled sampler, on PyTorch's generator, too."""
+    from torch_geometric.data import Data
+    from torch_geometric.sampler import NeighborSampler, NodeSamplerInput
+
+    def build() -> NeighborSampler:
+        # From source to target, sorted by target: both directions of an edge are there.
+        edges = torch.from_numpy(np.ascontiguousarray(graph.edge_index[::-1]))
+        data = Data(edge_index=edges, num_nodes=graph.num_nodes)
+        return NeighborSampler(data, [most] * hops, is_sorted=True)
+
+    sampler = graph.cached(("sampler", hops, most), build)
+    drawn = sampler.sample_from_nodes(NodeSamplerInput(None, torch.from_numpy(ids)))
+    return drawn.edge.numpy()
+
+
+def draw_neighbors(graph: Graph, ids: np.ndarray, most: int | None) -> np.ndarray:
+    """(e,) places among the graph's edges of at most `most` neighbors of each of `ids` (n,).
+
+    They are drawn without replacement.
     """
     links = graph.adjacency
     start = links.indptr[ids].astype(np.int64)
@@ -144,10 +174,7 @@ def draw_neighbors(
     first = np.cumsum(count) - count
     every = np.arange(count.sum()) + np.repeat(start[few] - first, count)
     drawn = start[~few, None] + _subsets(degree[~few], most or 0)
-    node = np.concatenate([np.repeat(ids[few], count), np.repeat(ids[~few], drawn.shape[1])])
-    factor = np.ones(len(node), dtype=np.float32)
-    factor[len(every) :] = np.repeat(degree[~few] / max(drawn.shape[1], 1), drawn.shape[1])
-    return node, np.concatenate([every, drawn.ravel()]), factor
+    return np.concatenate([every, drawn.ravel()])
 
 
 def _subsets(sizes: np.ndarray, count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from nodenova.data.labels import LabelledNewTask
 from nodenova.errors import SettingError, one_of
 from nodenova.model.model import Model, Stage
-from nodenova.nn.sampling import check_batches
+from nodenova.nn.sampling import batch_size, check_batches
 from nodenova.nn.seeding import Threads, repeatable
 from nodenova.progress import DISCOVER, Progress, no_progress, reporting_to
 from nodenova.settings import check_arguments
@@ -74,7 +74,7 @@ def discover_supervised(
             f"got {method!r}"
         )
     name = LABELLED.name_of(type(method)) or type(method).__name__
-    check_batches(model.frozen_encoder(), method, name)
+    check_batches(batch_size(model.frozen_encoder()), method, name)
     task = replace(task, graph=model.aligned(task.graph))
     visible = select_needs(task, method.needs, name)
     if model.column_class_ids != tuple(range(len(model.classes))):

@@ -28,6 +28,13 @@ def test_weights_do_not_depend_on_the_batches_they_come_in(
     assert np.load(tmp_path / "edge_weight.npy").tolist() == expected
 
 
+def test_unequal_weights_of_two_directions_are_added_and_not_halved(tmp_path: Path) -> None:
+    file = WeightFile(tmp_path)
+    file.add(np.array([0, 1, 2, 3]), np.array([1.0, 3.0, 2.0, 2.0]))
+    file.close()
+    assert np.load(tmp_path / "edge_weight.npy").tolist() == [4.0, 4.0]
+
+
 def test_progress_of_sorting_reaches_the_end(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("id,label\na,x\nb,x\nc,y\n")
     (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\nc,c\n")

@@ -41,10 +41,12 @@ const classView = (() => {
     return {between: [...between].map(([key, n]) => [...key.split(" ").map(Number), n]).sort((a, b) => b[2] - a[2]), own};
   }
 
-  // Circles where the nodes are, then pushed apart until none covers another.
+  // Circles and diamonds where the nodes are, then pushed apart until none covers another. `r` is how far one reaches.
+  const DIAMOND = 1.3, NAME = 22;  // reach of a diamond, by its radius; pixels of the name below
   function place(width, height) {
     const {sizes, middles} = map.groups(), most = Math.max(1, ...sizes.values()), pad = 34;
-    const list = [...sizes].filter(([i]) => i >= 0 && i !== NO_CLASS).map(([i, n]) => ({i, n, r: 7 + Math.min(width, height) * 0.075 * Math.sqrt(n / most), x: middles.get(i)[0], y: middles.get(i)[1]}));
+    const reach = (i, n) => (7 + Math.min(width, height) * 0.075 * Math.sqrt(n / most)) * (story.classes[i].isNew ? DIAMOND : 1);
+    const list = [...sizes].filter(([i]) => i >= 0 && i !== NO_CLASS).map(([i, n]) => ({i, n, r: reach(i, n), x: middles.get(i)[0], y: middles.get(i)[1]}));
     const span = of => { const all = list.map(c => c[of]), low = Math.min(...all), high = Math.max(...all); return [low, high - low || 1]; };
     if (!list.length) return [];
     const [x0, xs] = span("x"), [y0, ys] = span("y");
@@ -52,10 +54,10 @@ const classView = (() => {
     for (let step = 0; step < 120; step++)
       for (const [k, a] of list.entries()) {
         for (const b of list.slice(k + 1)) {
-          const dx = b.x - a.x || 0.01 * (k + 1), dy = b.y - a.y || 0.01, apart = Math.hypot(dx, dy), close = a.r + b.r + 22 - apart;
+          const dx = b.x - a.x || 0.01 * (k + 1), dy = b.y - a.y || 0.01, apart = Math.hypot(dx, dy), close = a.r + b.r + NAME - apart;
           if (close > 0) { const f = close / apart / 2; a.x -= dx * f; a.y -= dy * f; b.x += dx * f; b.y += dy * f; }
         }
-        a.x = Math.max(a.r + 6, Math.min(width - a.r - 6, a.x)); a.y = Math.max(a.r + 6, Math.min(height - a.r - 22, a.y));
+        a.x = Math.max(a.r + 6, Math.min(width - a.r - 6, a.x)); a.y = Math.max(a.r + 6, Math.min(height - a.r - NAME, a.y));
       }
     return list.sort((a, b) => b.n - a.n);
   }
@@ -73,19 +75,19 @@ const classView = (() => {
       context.beginPath(); context.moveTo(a.x, a.y); context.lineTo(b.x, b.y); context.stroke();
     }
     context.globalAlpha = 1;
-    for (const c of circles) paint(context, look(c.i), c.x, c.y, c.r);
+    for (const c of circles) paint(context, look(c.i), c.x, c.y, story.classes[c.i].isNew ? c.r / DIAMOND : c.r);
     context.font = "600 13px system-ui, sans-serif"; context.textAlign = "center"; context.textBaseline = "middle"; context.lineJoin = "round";
     const taken = [];
     for (const c of circles) {
       const full = className(c.i), name = `${full.length > 26 ? `${full.slice(0, 25)}…` : full}`, half = context.measureText(name).width / 2 + 4;
-      const px = Math.max(half, Math.min(width - half, c.x)), py = c.y + c.r * (story.classes[c.i].isNew ? 1.3 : 1) + 11;
+      const px = Math.max(half, Math.min(width - half, c.x)), py = c.y + c.r + NAME / 2;
       if (taken.some(t => Math.abs(t.px - px) < t.half + half && Math.abs(t.py - py) < 16)) continue;
       taken.push({px, py, half});
       write(name, px, py);
     }
     if (at >= 0 && byClass.has(at)) {
       const c = byClass.get(at);
-      context.lineWidth = 2.5; context.strokeStyle = ink; context.beginPath(); context.arc(c.x, c.y, c.r * 1.3 + 5, 0, 2 * Math.PI); context.stroke();
+      context.lineWidth = 2.5; context.strokeStyle = ink; context.beginPath(); context.arc(c.x, c.y, c.r + 5, 0, 2 * Math.PI); context.stroke();
     }
   }
 
@@ -139,7 +141,7 @@ const classView = (() => {
     map.view.hover = (px, py) => point(under(px, py));
     map.view.open = (px, py) => open(under(px, py));
     map.view.key = key;
-    tell(on ? "Classes as circles, by size; lines are edges between them. Click one, or press the arrow keys and Enter, to open it." : "");
+    tell(on ? "Classes by size; lines are edges between them. Click one, or press the arrow keys and Enter, to open it." : "");
     showLegend();
     map.redraw();
   }

@@ -52,11 +52,30 @@ const map = (() => {
     if (grouped) return grouped;
     const of = new Int32Array(count), sizes = new Map();
     for (let i = 0; i < count; i++) { const g = of[i] = groupOf(i); sizes.set(g, (sizes.get(g) || 0) + 1); }
-    const xs = new Map([...sizes].map(([g, n]) => [g, new Float32Array(n)])), ys = new Map([...sizes].map(([g, n]) => [g, new Float32Array(n)])), next = new Map();
-    for (let i = 0; i < count; i++) { const g = of[i], k = next.get(g) || 0; xs.get(g)[k] = x[i]; ys.get(g)[k] = y[i]; next.set(g, k + 1); }
-    const middles = new Map();
-    for (const [g, n] of sizes) middles.set(g, [xs.get(g).sort()[n >> 1], ys.get(g).sort()[n >> 1]]);
-    return grouped = {of, sizes, middles};
+    return grouped = {of, sizes, middles: middlesOf(of, sizes)};
+  }
+
+  // The mean of the nodes around the fullest place of each group: a group of two parts has its name on one of them.
+  function middlesOf(of, sizes) {
+    const SIDE = 24, [a, b, c, d] = start, cut = v => Math.max(0, Math.min(SIDE - 1, Math.floor(v * SIDE)));
+    const column = i => cut((x[i] - a) / (c - a || 1)), row = i => cut((y[i] - b) / (d - b || 1));
+    const cells = new Map([...sizes.keys()].map(g => [g, new Uint32Array(SIDE * SIDE)])), fullest = new Map();
+    for (let i = 0; i < count; i++) cells.get(of[i])[row(i) * SIDE + column(i)]++;
+    for (const [g, counts] of cells) {
+      const best = {at: [0, 0], n: -1, x: 0, y: 0, of: 0};
+      for (let r = 0; r < SIDE; r++) for (let k = 0; k < SIDE; k++) {
+        let n = counts[r * SIDE + k];  // its own nodes count twice, so that it is not beside them
+        for (let i = Math.max(0, r - 1); i <= Math.min(SIDE - 1, r + 1); i++)
+          for (let j = Math.max(0, k - 1); j <= Math.min(SIDE - 1, k + 1); j++) n += counts[i * SIDE + j];
+        if (n > best.n) { best.n = n; best.at = [r, k]; }
+      }
+      fullest.set(g, best);
+    }
+    for (let i = 0; i < count; i++) {
+      const best = fullest.get(of[i]);
+      if (Math.abs(row(i) - best.at[0]) <= 1 && Math.abs(column(i) - best.at[1]) <= 1) { best.x += x[i]; best.y += y[i]; best.of++; }
+    }
+    return new Map([...fullest].map(([g, best]) => [g, [best.x / best.of, best.y / best.of]]));
   }
 
   // Frames: all nodes, and the middle 99% of them along each axis, so that a few far ones do not make the rest a dot.
@@ -159,7 +178,7 @@ const map = (() => {
 
   // Edges of the node that is open, of the one under the pointer, and of the selection.
   function lines() {
-    const line = (i, j) => { context.moveTo(x[i] * zoom + left, y[i] * zoom + top); context.lineTo(x[j] * zoom + left, y[j] * zoom + top); };
+    const at = i => [x[i] * zoom + left, y[i] * zoom + top], line = (i, j) => { context.moveTo(...at(i)); context.lineTo(...at(j)); };
     const ofNode = (i, strength) => {
       context.globalAlpha = strength; context.beginPath();
       const list = linked(i);
@@ -168,10 +187,11 @@ const map = (() => {
     };
     context.strokeStyle = ink(); context.lineWidth = 1;
     if (chosen) {
-      let drawn = 0;
-      context.globalAlpha = 0.16; context.beginPath();
-      for (let i = 0; i < count && drawn < MOST_LINES; i++) if (chosen[i])
-        for (const j of linked(i)) if ((j > i || !chosen[j]) && drawn++ < MOST_LINES) line(i, j);
+      const ends = [];
+      for (let i = 0; i < count && ends.length < MOST_LINES; i++) if (chosen[i])
+        for (const j of linked(i)) if ((j > i || !chosen[j]) && ends.length < MOST_LINES) ends.push([i, j]);
+      context.globalAlpha = Math.max(0.03, Math.min(0.3, 30 / ends.length)); context.beginPath();  // many stay see-through
+      for (const [i, j] of ends) line(i, j);
       context.stroke();
     }
     if (under >= 0 && under !== selected) ofNode(under, 0.35);
@@ -179,7 +199,7 @@ const map = (() => {
     context.globalAlpha = 1;
     for (const [i, thick] of [[under, 1.5], [selected, 2.5]]) if (i >= 0) {
       context.lineWidth = thick; context.beginPath();
-      context.arc(x[i] * zoom + left, y[i] * zoom + top, radius() + 6, 0, 2 * Math.PI); context.stroke();
+      context.arc(...at(i), radius() + 6, 0, 2 * Math.PI); context.stroke();
     }
   }
 
@@ -246,7 +266,7 @@ const map = (() => {
     redraw();
   }
   function fit() {
-    const bounds = canvas.parentElement.getBoundingClientRect();
+    const bounds = canvas.getBoundingClientRect();  // its parent has a border
     if (!bounds.width) return;
     const factor = bounds.width / (width || bounds.width);
     width = bounds.width; height = bounds.height; dots = Math.min(devicePixelRatio || 1, count > 300000 ? 1 : 2);

@@ -1,15 +1,16 @@
 "use strict";
 // How a class looks: color and shape. Discovered classes are diamonds in strong colors, known ones circles in light
 // colors; where colors run out, they come back hollow. tests/report/test_colors.py measures how far the colors of a list
-// are from each other, also for readers who see no red or no green (CIEDE2000, chosen by search to be far).
+// are from each other, also for readers who see no red or no green (CIEDE2000, chosen by search to be far). The first
+// four strong colors are also far from the first five light ones.
 
 const STRONG = {
-  day: ["#ff782d", "#1e3c96", "#00a5ff", "#872d00", "#1ea587", "#b469a5", "#87003c", "#e13c4b"],
-  night: ["#4b78f0", "#f0e15a", "#1e691e", "#0ff0d2", "#ff8796", "#a53c87", "#d2870f", "#00c3ff"],
+  day: ["#ff782d", "#1e3c96", "#87003c", "#00a5ff", "#872d00", "#e13c4b", "#b469a5", "#1ea587"],
+  night: ["#4b78f0", "#a53c87", "#00c3ff", "#1e691e", "#d2870f", "#f0e15a", "#0ff0d2", "#ff8796"],
 };
 const LIGHT = {
-  day: ["#e17896", "#87692d", "#1ee1f0", "#f0c3a5", "#0f96d2", "#2d8769", "#a5a55a", "#786987"],
-  night: ["#ffffa5", "#8796e1", "#5a782d", "#ffe1ff", "#0fc3b4", "#b47878", "#d2a569", "#007896"],
+  day: ["#e17896", "#1ee1f0", "#2d8769", "#786987", "#87692d", "#f0c3a5", "#a5a55a", "#0f96d2"],
+  night: ["#ffe1ff", "#0fc3b4", "#b47878", "#d2a569", "#ffffa5", "#8796e1", "#5a782d", "#007896"],
 };
 const SURENESS = [{from: 0.9, name: "90% or more", color: "#9aa3ad"}, {from: story.unsureBelow, color: "#ee9933"}, {from: 0, color: "#cc3311"}];
 SURENESS[1].name = `${percent(story.unsureBelow)} to 90%`;

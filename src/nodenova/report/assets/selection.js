@@ -34,13 +34,15 @@ function showSelection() {
       element("button", {class: "small", id: "unselect", onclick: () => { selecting([]); $("map").focus({preventScroll: true}); }}, "Clear")));
 }
 
-// The selection as a table; a cell with a comma, a quote or a line break is quoted.
+// The selection as a table; a cell with a comma, a quote or a line break is quoted. A shortened name identifies no node.
 function exportSelection() {
+  const short = new Set(story.shortened), listed = chosenNodes.filter(i => !short.has(i)), without = chosenNodes.length - listed.length;
   const cell = value => /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
   const head = ["node", "class", "name", ...(story.p ? ["probability"] : []), ...(story.given ? ["label"] : [])];
-  const rows = chosenNodes.map(i => [story.names[i], classOf(i) < 0 ? "" : story.classes[classOf(i)].id, className(classOf(i)),
+  const rows = listed.map(i => [story.names[i], classOf(i) < 0 ? "" : story.classes[classOf(i)].id, className(classOf(i)),
     ...(story.p ? [probability(i).toFixed(4)] : []), ...(story.given ? [story.given[i] === NO_CLASS ? "" : className(story.given[i])] : [])]);
   download("selection.csv", "text/csv", [head, ...rows].map(row => row.map(cell).join(",") + "\r\n").join(""));
+  if (without) $("chosen").append(element("p", {class: "quiet"}, `${noun(without, "node")} with a name that is cut on this page ${without === 1 ? "is" : "are"} not in the table.`));
 }
 
 function download(name, type, content) {

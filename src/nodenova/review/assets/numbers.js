@@ -26,6 +26,7 @@ if (story.numbers.length) {
     $("number-classes").replaceChildren(...one.classes.filter(c => c.isNew).sort((a, b) => b.size - a.size).map(row));
     $("number-gone").textContent = gone.length ? `Not at this number: ${gone.join(", ")}.` : "";
     $("number-use").hidden = isOwn;
+    if (!isOwn && classView.on) classView.toggle(false);  // links are known for the classes of the run alone
     $("number-command").textContent = `nodenova classes RUN --num-new ${one.number} --use`;
     map.decided();
     map.lit = null;
@@ -34,5 +35,6 @@ if (story.numbers.length) {
 
   slider.value = own;
   slider.addEventListener("input", showNumber);
+  $("class-view").addEventListener("change", e => { if (e.target.checked && other) { slider.value = own; showNumber(); } });
   watchers.push(showNumber);
 }
