@@ -564,8 +564,8 @@ def separation(rows: Sequence[Row]) -> Verdict:
     if "sword" not in found:
         return "not measured", ""
     ordered = sorted(found, key=lambda name: -found[name])
-    shown = ", ".join(f"{method_title(name)} {found[name]:.2f}" for name in ordered)
-    shown = shown.replace("-", "−")
+    values = {name: f"{found[name]:.2f}".replace("-", "−") for name in ordered}
+    shown = ", ".join(f"{method_title(name)} {value}" for name, value in values.items())
     return (
         "not shown",
         f"silhouette of true classes in z, Cora GCN, one seed each, no test: {shown}",

@@ -93,15 +93,24 @@ def _table(rows: Rows, columns: list[Column], with_costs: bool = False) -> str:
 
 
 def _over(rows: Rows, column: Column, score: str, graph: str) -> list[float]:
+    """Scores of a graph, one per draw of classes, in the order of the draws."""
     _, split, which = column
     mine = [row | row["earlier"] for row in rows if row["graph"] == graph and row["split"] == split]
-    return [row[which][score] for row in mine]
+    return [row[which][score] for row in sorted(mine, key=lambda row: row.get("seed") or 0)]
 
 
 def _mean(rows: Rows, column: Column) -> str:
+    """Mean over the graphs, ± over the draws."""
     graphs = dict.fromkeys(row["graph"] for row in rows)
     return " · ".join(
-        number(fmean(fmean(_over(rows, column, score, g)) for g in graphs))
+        spread_text(
+            mean_std(
+                [
+                    fmean(draw)
+                    for draw in zip(*(_over(rows, column, score, g) for g in graphs), strict=True)
+                ]
+            )
+        )
         for score in ("all", "h")
     )
 

@@ -6,6 +6,8 @@
     python tools/reproduce.py open-world one two # first add the rows of open-world benches
 
 results/bench.jsonl.gz   rows of `nodenova bench` (RUNS has the commands)
+results/repeats.jsonl    runs that were made again at a later commit, and whether they are equal
+results/choices.jsonl    searches of tools/choose.py
 results/maps/            embeddings for the t-SNE figure, and their places on it
 results/league.jsonl.gz  rows of the open-world benches
 results/prism.jsonl.gz   rows of tools/prism_results.py
@@ -16,14 +18,17 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from audit_table import audit_table
+from choice_tables import choices_lines, choices_page
 from claims import claims_table, heads_sentence, mean
 from prism_tables import page as prism_page
 from prism_tables import short_table as prism_short
@@ -41,9 +46,10 @@ from nodenova.bench.figures import Figure, figures_of
 from nodenova.bench.paper import PAPER, remarks
 from nodenova.bench.render import markdown, to_markdown
 from nodenova.bench.row import Row
-from nodenova.bench.row_filters import depth_of, depth_rows, in_paper_setting, latest
+from nodenova.bench.row_filters import depth_of, depth_rows, in_paper_setting, latest, run_of
 from nodenova.bench.rowfile import RowFile, as_line
 from nodenova.bench.standings import standings
+from nodenova.bench.table import agree
 from nodenova.bench.tables import TABLES
 from nodenova.bench.titles import DATASETS, ENCODERS, METHODS, method_title
 from nodenova.bench.titles import TABLES as HEADINGS
@@ -57,12 +63,18 @@ OPEN_WORLD = (
     *("pown", "openima", "gnnsafe", "cfc", "hope", "closed", "clusters"),
     *("stages", "mixed", "count"),
 )
+REPEATS = ROOT / "results/repeats.jsonl"
+REPEAT = ("run", "first", "again", "equal", "same_key")  # keys of its lines
 MAPS = ROOT / "results/maps"
 PAGES = ROOT / "docs/results"
 THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
 nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods frost,simgcd --seeds 10
 nodenova bench comparison {THREE} --encoders gat --seeds 5
+nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 30
+nodenova bench comparison --datasets cora,citeseer --encoders gat --methods sword,frozen_kmeans,never_new --seeds 10
+nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
+nodenova bench comparison --datasets pubmed --encoders gcn --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
 nodenova bench settings {THREE} --encoders gcn,sage --seeds 10
 nodenova bench settings {THREE} --encoders gat --seeds 5
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
@@ -79,7 +91,12 @@ nodenova bench comparison --datasets cora,citeseer --encoders gat --methods swor
 for S in replay_temperature=true similarity=sigmoid distill=all distill=new class_mean=true noise=logits sigma=shared draws=2 joint_head=linear perturb=joint
   nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --set $S --seeds 5
 for F in head=cosine prototype_passes=20 weight_decay=0.002
-  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5"""  # noqa: E501
+  nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5
+python tools/choose.py --study er_gnn --datasets cora,citeseer --seeds 2 --out results/choices.jsonl
+python tools/choose.py --study twp --datasets cora --seeds 1 --out results/choices.jsonl
+python tools/choose.py --study sword --datasets cora --seeds 1 --out results/choices.jsonl
+python tools/choose.py replay_temperature=true perturb=joint --datasets citeseer --seeds 1 --out results/choices.jsonl
+python tools/choose.py replay_temperature=true perturb=joint --datasets uai2010.npz --splits 12 --seeds 1 --out results/choices.jsonl"""  # noqa: E501
 LONG = (
     "comparison",
     "collapse",
@@ -107,7 +124,7 @@ TSNE = ("original features", "SWORD", "AutoNovel", "NCL", "GEM †", "ER-GNN †
 
 def pack(folder: Path) -> None:
     """Pack the rows of a bench folder, each run once, and the embeddings of the shown methods."""
-    rows = latest(RowFile(folder / "rows.jsonl").read())
+    rows = latest(once_per_run(RowFile(folder / "rows.jsonl").read()))
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
     shutil.rmtree(MAPS, ignore_errors=True)
     MAPS.mkdir()
@@ -120,10 +137,80 @@ def pack(folder: Path) -> None:
 
 
 def add(folders: Sequence[Path]) -> None:
-    """Add the rows of bench folders to the packed ones; of two rows of a run the later counts."""
+    """Add the rows of bench folders to the packed ones; of two rows of a run the later counts.
+
+    A finished run that is there, made at another commit, is compared: its confusion matrix must be
+    equal, as long as the code means the same.
+    """
     new = [row for folder in folders for row in RowFile(folder / "rows.jsonl").read()]
-    rows = latest([*RowFile(ROWS).read(), *new])
+    packed = RowFile(ROWS).read()
+    there = {run_of(row): row for row in packed if row.is_done and not row.map}
+    repeats = read_repeats()
+    for row in new:
+        earlier = there.get(run_of(row))
+        if (
+            earlier
+            and row.is_done
+            and earlier.commit != row.commit
+            and agree(earlier.settings, row.settings)
+        ):
+            place = " ".join((row.dataset, row.encoder, row.method, *run_of(row)[3:]))
+            is_equal = row.confusion == earlier.confusion, row.key == earlier.key
+            repeats[place, earlier.commit or "", row.commit or ""] = is_equal
+    lines = [
+        json.dumps(dict(zip(REPEAT, (*key, *repeats[key]), strict=True))) for key in sorted(repeats)
+    ]
+    REPEATS.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    rows = latest(once_per_run([*packed, *new]))
     ROWS.write_bytes(gzip.compress(b"".join(map(as_line, rows)), mtime=0))
+
+
+def once_per_run(rows: Sequence[Row]) -> list[Row]:
+    """Return the last row of each run, whatever its key; a failed one gives way to any other."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        place = (run_of(row), bool(row.map))
+        if place not in found or not (row.is_failed and found[place].is_done):
+            found[place] = row
+    return list(found.values())
+
+
+def read_repeats() -> dict[tuple[str, str, str], tuple[bool, bool]]:
+    """{(run, first commit, later commit): whether the confusion matrices and keys are equal}."""
+    text = REPEATS.read_text(encoding="utf-8") if REPEATS.exists() else ""
+    found = (tuple(json.loads(line)[name] for name in REPEAT) for line in text.splitlines())
+    return {each[:3]: each[3:] for each in found}
+
+
+def repeats_sentence(rows: Sequence[Row]) -> str:
+    """Return how many runs were made again at a later commit, and how many are equal."""
+    by_commit: dict[str, list[tuple[bool, bool]]] = {}
+    moved: dict[tuple[str, str], None] = {}
+    for (run, _, again), equal in read_repeats().items():
+        by_commit.setdefault(again[:10], []).append(equal)
+        if not equal[0]:
+            dataset, _, method = run.split(" ")[:3]
+            moved[method, dataset] = None
+    if not by_commit:
+        return ""
+    parts = (
+        f"{sum(same for same, _ in each)} of {len(each)} runs made again at `{commit}` "
+        f"({sum(same for _, same in each)} have the same key)"
+        for commit, each in by_commit.items()
+    )
+    others = f" Those that moved have been replaced: {_places(moved)}." if moved else ""
+    methods = {method for method, _ in moved}
+    left = {(row.method, row.dataset): None for row in rows if row.method in methods}
+    if stale := {place: None for place in left if place not in moved}:
+        others += f" Not made again, so with results of the earlier code: {_places(stale)}."
+    return (
+        "Rows come from several commits. That these compute the same is checked by runs that are "
+        f"made again: confusion matrices are equal in {', '.join(parts)}.{others}"
+    )
+
+
+def _places(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{method_title(method)} on {DATASETS[name]}" for method, name in found)
 
 
 def pack_open_world(folders: Sequence[Path]) -> None:
@@ -159,6 +246,10 @@ def write() -> None:
     pages["seeds"] = SEEDS_PAGE.format(
         source=SOURCE, floor=over_never_new(rows, fresh), seeds=by_seeds(rows, fresh)
     )
+    pages["choices"] = CHOICES_PAGE.format(choices=choices_page())
+    pages["audit"] = AUDIT_PAGE.format(
+        table=audit_table(rows, fresh, deep_gat(rows), repeats_sentence(rows))
+    )
     pages["prism"] = prism_page()
     pages["league"] = open_world_page()
     for name, text in pages.items():
@@ -192,6 +283,8 @@ def summary(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
         floor=over_never_new(rows, fresh),
         thin=thin_cells(rows),
         deep=deep_gat(rows),
+        choices=choices_lines(),
+        repeats=repeats_sentence(rows),
         hours=f"{hours:.1f}",
         made=versions.most_common(1)[0][0],
         commits=", ".join(f"`{name[:10]}` ({count:,})" for name, count in commits.most_common()),
@@ -209,6 +302,8 @@ def links() -> dict[str, str]:
         "sword": "SWORD and readings of the paper",
         "seeds": "More seeds, and fresh ones",
         "figures": "Confusion matrices and t-SNE maps",
+        "choices": "Settings chosen by hiding old classes",
+        "audit": "What became of an audit",
     }
     others = {"prism": "Prism on twelve graphs", "league": "Open-world benchmarks (the league)"}
     return own | {name: HEADINGS[name].title for name in LONG} | others
@@ -235,14 +330,14 @@ def deep_gat(rows: Sequence[Row]) -> str:
     deep = [row for kind, row in depth_rows(rows) if not kind and row.encoder == "gat"]
     by = {depth: [row for row in deep if depth_of(row) == depth] for depth in map(depth_of, deep)}
     counts = (
-        f"{depth} layers: {sum(r.is_done for r in by[depth])} of {len(by[depth])} seeds finished"
+        f"{depth} layers {sum(r.is_done for r in by[depth])} of {len(by[depth])}"
         for depth in sorted(by)
     )
     errors = dict.fromkeys(
         row.error.strip().splitlines()[-1] for row in deep if row.is_failed and row.error.strip()
     )
     why = f" The failed runs ended with: {'; '.join(errors)}" if errors else ""
-    return f"GAT by depth: {', '.join(counts)}.{why}"
+    return f"Runs of GAT by depth that finished: {', '.join(counts)}.{why}"
 
 
 def sword_page(rows: Sequence[Row]) -> str:
@@ -433,6 +528,13 @@ All of SWORD minus All of never predicting a new class, on common seeds, ± stan
 
 {floor}
 
+## Settings chosen by hiding old classes
+
+What `tools/choose.py` chooses for SWORD, over every point that the paper leaves open or its code does otherwise, and for methods that are given
+labels. No label of a new class and no test node is used ([every setting](docs/results/choices.md), [decision 35](docs/decisions/0035-readings-of-sword.md)).
+
+{choices}
+
 ## Every method, GCN, All · H
 
 Mean ± standard deviation over seeds. † was given labels (or old nodes) in phase 2. Prism and the GNN distilled from it have their own encoder.
@@ -464,7 +566,27 @@ Average forgetting (AF) matches the classes of each phase anew (`block`) before 
 {commands}
 ```
 
+{repeats}
+
 Made with {made}; commits, with their numbers of runs: {commits}.
+"""  # noqa: E501
+CHOICES_PAGE = """# Settings chosen by hiding old classes
+
+Written by `tools/reproduce.py` from `results/choices.jsonl`, the searches of `tools/choose.py --study METHOD`.
+
+Half of the old classes are hidden, discovered, and graded on old validation nodes ([how](../tune.md)). Mean ± standard error over the hidden splits; a gain
+is paired with the default on the same splits and seeds. p: Student's paired t over the splits of all graphs, Holm-corrected among the settings of a study.
+The rule, fixed before the scores were seen: a setting replaces the default if its gain in H is above two standard errors and significant, and if its loss in
+All is not significant. Splits of one graph share nodes, so p is too small if anything; the rule errs towards changing the default.
+
+{choices}
+"""  # noqa: E501
+AUDIT_PAGE = """# What became of an audit
+
+An audit of commit 7d8fc3a ran SWORD on seeds that no table had, read the claims table beside the rows, and listed what was too kind, missing or wrong.
+Present values are written by `tools/reproduce.py` from rows; a verdict is that of [the claims table](../reproducibility.md).
+
+{table}
 """  # noqa: E501
 SEEDS_PAGE = """# More seeds, and fresh ones
 
@@ -488,7 +610,7 @@ SWORD_PAGE = """# SWORD and readings of the paper
 
 ## Compared with the authors' code
 
-What the columns mean is said in [reproducibility](../reproducibility.md#sword-compared-with-the-authors-code).
+The columns are explained in [reproducibility](../reproducibility.md#sword-compared-with-the-authors-code).
 
 {authors}
 
@@ -514,13 +636,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", nargs="?", choices=["pack", "open-world"])
+    parser.add_argument("command", nargs="?", choices=["pack", "add", "open-world"])
     parser.add_argument("folders", nargs="*", type=Path, help="bench folders: rows.jsonl, maps/")
     arguments: Any = parser.parse_args()
     if arguments.command and not arguments.folders:
         parser.error(f"{arguments.command} needs the folder of a bench")
     if arguments.command == "pack":
         pack(arguments.folders[0])
+    elif arguments.command == "add":
+        add(arguments.folders)
     elif arguments.command == "open-world":
         pack_open_world(arguments.folders)
     write()

@@ -96,7 +96,7 @@ def beside_the_authors(rows: Sequence[Row]) -> str:
     """SWORD with its defaults and the authors' code without its label leak."""
     lines = []
     for dataset, encoder in RERUN:
-        mine = _sword(with_defaults(with_usual_schedule(in_setting(rows))), dataset, encoder)
+        mine = sword_rows(with_defaults(with_usual_schedule(in_setting(rows))), dataset, encoder)
         if mine:
             full = sum(row.score("new_used") == row.num_new for row in mine)
             lines.append([*authors_line(mine, dataset, encoder), f"{full} of {len(mine)}"])
@@ -108,7 +108,7 @@ def on_the_released_schedule(rows: Sequence[Row]) -> str:
     lines = []
     released = [row for row in in_setting(rows, OF_GAT) if _is_released(row)]
     for dataset, encoder in RERUN:
-        mine = _sword(released, dataset, encoder)
+        mine = sword_rows(released, dataset, encoder)
         for reading, settings in READINGS.items():
             if its := [row for row in mine if row.changed == settings]:
                 line = authors_line(its, dataset, encoder)
@@ -128,7 +128,7 @@ def _is_released(row: Row) -> bool:
     return row.fit_changed.get("schedule") == "released"
 
 
-def _sword(rows: Sequence[Row], dataset: str, encoder: str) -> list[Row]:
+def sword_rows(rows: Sequence[Row], dataset: str, encoder: str) -> list[Row]:
     place = (dataset, encoder, "sword")
     return [row for row in done(rows) if (row.dataset, row.encoder, row.method) == place]
 
@@ -181,7 +181,7 @@ def by_seeds(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
 def over_never_new(rows: Sequence[Row], fresh: Sequence[Row]) -> str:
     """All of SWORD minus All of never new on common seeds, with its interval."""
     lines = []
-    for name, each in (("committed", rows), ("fresh", fresh)):
+    for name, each in (("of the tables", rows), ("fresh", fresh)):
         plain = done(with_defaults(with_usual_schedule(in_setting(each))))
         for dataset, encoder in ((d, e) for e in ENCODERS for d in PLANETOID):
             mine, floor = (

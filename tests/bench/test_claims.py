@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+import nodenova as nova
 from nodenova.bench.figures import confusion_figures
 from nodenova.bench.row import Row
 from nodenova.bench.row_filters import once
+from nodenova.bench.rowfile import RowFile, as_line
+from nodenova.bench.tune import candidates_of, known_part, tune
 from nodenova.evaluation.scores import Spread
 from nodenova.evaluation.significance import bootstrap_interval
 from tests.bench.rows import row
-from tools import claims, seed_tables
+from tools import choice_tables, choose, claims, seed_tables
 
 
 def runs(method: str, new: Sequence[float], old: float = 60.0, **more: object) -> list[Row]:
@@ -131,3 +137,94 @@ def test_fresh_seeds_have_lines_of_their_own() -> None:
     text = seed_tables.over_never_new(rows, fresh)
     assert "3 of 3" not in text  # equal levels: no seed has more
     assert text.count("| fresh |") == 1
+
+
+@pytest.fixture
+def reproduce(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """tools/reproduce.py, which writes into a folder of its own."""
+    monkeypatch.syspath_prepend(str(Path(seed_tables.__file__).parent))
+    module = importlib.import_module("reproduce")
+    monkeypatch.setattr(module, "ROWS", tmp_path / "bench.jsonl.gz")
+    monkeypatch.setattr(module, "REPEATS", tmp_path / "repeats.jsonl")
+    return module
+
+
+def in_folder(folder: Path, rows: Sequence[Row]) -> Path:
+    folder.mkdir()
+    (folder / "rows.jsonl").write_bytes(b"".join(map(as_line, rows)))
+    return folder
+
+
+def test_a_run_that_is_made_again_is_compared_and_counted_once(
+    reproduce: ModuleType, tmp_path: Path
+) -> None:
+    first = [replace(row(seed=s), commit="a" * 40, key=f"old {s}") for s in range(3)]
+    again = [replace(r, commit="b" * 40, key=f"new {r.seed}") for r in first[:2]]
+    again[1] = replace(again[1], confusion=row(seed=1, level=70).confusion)
+    tuned = replace(first[2], commit="b" * 40, key="tuned", settings={"k": 9})
+    first[2] = replace(first[2], settings={"k": 3})
+    reproduce.ROWS.write_bytes(gzip.compress(b"".join(map(as_line, first))))
+    for name in ("one", "two"):
+        reproduce.add([in_folder(tmp_path / name, [*again, tuned])])
+        packed = RowFile(reproduce.ROWS).read()
+        assert sorted(r.key for r in packed) == ["new 0", "new 1", "tuned"]
+        # Of the run with another setting no equal result is expected.
+        assert sorted(reproduce.read_repeats().values()) == [(False, False), (True, False)]
+    sentence = reproduce.repeats_sentence([*again, row(dataset="citeseer")])
+    assert "1 of 2 runs made again at `bbbbbbbbbb` (0 have the same key)" in sentence
+    assert "have been replaced: SWORD on Cora." in sentence
+    assert sentence.endswith("of the earlier code: SWORD on CiteSeer.")
+
+
+def test_a_failed_run_gives_way(reproduce: ModuleType) -> None:
+    fine = row()
+    failed = replace(fine, key="later", status="failed")
+    assert reproduce.once_per_run([fine, failed]) == [fine]
+    assert reproduce.once_per_run([failed, fine]) == [fine]
+
+
+def search(gains: Sequence[float], gains_all: Sequence[float]) -> dict[str, object]:
+    base = [40.0 + i for i in range(len(gains))]
+
+    def line(settings: str, h: Sequence[float], over_all: Sequence[float]) -> dict[str, object]:
+        moved = {"h": h, "all": over_all}
+        values = {name: [b + m for b, m in zip(base, each, strict=True)]
+                  for name, each in moved.items()}  # fmt: skip
+        return {"settings": settings, "values": values}
+
+    none = [0.0] * len(gains)
+    lines = [line("defaults", none, none), line("k=2", gains, gains_all)]
+    hidden = [["a"]] * len(gains)
+    return {"method": "sword", "encoder": "gcn", "dataset": "cora", "hidden": hidden,
+            "seeds": [0], "lines": lines}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("h", "over_all", "text"),
+    [
+        ([5.0, 4.0, 6.0, 5.5], [0.1, 0.0, 0.2, -0.1], "SWORD: `k=2` is chosen"),
+        ([9.0, -8.0, 7.0, -6.0], [0.0, 0.0, 0.0, 0.0], "which is within the noise"),
+        ([5.0, 4.0, 6.0, 5.5], [-5.0, -4.0, -6.0, -5.5], "which costs All"),
+        ([-5.0, -4.0, -6.0, -5.5], [0.0, 0.0, 0.0, 0.0], "the default is chosen"),
+    ],
+)
+def test_a_setting_replaces_the_default_by_the_rule_alone(
+    h: Sequence[float], over_all: Sequence[float], text: str
+) -> None:
+    assert text in choice_tables.verdict([search(h, over_all)])
+    table = choice_tables.study_table([search(h, over_all)])
+    assert table.splitlines()[3].endswith("| yes |") == ("is chosen" in text and "`" in text)
+
+
+def test_a_kept_search_replaces_an_earlier_one_of_the_same_graph(tmp_path: Path) -> None:
+    known = known_part(nova.synthetic(nodes=300, classes=6), num_old=4)
+    tried = candidates_of("prism", "prism", [{"n_resamples": "0"}])
+    sized = choose.of_size(tried, 32)
+    assert [dict(each.fit_settings) for each in sized] == [{"hidden": 32}] * 2
+    assert choose.of_size(tried, 16) == tried
+    found = tune(known, tried, "prism", draws=2, seeds=[0])
+    for name in ("one", "two", "one"):
+        choose.keep(tmp_path / "choices.jsonl", name, found)
+    documents = choice_tables.read_choices(tmp_path / "choices.jsonl")
+    assert [each["dataset"] for each in documents] == ["one", "two"]
+    assert documents[0]["defaults"].keys() == {"n_resamples"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -123,6 +124,8 @@ def test_averages_are_over_the_datasets_shown() -> None:
     assert cell.mean == pytest.approx(
         fmean(find(block, "SWORD", d, "all").mean or 0 for d in ("cora", "citeseer"))
     )
+    both = [find(block, "SWORD", d, "all").std or 0 for d in ("cora", "citeseer")]
+    assert cell.std == pytest.approx((both[0] ** 2 + both[1] ** 2) ** 0.5 / 2)
     assert cell.paper == pytest.approx((53.5 + 51.2) / 2)
     assert find(block, "DTC", "average", "all").mean is None  # it has no CiteSeer
     assert find(block, "DTC", "citeseer", "all") == Cell(paper=41.0)
@@ -274,6 +277,15 @@ def test_sensitivity_marks_the_default_even_if_one_of_its_runs_failed() -> None:
 def test_layers_by_encoder() -> None:
     (table,) = layers(bench())
     assert labels(table) == [("SWORD, GCN", "2"), ("SWORD, GCN", "8")]
+
+
+def test_settings_that_a_later_version_added_do_not_make_another_run() -> None:
+    rows = seeds(2)
+    later = replace(rows[1], fit_settings={**rows[1].fit_settings, "prior": 500.0})
+    block, _ = comparison([rows[0], later])
+    assert find(block, "SWORD", "cora", "all").notes == ()
+    other = replace(later, fit_settings={**later.fit_settings, "hidden": 99})
+    assert find(comparison([rows[0], other])[0], "SWORD", "cora", "all").notes
 
 
 def test_class_splits_average_the_seeds_of_a_split_first() -> None:

@@ -293,14 +293,15 @@ def panels(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
     }
 
 
+def run_of(row: Row) -> tuple[str, ...]:
+    """Return what makes a run: equal for two rows that differ in their code or key alone."""
+    return tuple(json.dumps(getattr(row, name), sort_keys=True) for name in (*ORDER, "seed"))
+
+
 def once(rows: Sequence[Row]) -> list[Row]:
     """Return rows without runs for a map that repeat another run."""
-
-    def run(row: Row) -> tuple[str, ...]:
-        return tuple(json.dumps(getattr(row, name), sort_keys=True) for name in (*ORDER, "seed"))
-
-    plain = {run(row) for row in rows if not row.map}
-    return [row for row in rows if not row.map or run(row) not in plain]
+    plain = {run_of(row) for row in rows if not row.map}
+    return [row for row in rows if not row.map or run_of(row) not in plain]
 
 
 def confusions(rows: Sequence[Row]) -> np.ndarray:

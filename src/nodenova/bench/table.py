@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from statistics import fmean
 from typing import TypeAlias
 
@@ -247,12 +248,19 @@ def _row_remarks(rows: Sequence[Row], unit: str) -> list[str]:
     found += dict.fromkeys(f"{row.source}." for row in rows if row.source)
     done = [row for row in rows if row.is_done]
     for name in UNITS[unit][1]:
-        if any(getattr(row, name) != getattr(done[0], name) for row in done):
+        if not all(agree(getattr(row, name), getattr(done[0], name)) for row in done):
             found.append(
                 f"The runs of this cell differ in {name.replace('_', ' ')}: "
                 "they are not runs of one thing."
             )
     return found
+
+
+def agree(one: object, other: object) -> bool:
+    """Whether two fields of rows are equal; of settings those that both versions have."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return all(one[name] == other[name] for name in one.keys() & other.keys())
+    return one == other
 
 
 def _other_lines(text: TableText, columns: Sequence[Column], notes: dict[str, int]) -> list[Line]:
@@ -268,14 +276,19 @@ def _other_lines(text: TableText, columns: Sequence[Column], notes: dict[str, in
 
 
 def _average(cells: Sequence[Cell]) -> Cell:
-    """Mean over the datasets, of ours and of the paper's, where all of them are known."""
+    """Mean over the datasets, of ours and of the paper's, where all of them are known.
+
+    Its deviation is that of independent datasets, one run of each.
+    """
 
     def mean(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return fmean(known) if known and len(known) == len(values) else None
 
     n = min((cell.n for cell in cells), default=0)
-    return Cell(mean([cell.mean for cell in cells]), n=n, paper=mean([c.paper for c in cells]))
+    squares = mean([None if cell.std is None else cell.std**2 for cell in cells])
+    std = None if squares is None else sqrt(squares / len(cells))
+    return Cell(mean([cell.mean for cell in cells]), std, n, paper=mean([c.paper for c in cells]))
 
 
 def _with_marks(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:

@@ -144,7 +144,10 @@ TESTED = (
     f"Fewer than {MIN_PAIRS} common {{}}: no claim."
 )
 TO_SWORD = TESTED.format("SWORD", "seeds", "seeds")
-AVERAGE = "Average: over the datasets shown, of our numbers and of the paper's, where all exist."
+AVERAGE = (
+    "Average: over the datasets shown, of our numbers and of the paper's, where all exist; ± as if "
+    "the datasets were independent."
+)
 OPEN_WORLD_LABELS = "† was given labels, old nodes or which nodes are new in phase 2."
 TO_PRISM = TESTED.format("Prism", "runs", "runs")
 INDUCTIVE = (
