@@ -42,7 +42,7 @@ def inspect(files: GraphFiles, json_path: JsonPath = None, quiet: Quiet = False)
         from nodenova.files.atomic import write_atomically
         from nodenova.files.content import to_json
 
-        seconds, gb = graph_cost(loaded, reading)
+        seconds, gb = graph_cost(loaded)  # without the reading: the same bytes every time
         cost = {"seconds_of_one_core": round(seconds), "gb_of_memory": round(gb, 2)}
         write_atomically(json_path, to_json({**asdict(description), "discover_takes": cost}))
     if not quiet:
