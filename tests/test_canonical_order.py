@@ -352,7 +352,7 @@ class TestCommandLine:
             parts = torch.load(path, weights_only=True)
             assert by_id(ids, parts["z"].numpy()) == z
             assert np.array_equal(parts["edge_index"].numpy(), run.graph.edge_index)
-            x = by_id(run.run.graph.node_ids, run.run.graph.x)
+            x = by_id(run.run.graph.node_ids, run.run.graph.x.toarray())
             assert by_id(ids, parts["x"].to_dense().numpy()) == x
 
     def test_a_review_of_a_node_is_of_that_node(self, place: Path, tmp_path: Path) -> None:

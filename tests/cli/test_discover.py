@@ -368,7 +368,7 @@ def test_exports_are_written_and_wrong_forms_refused(run: Path, tmp_path: Path) 
     nodenova("export", run, "--to", "csv", "--out", tmp_path / "tables")
     assert (tmp_path / "tables" / "edges.csv").is_file()
     nodenova("export", run, "--to", "embeddings", "--out", tmp_path / "z.npz")
-    forms = "table, networkx, pyg, csv, embeddings, model"
+    forms = "table, networkx, pyg, csv, embeddings, atlas, datamapplot, gephi, onnx, model"
     with pytest.raises(NodenovaError, match=f"--to is one of {forms}, not 'xml'"):
         nodenova("export", run, "--to", "xml", "--out", tmp_path / "x")
 

@@ -648,7 +648,9 @@ class RunFolder:
                     write_model(run.model, change.new / place)
                     change.remove(f"{place}/{WEIGHTS}")
                 document = self.document | run.evidence | {"facts": run.facts}
-                document |= {"suggested_names": {}, **_names_document(run)}
+                document |= _names_document(run)
+                if not run.suggested_names:
+                    document.pop("suggested_names", None)
                 write_atomically(change.new / "run.json", to_json(document))
                 _write_outputs(change, run, progress, safe_csv=self.safe_csv)
             self._refresh()

@@ -73,6 +73,11 @@ def push_to_hub(
     Raises:
         SettingError: If the package huggingface_hub is not installed, or the source is no model.
         StorageError: If the hub cannot be reached or refuses.
+
+    Examples:
+        >>> found = nova.NodeDiscoverer().fit("shops.csv")  # doctest: +SKIP
+        >>> nova.push_to_hub(found, "me/shop-classes")  # doctest: +SKIP
+        'https://hub.example/me/shop-classes'
     """
     check_arguments(push_to_hub, locals())
     run = getattr(source, "run_", source)
@@ -128,6 +133,10 @@ def from_hub(
     Raises:
         SettingError: If the package huggingface_hub is not installed.
         StorageError: If the hub cannot be reached or refuses, or the repository holds no model.
+
+    Examples:
+        >>> model = nova.from_hub("me/shop-classes")  # doctest: +SKIP
+        >>> later = model.predict(graph)  # doctest: +SKIP
     """
     check_arguments(from_hub, locals())
     hub = _import_hub()
