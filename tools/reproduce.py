@@ -71,10 +71,9 @@ THREE = "--datasets cora,citeseer,pubmed"
 RUNS = f"""nodenova bench comparison {THREE} --encoders gcn,sage --seeds 10
 nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods frost,simgcd --seeds 10
 nodenova bench comparison {THREE} --encoders gat --seeds 5
-nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 30
+nodenova bench comparison {THREE} --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 30
 nodenova bench comparison --datasets cora,citeseer --encoders gat --methods sword,frozen_kmeans,never_new --seeds 10
-nodenova bench comparison --datasets cora,citeseer --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
-nodenova bench comparison --datasets pubmed --encoders gcn --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
+nodenova bench comparison {THREE} --encoders gcn,sage --methods sword,frozen_kmeans,never_new --seeds 100,101,102,103,104,105,106,107,108,109
 nodenova bench settings {THREE} --encoders gcn,sage --seeds 10
 nodenova bench settings {THREE} --encoders gat --seeds 5
 nodenova bench ablation --datasets cora,citeseer --encoders gcn --seeds 10
@@ -93,9 +92,9 @@ for S in replay_temperature=true similarity=sigmoid distill=all distill=new clas
 for F in head=cosine prototype_passes=20 weight_decay=0.002
   nodenova bench comparison --datasets cora,citeseer --encoders gcn --methods sword --fit-set $F --seeds 5
 python tools/choose.py --study er_gnn --datasets cora,citeseer --seeds 2 --out results/choices.jsonl
-python tools/choose.py --study twp --datasets cora --seeds 1 --out results/choices.jsonl
-python tools/choose.py --study sword --datasets cora --seeds 1 --out results/choices.jsonl
-python tools/choose.py replay_temperature=true perturb=joint --datasets citeseer --seeds 1 --out results/choices.jsonl
+python tools/choose.py --study twp --datasets cora,citeseer --seeds 1 --out results/choices.jsonl
+python tools/choose.py --study cpca --datasets cora,citeseer --seeds 1 --out results/choices.jsonl
+python tools/choose.py --study sword --datasets cora,citeseer --seeds 1 --out results/choices.jsonl
 python tools/choose.py replay_temperature=true perturb=joint --datasets uai2010.npz --splits 12 --seeds 1 --out results/choices.jsonl"""  # noqa: E501
 LONG = (
     "comparison",
