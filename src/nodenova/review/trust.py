@@ -48,7 +48,8 @@ NODES: Weights = {
     "log_found": (1.708, 0.9364, -0.362),
 }
 NODES_BIAS = 0.4694
-SLOPE = 0.4776  # of the log-odds that the model gives a node
+# Of the log-odds that the model gives a node.
+SLOPE = 0.4776
 
 # From good to bad; the last is that of a class that a person decided on, and is no judgement.
 LEVELS = {"good": "Holds up", "look": "Look closer", "doubt": "Doubtful", "yours": "Yours"}
