@@ -268,6 +268,7 @@ def test_wrong_predictions_are_refused_by_a_sentence(
     [
         ("protocol.json", "[" * 100_000, "protocol.json: cannot be read"),
         ("protocol.json", "[]", "not a protocol.json of an exported protocol"),
+        ("protocol.json", r'["\ud800"]', "protocol.json: cannot be read"),
         ("splits/paper-seed-0/split.json", '{"sessions": [{"num_new": "x"}]}', "not a split.json"),
         ("answers/paper-seed-0/classes.json", "{}", "not a classes.json"),
         ("answers/paper-seed-0/classes.json", '{"sizes": [3, 9999999], "class_names": []}',

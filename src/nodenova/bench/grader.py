@@ -245,6 +245,7 @@ def read_document(path: Path, form: Any) -> Any:
     """Return the content of a JSON file of a form."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(document, ensure_ascii=False).encode()  # half a character names no file
     except (OSError, ValueError, RecursionError) as error:
         raise WrongFileError(f"{path}: cannot be read ({brief(error)})") from None
     if not has_form(document, form):
@@ -337,7 +338,7 @@ def answers_of(folder: Path, split: str, index: dict[str, Any]) -> Path:
         path = folder / split / name
         try:
             content = path.read_bytes()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # no file can have such a name
             raise WrongFileError(f"{path}: cannot be read ({brief(error)})") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise WrongFileError(f"{path}: not the answers of protocol.json, its sha256 differs")
