@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, StorageError
 from nodenova.model.decisions import Decision, Merge, Reject, Rename, Split
 from nodenova.runs.diff import Move, RunDiff, Snapshot, diff
 
@@ -108,3 +108,11 @@ def test_runs_without_a_common_node_are_refused() -> None:
     other = run(NAMES, {"x": 0}, of="summer")
     with pytest.raises(SettingError, match="spring and summer have no node in common"):
         diff(SPRING, other)
+
+
+def test_a_table_with_a_class_that_its_model_has_not_is_refused() -> None:
+    other = run(NAMES, {"a": 0, "b": 7}, of="summer")
+    with pytest.raises(StorageError, match=r"summer: predictions\.csv: .* has no class 7"):
+        diff(SPRING, other)
+    with pytest.raises(StorageError, match=r"summer: predictions\.csv"):
+        diff(other, SPRING)

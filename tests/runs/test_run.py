@@ -468,7 +468,7 @@ BROKEN_ARRAYS: list[tuple[str, dict[str, Any] | bytes, str]] = [
     ("labels.npz", {"x": Y}, "the array y is missing"),
     ("answers.npz", {"y": Y[:5], "names": ["a"]}, "y must be 150 whole numbers"),
     ("answers.npz", {"y": Y}, "the array names is missing"),
-    ("answers.npz", {"y": Y, "names": np.zeros(0, "U1")}, "a class has no name"),
+    ("answers.npz", {"y": Y.astype("u1"), "names": np.zeros(0, "U1")}, "a class has no name"),
     ("before.npz", {"y": Y * 1.5}, "y must be 150 whole numbers"),
     ("before.npz", {"y": Y + 10**6}, "y has class ids from 1000000"),
     ("labels.npz", {"y": Y + 2**40}, "y has class ids from"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenova.display import percent
-from nodenova.errors import SettingError
+from nodenova.errors import SettingError, StorageError
 from nodenova.files.content import table_content
 from nodenova.model.decisions import Decision, Merge, Reject, Split
 from nodenova.runs.run_dir import read_predictions
@@ -145,6 +145,10 @@ def diff(before: Snapshot, after: Snapshot) -> RunDiff:
         )
     continued = before.digest in after.lineage if after.lineage else before.digest == after.digest
     pairs = [(before.class_of[node], after.class_of[node]) for node in both]
+    for side, ids in zip((before, after), map(set, zip(*pairs, strict=True)), strict=True):
+        if unknown := sorted(ids - side.names.keys()):
+            what = f"damaged, its model has no class {unknown[0]}"
+            raise StorageError(f"{side.title}: predictions.csv: {what}")
     heirs = _heirs_by_decisions(before, after) if continued else _heirs_by_nodes(
         before, after, pairs
     )  # fmt: skip

@@ -265,7 +265,7 @@ class RunFolder:
             numbers = OtherNumbers.read(self.path, self.stored_graph, model)
         if answers is not None and "names" not in answers:
             raise StorageError(f"{self.path / 'answers.npz'}: damaged, the array names is missing")
-        if answers is not None and answers["y"].max(initial=-1) >= len(answers["names"]):
+        if answers and answers["y"].size and answers["y"].max() >= len(answers["names"]):
             raise StorageError(f"{self.path / 'answers.npz'}: damaged, a class has no name")
         return DiscoveryRun(
             title=document["title"],
