@@ -94,7 +94,7 @@ class History:
 
     @property
     def moves(self) -> tuple[Relabel, ...]:
-        """Those that gave nodes a class: moved, corrected, or of a created class."""
+        """Decisions that gave nodes a class, as moves: relabels and created classes."""
         moves: list[Relabel] = []
         for one in self.decisions:
             match one:
